@@ -90,9 +90,9 @@ void graft::register_cuda_kernels() {
   set(${ARG_KERNELS} "${all_kernels}" "${registry}" PARENT_SCOPE)
 endfunction()
 
-# graft_operator_fusions(<result> <list>): the sources that define graft::operator_fusions(), the passes that make the
+# graft_operator_fusions(<result> <list>): the sources that define graft::passes::operator_fusions(), the passes that make the
 # operators on the list of what networks write. Of an operator that has one, <op>_fusion.cpp defines <op>_fusion, a
-# graft::OperatorFusion (src/passes/operator_fusion.hpp); a long one has further files in the folder fusion/.
+# graft::passes::OperatorFusion (src/passes/operator_fusion.hpp); a long one has further files in the folder fusion/.
 function(graft_operator_fusions result list)
   graft_read_operators("${list}")
   set(sources "")
@@ -106,7 +106,7 @@ function(graft_operator_fusions result list)
       file(GLOB parts CONFIGURE_DEPENDS "${operator_root}/${op}/fusion/*.cpp")
       list(APPEND sources "${fusion}" ${parts})
       string(APPEND declarations "extern const OperatorFusion ${op}_fusion;\n")
-      string(APPEND entries "      &graft::${op}_fusion,\n")
+      string(APPEND entries "      &graft::passes::${op}_fusion,\n")
       math(EXPR count "${count} + 1")
     endif()
   endforeach()
@@ -117,11 +117,11 @@ function(graft_operator_fusions result list)
 
 #include "passes/operator_fusion.hpp"
 
-namespace graft {
-@declarations@}  // namespace graft
+namespace graft::passes {
+@declarations@}  // namespace graft::passes
 
-std::span<const graft::OperatorFusion* const> graft::operator_fusions() {
-  static constexpr std::array<const graft::OperatorFusion*, @count@> list{
+std::span<const graft::passes::OperatorFusion* const> graft::passes::operator_fusions() {
+  static constexpr std::array<const graft::passes::OperatorFusion*, @count@> list{
 @entries@  };
   return list;
 }
@@ -217,7 +217,7 @@ function(graft_add_stand_ins name)
 endfunction()
 
 # graft_list_operators(<list> KIND <kind> TYPE <type> ENTRY <expression> RESULT <result>): the source that defines
-# graft::operator_<kind>(), which returns a <type> for each operator on the list. It includes every operator's
+# graft::ops::operator_<kind>(), which returns a <type> for each operator on the list. It includes every operator's
 # <op>_cases.hpp, so an operator without cases does not compile. In the expression DEFINITION stands for the definition.
 function(graft_list_operators list)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "KIND;TYPE;ENTRY;RESULT" "")
@@ -234,8 +234,8 @@ function(graft_list_operators list)
 // Generated from the operator list by cmake/GraftOperators.cmake.
 #include "ops/operator_case.hpp"
 @includes@
-const std::vector<graft::@ARG_TYPE@>& graft::operator_@ARG_KIND@() {
-  static const std::vector<graft::@ARG_TYPE@> list{
+const std::vector<graft::ops::@ARG_TYPE@>& graft::ops::operator_@ARG_KIND@() {
+  static const std::vector<graft::ops::@ARG_TYPE@> list{
 @entries@  };
   return list;
 }
@@ -243,15 +243,15 @@ const std::vector<graft::@ARG_TYPE@>& graft::operator_@ARG_KIND@() {
   set(${ARG_RESULT} "${source}" PARENT_SCOPE)
 endfunction()
 
-# graft_operator_cases(<result> <list>): the source that defines graft::operator_cases() for the operators on the list.
+# graft_operator_cases(<result> <list>): the source that defines graft::ops::operator_cases() for the operators on the list.
 function(graft_operator_cases result list)
   graft_list_operators("${list}" KIND cases TYPE OperatorCases ENTRY "cases(DEFINITION{})" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()
 
-# graft_operator_timings(<result> <list>): the source that defines graft::operator_timings(), what is timed of the operators
+# graft_operator_timings(<result> <list>): the source that defines graft::ops::operator_timings(), what is timed of the operators
 # on the list. Apart from their cases, so that a program which times them need not make those.
 function(graft_operator_timings result list)
-  graft_list_operators("${list}" KIND timings TYPE OperatorTimings ENTRY "graft::timings_of<DEFINITION>(), graft::draw_of<DEFINITION>()" RESULT source)
+  graft_list_operators("${list}" KIND timings TYPE OperatorTimings ENTRY "graft::ops::timings_of<DEFINITION>(), graft::ops::draw_of<DEFINITION>()" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()

@@ -89,7 +89,7 @@ def seeds(name: str) -> dict[str, bytes]:
 def dictionary(name: str) -> str:
     """Words of the format for libFuzzer: names of operators, layers and attributes, from the sources of the reader."""
     sources = {
-        "onnx": ["src/graph/schema.inc"],
+        "onnx": ["src/onnx/schema.inc"],
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
         "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
         "npz": ["src/io/npy.cpp"],

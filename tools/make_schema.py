@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Writes src/graph/schema.inc: versions, inputs, outputs, attributes, defaults and types of the operators of ai.onnx.
+# Writes src/onnx/schema.inc: versions, inputs, outputs, attributes, defaults and types of the operators of ai.onnx.
 """Run it with the onnx package installed; --check compares instead and names what to do where the file is stale."""
 
 import argparse

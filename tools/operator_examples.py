@@ -50,7 +50,7 @@ save(helper.make_model(graph, opset_imports=opsets, ir_version=8), "example.onnx
 def cpp_literal(attribute, held, header):
     if attribute["type"] == "string":
         enumeration = re.search(rf"(\w+) {attribute['name']} = \1::", header).group(1)
-        return f"graft::{enumeration}::{held}"
+        return f"graft::ops::{enumeration}::{held}"
     if attribute["type"] == "float":
         return f"{held}F"
     if attribute["type"] == "floats":
@@ -78,6 +78,6 @@ def cpp_text(op):
 #include "ops/{folder}/{folder}.hpp"
 
 nvinfer1::ITensor* add_{folder}(nvinfer1::INetworkDefinition& network,{separator}{", ".join(parameters)}) {{
-  const graft::{op["name"]} definition{{{members}}};
+  const graft::ops::{op["name"]} definition{{{members}}};
   return graft::tensorrt::add_layer(network, {{{", ".join(example["inputs"])}}}, definition).getOutput(0);
 }}"""

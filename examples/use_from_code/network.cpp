@@ -21,8 +21,8 @@ class Logger : public nvinfer1::ILogger {
 
 void write_network(nvinfer1::INetworkDefinition& network) {
   nvinfer1::ITensor* image = network.addInput("image", nvinfer1::DataType::kFLOAT, nvinfer1::Dims4{1, 3, 32, 32});
-  auto& norm = add_layer<graft::InstanceNorm>(network, {image}, {.epsilon = 1e-3F});
-  auto& leaky = add_layer<graft::LeakyReLU>(network, {norm.getOutput(0)}, {.alpha = 0.1F}, "activation");
+  auto& norm = add_layer<graft::ops::InstanceNorm>(network, {image}, {.epsilon = 1e-3F});
+  auto& leaky = add_layer<graft::ops::LeakyReLU>(network, {norm.getOutput(0)}, {.alpha = 0.1F}, "activation");
   nvinfer1::ITensor* result = leaky.getOutput(0);
   result->setName("result");
   network.markOutput(*result);

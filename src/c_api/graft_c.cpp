@@ -120,13 +120,13 @@ std::shared_ptr<const Operator> make_from_json(const char* name, const char* tex
   const OperatorType* type = find_operator(name);
   if (type == nullptr) throw std::invalid_argument(std::string("there is no operator ") + name);
   const nlohmann::ordered_json object = nlohmann::ordered_json::parse(text == nullptr ? "{}" : text);
-  Attributes attributes;
+  ops::Attributes attributes;
   for (const auto& [key, value] : object.items()) {
     const AttributeInfo* info = type->find_attribute(key);
     if (info == nullptr) throw std::invalid_argument(std::string(name) + " has no attribute `" + key + "`");
     attributes.emplace_back(key, to_attribute(*info, value));
   }
-  return make_operator(*type, attributes);
+  return ops::make_operator(*type, attributes);
 }
 
 nlohmann::ordered_json to_json(const Port& port, const TensorDesc& desc) {
@@ -153,9 +153,9 @@ std::string name_of(const OperatorType& type, const Operator& op, const std::vec
   return name;
 }
 
-nlohmann::ordered_json to_json(const OperatorType& type, const TimedCase& timed) {
-  const auto op = make_operator(type, timed.attributes);
-  const std::vector<TensorDesc> outputs = output_descs(*op, timed.inputs);
+nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& timed) {
+  const auto op = ops::make_operator(type, timed.attributes);
+  const std::vector<TensorDesc> outputs = ops::output_descs(*op, timed.inputs);
   check(op->check({timed.inputs, outputs}));
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();
   for (const AttributeInfo& info : type.attributes) {
@@ -273,8 +273,8 @@ const char* graft_timed_cases() {
   return graft::guarded<const char*>(nullptr, [] {
     static const std::string text = [] {
       nlohmann::ordered_json list = nlohmann::ordered_json::array();
-      for (const graft::OperatorTimings& each : graft::operator_timings()) {
-        for (const graft::TimedCase& timed : each.timings) list.push_back(graft::to_json(*each.type, timed));
+      for (const graft::ops::OperatorTimings& each : graft::ops::operator_timings()) {
+        for (const graft::ops::TimedCase& timed : each.timings) list.push_back(graft::to_json(*each.type, timed));
       }
       return list.dump();
     }();
@@ -286,9 +286,9 @@ const char* graft_random_cases(std::uint64_t seed, std::int32_t count) {
   thread_local std::string text;
   return graft::guarded<const char*>(nullptr, [&] {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const graft::OperatorTimings& each : graft::operator_timings()) {
+    for (const graft::ops::OperatorTimings& each : graft::ops::operator_timings()) {
       if (each.draw == nullptr) continue;
-      for (const graft::TimedCase& timed : graft::random_cases(*each.type, each.draw, seed, count)) {
+      for (const graft::ops::TimedCase& timed : graft::ops::random_cases(*each.type, each.draw, seed, count)) {
         list.push_back(graft::to_json(*each.type, timed));
       }
     }

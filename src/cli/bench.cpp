@@ -40,7 +40,7 @@ struct Arguments {
 /// Shows with -v what runs and what it says.
 toolkit::DriverListener bench_listener(const Console& console, Progress& progress) {
   return {.on_start =
-              [&console](const EngineDriver& driver) {
+              [&console](const engine::EngineDriver& driver) {
                 console.detail(fmt::format("{} -m {}", driver.python.string(), driver.module));
               },
           .on_log =

@@ -104,7 +104,7 @@ toolkit::BuildReport build_engine(const Console& console, const Arguments& argum
                                       .listener = listener_of(console, progress)};
   try {
     return toolkit::build_engine(toolkit::model_of(model).clone(), request, watch_of(progress));
-  } catch (const EngineError& error) {
+  } catch (const engine::EngineError& error) {
     throw with_options_of_this_program(error);
   }
 }

@@ -84,8 +84,8 @@ toolkit::ConvertRequest request_of(const Arguments& arguments) {
   return request;
 }
 
-void say_explanation(const Console& console, const ConvertReport& report) {
-  for (const PassSummary& pass : report.passes) {
+void say_explanation(const Console& console, const passes::ConvertReport& report) {
+  for (const passes::PassSummary& pass : report.passes) {
     console.print();
     console.print(fmt::format("{}  {}", console.paint(pass.pass, Color::strong), pass.why));
     console.print(present::explanation_table(report, pass));
@@ -100,7 +100,7 @@ void say_section(const Console& console, const std::string& title, const Table& 
 }
 
 void say_result(const Console& console, const Conversion& conversion, const Arguments& arguments) {
-  const ConvertReport& report = conversion.report;
+  const passes::ConvertReport& report = conversion.report;
   const bool is_imported = !conversion.origin.format.empty();
   if (is_imported) {
     console.say(present::io_table(conversion.model));

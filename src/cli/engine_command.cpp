@@ -12,7 +12,7 @@ namespace graft::cli {
 
 toolkit::DriverListener listener_of(const Console& console, Progress& progress) {
   return {.on_start =
-              [&console](const EngineDriver& driver) {
+              [&console](const engine::EngineDriver& driver) {
                 console.detail(fmt::format("engine driver: {} -m graft.engine", driver.python.string()));
               },
           .on_log =
@@ -29,23 +29,23 @@ void warn_of(const Console& console, const std::vector<std::string>& warnings) {
 }
 
 nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
-                                 const Renamings& renamings) {
+                                 const engine::Renamings& renamings) {
   const DeferInterrupts defer;
   std::vector<std::string> command = arguments;
   if (console.verbose && arguments.front() != "probe") command.emplace_back("--verbose");
   Progress progress(console);
   try {
-    EngineAnswer answer =
+    engine::EngineAnswer answer =
         toolkit::ask_engine_driver(command, renamings, listener_of(console, progress), watch_of(progress));
     progress.clear();
     warn_of(console, answer.warnings);
     return std::move(answer.result);
-  } catch (const EngineError& error) {
+  } catch (const engine::EngineError& error) {
     throw with_options_of_this_program(error);
   }
 }
 
-EngineError with_options_of_this_program(const EngineError& error) {
+engine::EngineError with_options_of_this_program(const engine::EngineError& error) {
   return renamed(error, {{"--plugin-library", "--plugin-lib"}});
 }
 

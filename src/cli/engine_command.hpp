@@ -19,10 +19,10 @@ void warn_of(const Console& console, const std::vector<std::string>& warnings);
 /// Runs a command of the engine driver. TensorRT's warnings appear on standard error when it succeeds, its errors in
 /// the EngineError where that has no reason of its own; with -v every message appears at once.
 [[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
-                                               const Renamings& renamings = {});
+                                               const engine::Renamings& renamings = {});
 
 /// Returns the driver's error with the names that this program gives to its options.
-[[nodiscard]] EngineError with_options_of_this_program(const EngineError& error);
+[[nodiscard]] engine::EngineError with_options_of_this_program(const engine::EngineError& error);
 
 /// Throws Error for a --plugin-lib that is not there.
 void check_libraries(const std::vector<std::string>& libraries);

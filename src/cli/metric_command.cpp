@@ -29,15 +29,15 @@ std::string with_model(const std::string& command, const std::filesystem::path& 
   return result;
 }
 
-std::function<double(const Model&)> metric_of(const Console& console, const std::string& command) {
-  return [&console, command](const Model& model) {
+std::function<double(const onnx::Model&)> metric_of(const Console& console, const std::string& command) {
+  return [&console, command](const onnx::Model& model) {
     const DeferInterrupts defer;
-    return measure({.text = command,
-                    .option = "--metric",
-                    .with_model = [&](const std::filesystem::path& file) { return with_model(command, file); },
-                    .on_error = [&](std::string_view line) { console.detail(line); },
-                    .should_stop = interrupted},
-                   model);
+    return engine::measure({.text = command,
+                            .option = "--metric",
+                            .with_model = [&](const std::filesystem::path& file) { return with_model(command, file); },
+                            .on_error = [&](std::string_view line) { console.detail(line); },
+                            .should_stop = interrupted},
+                           model);
   };
 }
 

@@ -15,6 +15,6 @@ namespace graft::cli {
 [[nodiscard]] std::string with_model(const std::string& command, const std::filesystem::path& model);
 
 /// What measures a model by such a command; with -v its standard error is shown. Ctrl-C ends the command too.
-[[nodiscard]] std::function<double(const Model&)> metric_of(const Console& console, const std::string& command);
+[[nodiscard]] std::function<double(const onnx::Model&)> metric_of(const Console& console, const std::string& command);
 
 }  // namespace graft::cli

@@ -66,9 +66,9 @@ void check_data(const QuantizeArguments& arguments) {
   }
 }
 
-Int8Options options_of(const Console& console, const QuantizeArguments& arguments) {
-  Int8Options options;
-  options.thresholds = {.method = *parse_threshold_method(arguments.method), .percentile = arguments.percentile};
+quant::Int8Options options_of(const Console& console, const QuantizeArguments& arguments) {
+  quant::Int8Options options;
+  options.thresholds = {.method = *quant::parse_threshold_method(arguments.method), .percentile = arguments.percentile};
   options.keep = arguments.keep;
   options.only = arguments.only;
   options.state = arguments.state;
@@ -80,8 +80,9 @@ Int8Options options_of(const Console& console, const QuantizeArguments& argument
                      .smooth = improves("smooth"),
                      .round = improves("round"),
                      .bias = improves("bias")};
-  if (arguments.rest != "f32") options.rest = arguments.rest == "bf16" ? Precision::bf16 : Precision::f16;
-  if (!arguments.cache.empty()) options.cache = read_calibration_cache(arguments.cache);
+  if (arguments.rest != "f32")
+    options.rest = arguments.rest == "bf16" ? verify::Precision::bf16 : verify::Precision::f16;
+  if (!arguments.cache.empty()) options.cache = quant::read_calibration_cache(arguments.cache);
   if (arguments.metric_option->count() != 0) options.metric = metric_of(console, arguments.metric);
   if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
   if (arguments.max_drop_option->count() != 0) options.max_drop = arguments.max_drop;
@@ -93,7 +94,7 @@ Int8Options options_of(const Console& console, const QuantizeArguments& argument
 Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   check_is_onnx(arguments.model);
   check_data(arguments);
-  const Int8Options options = options_of(console, arguments);
+  const quant::Int8Options options = options_of(console, arguments);
   check_output(arguments);
   check_report(arguments.report);
   const toolkit::Model model = toolkit::load(arguments.model);
@@ -101,7 +102,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   Progress progress(console);
   const toolkit::Int8Report report =
       toolkit::quantize_int8(toolkit::model_of(model), options, samples, watch_of(progress));
-  const ChosenInt8& chosen = report.chosen;
+  const quant::ChosenInt8& chosen = report.chosen;
   present::QuantizedFiles files{.model = arguments.model, .output = arguments.output};
   {
     const DeferInterrupts defer;

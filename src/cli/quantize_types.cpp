@@ -23,10 +23,12 @@ namespace graft::cli {
 namespace {
 
 /// The names that ONNX's users write stand for Graft's.
-Precision precision_of(const std::string& name) { return name == "bf16" ? Precision::bf16 : Precision::f16; }
+verify::Precision precision_of(const std::string& name) {
+  return name == "bf16" ? verify::Precision::bf16 : verify::Precision::f16;
+}
 
-ChooseOptions options_of(const QuantizeArguments& arguments) {
-  ChooseOptions options;
+quant::ChooseOptions options_of(const QuantizeArguments& arguments) {
+  quant::ChooseOptions options;
   options.precision = precision_of(arguments.precision);
   options.typed_io = arguments.typed_io;
   options.keep = arguments.keep;
@@ -40,8 +42,8 @@ ChooseOptions options_of(const QuantizeArguments& arguments) {
 
 Exit quantize_types(const Console& console, const QuantizeArguments& arguments) {
   check_is_onnx(arguments.model);
-  const ChooseOptions options = options_of(arguments);
-  const TensorMap data = read_tensors(console, "--data", arguments.data);
+  const quant::ChooseOptions options = options_of(arguments);
+  const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
   const bool has_data = !arguments.data.empty();
   if (has_data && !arguments.inputs.empty()) {
     throw Error("--input: it gives synthetic inputs a shape, and there are none with --data\nGive one of the two");
@@ -52,7 +54,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   Progress progress(console);
   const toolkit::TypesReport report =
       toolkit::quantize_types(toolkit::model_of(model), options, data, "--data", watch_of(progress));
-  const ChosenTypes& chosen = report.chosen;
+  const quant::ChosenTypes& chosen = report.chosen;
   present::QuantizedFiles files{.model = arguments.model, .output = arguments.output};
   {
     const DeferInterrupts defer;

@@ -28,7 +28,7 @@ struct Arguments {
 Exit run(const Console& console, const Arguments& arguments) {
   toolkit::check_tensor_file(arguments.output);
   check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
-  const TensorMap inputs = read_tensors(console, "--input", arguments.inputs);
+  const runtime::TensorMap inputs = read_tensors(console, "--input", arguments.inputs);
   const toolkit::ModelFiles files{
       .model = arguments.model.model, .weights = arguments.model.weights, .outputs = arguments.model.outputs};
   const auto kernels = arguments.kernels == "own" ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;

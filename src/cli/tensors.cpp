@@ -5,8 +5,9 @@
 
 namespace graft::cli {
 
-TensorMap read_tensors(const Console& console, const std::string& option, const std::vector<std::string>& texts) {
-  TensorMap tensors = toolkit::read_tensors(option, texts);
+runtime::TensorMap read_tensors(const Console& console, const std::string& option,
+                                const std::vector<std::string>& texts) {
+  runtime::TensorMap tensors = toolkit::read_tensors(option, texts);
   for (const toolkit::NanCount& count : toolkit::count_nan(tensors)) {
     console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so is what is computed from them",
                              option, count.nan, count.elements, count.tensor));

@@ -80,8 +80,8 @@ Pair pair_of(const Arguments& arguments) {
 }
 
 /// NAME=LOWEST..HIGHEST.
-InputRanges parse_ranges(const std::vector<std::string>& texts) {
-  InputRanges ranges;
+verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
+  verify::InputRanges ranges;
   for (const std::string& text : texts) {
     const std::size_t name_end = text.rfind('=');
     const std::size_t dots = text.find("..", name_end == std::string::npos ? 0 : name_end);
@@ -99,7 +99,7 @@ InputRanges parse_ranges(const std::vector<std::string>& texts) {
       throw Error(fmt::format("--range {}: found no range; allowed is NAME=LOWEST..HIGHEST, as image=0..255", text));
     }
     const std::string name = text.substr(0, name_end);
-    if (!ranges.emplace(name, InputRange{.lowest = *lowest, .highest = *highest, .why = {}}).second) {
+    if (!ranges.emplace(name, verify::InputRange{.lowest = *lowest, .highest = *highest, .why = {}}).second) {
       throw Error(fmt::format("--range {}: there is a range of '{}' already", text, name));
     }
   }
@@ -109,7 +109,7 @@ InputRanges parse_ranges(const std::vector<std::string>& texts) {
 /// The shapes and data of the inputs, the tolerances and the seeds.
 toolkit::CompareOptions options_of(const Console& console, const Arguments& arguments) {
   toolkit::CompareOptions options;
-  graft::VerifyOptions& common = options.common;
+  graft::verify::VerifyOptions& common = options.common;
   common.shapes = parse_shapes("--input", arguments.inputs, false);
   if (!arguments.data.empty()) common.data.push_back(read_tensors(console, "--data", arguments.data));
   common.ranges = parse_ranges(arguments.ranges);
@@ -118,7 +118,7 @@ toolkit::CompareOptions options_of(const Console& console, const Arguments& argu
   if (arguments.snr_option->count() != 0) common.snr_db = arguments.snr;
   if (arguments.kernels == "own") common.candidate_kernels = runtime::OperatorKernels::own;
   if (arguments.seeds != 0) options.seeds = arguments.seeds;
-  options.emulated = parse_precision(arguments.emulate);
+  options.emulated = verify::parse_precision(arguments.emulate);
   return options;
 }
 
@@ -132,14 +132,14 @@ std::string repeated_options(const Arguments& arguments, bool runs) {
   return text;
 }
 
-Exit exit_of(Verdict verdict) { return verdict == Verdict::same ? Exit::done : Exit::answer_is_no; }
+Exit exit_of(verify::Verdict verdict) { return verdict == verify::Verdict::same ? Exit::done : Exit::answer_is_no; }
 
 Exit verify_layers(const Console& console, const Arguments& arguments, const present::VerifiedFiles& files,
                    const toolkit::ModelPair& models, toolkit::CompareOptions options) {
   Progress progress(console);
   const toolkit::TensorComparison compared =
       toolkit::compare_tensors(models.reference, models.candidate, std::move(options), watch_of(progress));
-  const LayerReport& report = compared.report;
+  const verify::LayerReport& report = compared.report;
   progress.clear();
   console.say(present::inputs_text(files, compared.ranges, report.why_sizes));
   console.say(present::layers_text(report, console.verbose));

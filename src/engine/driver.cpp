@@ -14,7 +14,7 @@
 
 #include "engine/process.hpp"
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -249,4 +249,4 @@ json DriverSession::ask(const json& request) {
   return std::move(state_->said.answer);
 }
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -12,7 +12,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 /// Where the driver is. `package_folder` holds the Python package `graft`; empty leaves it to Python to find it.
 struct EngineDriver {
@@ -74,4 +74,4 @@ class DriverSession {
 /// The folder of the file that holds this code: the running program's, or that of the shared library which it is in.
 [[nodiscard]] std::filesystem::path executable_folder();
 
-}  // namespace graft
+}  // namespace graft::engine

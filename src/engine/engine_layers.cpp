@@ -8,18 +8,18 @@
 #include <set>
 #include <string_view>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
-using NodesByName = std::map<std::string, const Node*, std::less<>>;
+using NodesByName = std::map<std::string, const onnx::Node*, std::less<>>;
 
 /// TensorRT's parser names a node without a name after its first output.
-NodesByName nodes_by_name(const Model& model) {
+NodesByName nodes_by_name(const onnx::Model& model) {
   NodesByName nodes;
-  model.graph().for_each_node([&](const Node& node) {
-    const Value* output = node.output();
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const onnx::Value* output = node.output();
     const std::string of_output = output == nullptr ? "" : "node_of_" + output->name;
     nodes.emplace(node.name.empty() ? of_output : node.name, &node);
   });
@@ -35,9 +35,9 @@ std::string_view outermost(std::string_view name) {
   return name.substr(0, name.rfind(" ("));
 }
 
-bool is_rounding(const Node& node) { return node.is("QuantizeLinear") || node.is("DequantizeLinear"); }
+bool is_rounding(const onnx::Node& node) { return node.is("QuantizeLinear") || node.is("DequantizeLinear"); }
 
-bool is_matrix_node(const Node& node) {
+bool is_matrix_node(const onnx::Node& node) {
   return node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm") || node.is("MatMul");
 }
 
@@ -49,14 +49,14 @@ bool is_matrix_kind(std::string kind) {
                      [&](std::string_view word) { return kind.find(word) != std::string::npos; });
 }
 
-bool is_dequantized(const Value* value) {
+bool is_dequantized(const onnx::Value* value) {
   return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
 }
 
 /// Of what a node multiplies, how much it reads in int8 that is no constant; 0 where anything else is f32.
-std::size_t count_int8_inputs(const Node& node) {
+std::size_t count_int8_inputs(const onnx::Node& node) {
   if (!is_matrix_node(node) || !is_dequantized(node.input(0)) || !is_dequantized(node.input(1))) return 0;
-  const auto is_computed = [](const Value* value) { return !value->producer->input(0)->constant().has_value(); };
+  const auto is_computed = [](const onnx::Value* value) { return !value->producer->input(0)->constant().has_value(); };
   return static_cast<std::size_t>(is_computed(node.input(0))) + static_cast<std::size_t>(is_computed(node.input(1)));
 }
 
@@ -119,7 +119,7 @@ std::vector<EngineLayer> matrix_layers(const EngineLayers& engine) {
   return found;
 }
 
-EngineLayers engine_layers(const Model& model, const nlohmann::json& told) {
+EngineLayers engine_layers(const onnx::Model& model, const nlohmann::json& told) {
   EngineLayers engine;
   if (!told.is_object() || !told["layers"].is_array()) {
     engine.unknown = told.is_object() ? told.value("reason", "") : "the engine driver told nothing of them";
@@ -131,4 +131,4 @@ EngineLayers engine_layers(const Model& model, const nlohmann::json& told) {
   return engine;
 }
 
-}  // namespace graft
+}  // namespace graft::engine

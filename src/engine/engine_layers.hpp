@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 struct EngineTensor {
   std::string name;
@@ -41,11 +41,11 @@ struct EngineLayers {
 };
 
 /// `told` is the engine driver's `engine_layers`.
-[[nodiscard]] EngineLayers engine_layers(const Model& model, const nlohmann::json& told);
+[[nodiscard]] EngineLayers engine_layers(const onnx::Model& model, const nlohmann::json& told);
 
 /// How many of the layers read each type.
 [[nodiscard]] std::map<std::string, std::size_t> count_reads(const std::vector<EngineLayer>& layers);
 /// Its convolutions and matrix products.
 [[nodiscard]] std::vector<EngineLayer> matrix_layers(const EngineLayers& engine);
 
-}  // namespace graft
+}  // namespace graft::engine

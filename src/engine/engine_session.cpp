@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 std::string renamed(std::string text, const Renamings& renamings) {
@@ -56,4 +56,4 @@ std::string tensorrt_text(std::string_view flavor, std::string_view version) {
   return fmt::format("{} {}", name, version);
 }
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -10,7 +10,7 @@
 
 #include "engine/driver.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 /// Strings that replace others in messages: the user's file in the place of a temporary one.
 using Renamings = std::vector<std::pair<std::string, std::string>>;
@@ -31,4 +31,4 @@ struct EngineAnswer {
 /// Returns "TensorRT-RTX 1.7.1.116" for the flavor and version that the driver reports.
 [[nodiscard]] std::string tensorrt_text(std::string_view flavor, std::string_view version);
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -13,9 +13,9 @@
 #include "engine/process.hpp"
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
@@ -68,10 +68,10 @@ Error failure(const MetricCommand& command, const std::string& what, const Said&
 
 }  // namespace
 
-double measure(const MetricCommand& command, const Model& model) {
+double measure(const MetricCommand& command, const onnx::Model& model) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "model.onnx";
-  write_onnx(model, path);
+  onnx::write_onnx(model, path);
   Said said;
   const ProcessResult ended = run_process({"sh", "-c", command.with_model(path)}, {},
                                           {.on_output =
@@ -96,4 +96,4 @@ double measure(const MetricCommand& command, const Model& model) {
                 said);
 }
 
-}  // namespace graft
+}  // namespace graft::engine

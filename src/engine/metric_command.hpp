@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 struct MetricCommand {
   std::string text;                                                     ///< As the user wrote it.
@@ -21,6 +21,6 @@ struct MetricCommand {
 /// Writes the model to a temporary file, runs the command and reads the number in the last line of its standard output
 /// that is not blank. Throws Error, quoting the command and the end of its standard error, where it fails or prints no
 /// finite number.
-[[nodiscard]] double measure(const MetricCommand& command, const Model& model);
+[[nodiscard]] double measure(const MetricCommand& command, const onnx::Model& model);
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -6,7 +6,7 @@
 
 #include "engine/driver.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 PluginLibrary own_plugin_library() {
   namespace fs = std::filesystem;
@@ -36,4 +36,4 @@ PluginLibrary own_stand_ins() {
   return library;
 }
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace graft {
+namespace graft::engine {
 
 struct PluginLibrary {
   std::filesystem::path path;  ///< Where the library is, or is expected.
@@ -19,4 +19,4 @@ struct PluginLibrary {
 /// Returns libgraft_stand_ins.so, which lies beside it.
 [[nodiscard]] PluginLibrary own_stand_ins();
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -10,15 +10,15 @@
 #include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/plugin_reason.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/plugin_reason.hpp"
 
-namespace graft {
+namespace graft::engine {
 
-PluginNodes find_plugin_nodes(const Model& model) {
+PluginNodes find_plugin_nodes(const onnx::Model& model) {
   PluginNodes found;
-  model.graph().for_each_node([&](const Node& node) {
-    const OperatorMatch match = find_operator_for(node);
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const onnx::OperatorMatch match = find_operator_for(node);
     if (!match) return;
     const OperatorLibrary* library = library_of(*match.type);
     found.emplace(node.name, PluginNode{reason_for_plugin(node), library == nullptr ? "" : library->file});
@@ -56,4 +56,4 @@ std::vector<std::string> plugin_libraries(const std::string& model, std::vector<
   return libraries;
 }
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 /// A node that becomes a plugin of Graft's, or of a library of operators.
 struct PluginNode {
@@ -17,7 +17,7 @@ struct PluginNode {
 
 /// By the names of the nodes.
 using PluginNodes = std::map<std::string, PluginNode>;
-[[nodiscard]] PluginNodes find_plugin_nodes(const Model& model);
+[[nodiscard]] PluginNodes find_plugin_nodes(const onnx::Model& model);
 
 /// Returns the libraries that were named, those with operators of the nodes, and Graft's own, where it is needed,
 /// unless a copy of it is among them. Throws Error (missing_tool), quoting the model, where that is not there and no
@@ -25,4 +25,4 @@ using PluginNodes = std::map<std::string, PluginNode>;
 [[nodiscard]] std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
                                                         const PluginNodes& nodes);
 
-}  // namespace graft
+}  // namespace graft::engine

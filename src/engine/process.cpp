@@ -22,7 +22,7 @@
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 constexpr int poll_milliseconds = 100;
@@ -281,4 +281,4 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
   return child.wait();
 }
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graft {
+namespace graft::engine {
 
 struct ProcessResult {
   int exit_code = 0;
@@ -53,4 +53,4 @@ class ChildProcess {
 [[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
                                         const std::vector<std::string>& environment, const ProcessCallbacks& callbacks);
 
-}  // namespace graft
+}  // namespace graft::engine

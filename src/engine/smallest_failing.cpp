@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 std::vector<std::size_t> range(std::size_t begin, std::size_t end) {
@@ -52,4 +52,4 @@ std::vector<std::size_t> smallest_failing(std::size_t count,
   return part;
 }
 
-}  // namespace graft
+}  // namespace graft::engine

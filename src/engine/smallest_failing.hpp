@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-namespace graft {
+namespace graft::engine {
 
 /// Of `count` items in an order in which later ones depend on earlier ones: the indices of a part that fails, and fails
 /// no more without any one of them, as far as `max_single` trials of leaving one out reach. All together are known to
@@ -14,4 +14,4 @@ namespace graft {
     std::size_t count, const std::function<bool(const std::vector<std::size_t>& part)>& fails,
     std::size_t max_single = 16);
 
-}  // namespace graft
+}  // namespace graft::engine

@@ -9,7 +9,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::engine {
 
 TemporaryFolder::TemporaryFolder() {
   std::error_code failed;
@@ -27,4 +27,4 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace graft
+}  // namespace graft::engine

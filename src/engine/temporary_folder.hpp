@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace graft {
+namespace graft::engine {
 
 class TemporaryFolder {
  public:
@@ -17,4 +17,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace graft
+}  // namespace graft::engine

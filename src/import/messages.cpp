@@ -29,9 +29,9 @@ std::string did_you_mean(const std::string& name, std::vector<std::string> names
                : "; `graft inspect` without --keep-output lists its outputs";
 }
 
-std::string inputs_text(const Graph& graph) {
+std::string inputs_text(const onnx::Graph& graph) {
   std::vector<std::string> inputs;
-  for (const Value* input : graph.inputs()) {
+  for (const onnx::Value* input : graph.inputs()) {
     inputs.push_back(fmt::format("{} {}", input->name, input->shape ? to_string(*input->shape) : ""));
   }
   return inputs.empty() ? "it has none" : fmt::format("its inputs are {}", fmt::join(inputs, ", "));

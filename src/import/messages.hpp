@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
 namespace graft {
 
@@ -12,6 +12,6 @@ namespace graft {
 [[nodiscard]] std::string did_you_mean(const std::string& name, std::vector<std::string> names);
 
 /// "its inputs are image [1, 3, 8, 8]".
-[[nodiscard]] std::string inputs_text(const Graph& graph);
+[[nodiscard]] std::string inputs_text(const onnx::Graph& graph);
 
 }  // namespace graft

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "graft/error.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/operator_node.hpp"
 
 namespace graft {
 namespace {
@@ -77,7 +77,7 @@ void copy_permuted(const char* from, char* to, const Ints& dims, const Ints& fro
 
 }  // namespace
 
-TensorData transposed(const TensorData& tensor, const Ints& permutation) {
+onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutation) {
   const std::size_t rank = tensor.dims.size();
   std::vector<std::int64_t> strides(rank, 1);
   // Without elements the other dimensions may be of any size, and there is nothing to move.
@@ -101,14 +101,14 @@ TensorData transposed(const TensorData& tensor, const Ints& permutation) {
   } else {
     raw.assign(tensor.bytes.data(), tensor.bytes.size());
   }
-  TensorData result;
+  onnx::TensorData result;
   result.type = tensor.type;
   result.dims = std::move(dims);
-  result.bytes = Bytes(std::move(raw));
+  result.bytes = onnx::Bytes(std::move(raw));
   return result;
 }
 
-TensorData reshaped(TensorData tensor, Ints dims) {
+onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims) {
   const std::int64_t before = tensor.element_count();
   tensor.dims = std::move(dims);
   if (tensor.element_count() != before) {
@@ -117,17 +117,17 @@ TensorData reshaped(TensorData tensor, Ints dims) {
   return tensor;
 }
 
-std::optional<Contents> NodeBuilder::dims_in(const Value* value) const {
+std::optional<onnx::Contents> NodeBuilder::dims_in(const onnx::Value* value) const {
   if (const auto tensor = value->constant()) {
     const auto ints = tensor->ints();
     if (!ints) return std::nullopt;
-    return Contents(ints->begin(), ints->end());
+    return onnx::Contents(ints->begin(), ints->end());
   }
   const auto found = contents_.find(value);
   return found == contents_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<Ints> NodeBuilder::ints_in(const Value* value) const {
+std::optional<Ints> NodeBuilder::ints_in(const onnx::Value* value) const {
   if (const auto tensor = value->constant()) return tensor->ints();
   const auto dims = dims_in(value);
   if (!dims) return std::nullopt;
@@ -139,18 +139,19 @@ std::optional<Ints> NodeBuilder::ints_in(const Value* value) const {
   return result;
 }
 
-Value* NodeBuilder::add(const std::string& onnx_op, std::vector<Value*> inputs, const Attributes& attributes) {
+onnx::Value* NodeBuilder::add(const std::string& onnx_op, std::vector<onnx::Value*> inputs,
+                              const Attributes& attributes) {
   return add_many(onnx_op, std::move(inputs), 1, attributes)[0];
 }
 
-std::vector<Value*> NodeBuilder::add_many(const std::string& onnx_op, std::vector<Value*> inputs, std::size_t outputs,
-                                          const Attributes& attributes) {
+std::vector<onnx::Value*> NodeBuilder::add_many(const std::string& onnx_op, std::vector<onnx::Value*> inputs,
+                                                std::size_t outputs, const Attributes& attributes) {
   const std::string hint = name_ + ":" + onnx_op;
-  Node* node = graph_.add_node(onnx_op, std::move(inputs), std::vector<std::string>(outputs, hint));
+  onnx::Node* node = graph_.add_node(onnx_op, std::move(inputs), std::vector<std::string>(outputs, hint));
   node->name = node->outputs.front()->name;
-  node->metadata[std::string(layer_type_note)] = type_;
+  node->metadata[std::string(onnx::layer_type_note)] = type_;
   for (const auto& [key, value] : attributes) node->attributes.emplace(key, value);
-  NodeTypes types(*node, contents_);
+  onnx::NodeTypes types(*node, contents_);
   try {
     apply_shape_rule(types);
   } catch (const std::overflow_error& error) {
@@ -159,16 +160,16 @@ std::vector<Value*> NodeBuilder::add_many(const std::string& onnx_op, std::vecto
   return node->outputs;
 }
 
-Value* NodeBuilder::add_operator(const Operator& op, std::vector<Value*> inputs) {
+onnx::Value* NodeBuilder::add_operator(const Operator& op, std::vector<onnx::Value*> inputs) {
   std::vector<Shape> shapes;
-  for (const Value* value : inputs) {
+  for (const onnx::Value* value : inputs) {
     if (value->shape) shapes.push_back(*value->shape);
   }
   const bool is_known = shapes.size() == inputs.size();
   const auto type = inputs[0]->type;
-  Node* node = add_operator_node(graph_, op, std::move(inputs), {name_ + ":" + std::string(op.type().name)});
+  onnx::Node* node = add_operator_node(graph_, op, std::move(inputs), {name_ + ":" + std::string(op.type().name)});
   node->name = node->output()->name;
-  node->metadata[std::string(layer_type_note)] = type_;
+  node->metadata[std::string(onnx::layer_type_note)] = type_;
   std::vector<Shape> results;
   if (is_known) {
     const Status status = op.infer_shapes(shapes, results);
@@ -179,7 +180,7 @@ Value* NodeBuilder::add_operator(const Operator& op, std::vector<Value*> inputs)
   return node->output();
 }
 
-void NodeBuilder::check_budget(std::int64_t elements, ElementType type) const {
+void NodeBuilder::check_budget(std::int64_t elements, onnx::ElementType type) const {
   constexpr std::int64_t bits_of_byte = 8;
   const std::int64_t allowed = std::min(ConstantBudget::largest, budget_.left);
   if (elements <= allowed * bits_of_byte / static_cast<std::int64_t>(bits_of(type))) return;
@@ -189,30 +190,30 @@ void NodeBuilder::check_budget(std::int64_t elements, ElementType type) const {
                   elements, to_string(type), ConstantBudget::largest, ConstantBudget::all));
 }
 
-Value* NodeBuilder::constant_of(TensorData tensor) {
-  check_budget(static_cast<std::int64_t>(tensor.bytes.size()), ElementType::u8);
+onnx::Value* NodeBuilder::constant_of(onnx::TensorData tensor) {
+  check_budget(static_cast<std::int64_t>(tensor.bytes.size()), onnx::ElementType::u8);
   budget_.left -= static_cast<std::int64_t>(tensor.bytes.size());
   return graph_.add_constant(name_ + ":constant", std::move(tensor));
 }
 
-Value* NodeBuilder::ints_of(const Ints& values) { return constant_of(TensorData::from_ints(values)); }
+onnx::Value* NodeBuilder::ints_of(const Ints& values) { return constant_of(onnx::TensorData::from_ints(values)); }
 
-Value* NodeBuilder::scalar_of(double value, ElementType type) {
-  return constant_of(TensorData::scalar_of(type, value));
+onnx::Value* NodeBuilder::scalar_of(double value, onnx::ElementType type) {
+  return constant_of(onnx::TensorData::scalar_of(type, value));
 }
 
-Value* NodeBuilder::cast(Value* value, ElementType type) {
+onnx::Value* NodeBuilder::cast(onnx::Value* value, onnx::ElementType type) {
   if (value->type == type) return value;
-  if (type == ElementType::i64) {
+  if (type == onnx::ElementType::i64) {
     if (const auto tensor = value->constant()) {
       if (const auto numbers = tensor->ints())
-        return graph_.add_constant(name_ + ":constant", reshaped(TensorData::from_ints(*numbers), tensor->dims));
+        return graph_.add_constant(name_ + ":constant", reshaped(onnx::TensorData::from_ints(*numbers), tensor->dims));
     }
   }
   return add("Cast", {value}, {{"to", static_cast<std::int64_t>(type)}});
 }
 
-Value* NodeBuilder::transpose(Value* value, const Ints& permutation) {
+onnx::Value* NodeBuilder::transpose(onnx::Value* value, const Ints& permutation) {
   if (const auto tensor = value->constant()) {
     if (tensor->dims.size() != permutation.size()) {
       throw Error(
@@ -223,7 +224,7 @@ Value* NodeBuilder::transpose(Value* value, const Ints& permutation) {
   return add("Transpose", {value}, {{"perm", permutation}});
 }
 
-Value* NodeBuilder::reshape(Value* value, const Ints& dims) {
+onnx::Value* NodeBuilder::reshape(onnx::Value* value, const Ints& dims) {
   const bool is_static = std::all_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim > 0; });
   if (is_static) {
     if (auto tensor = value->constant()) return graph_.add_constant(value->name, reshaped(*std::move(tensor), dims));
@@ -231,7 +232,7 @@ Value* NodeBuilder::reshape(Value* value, const Ints& dims) {
   return add("Reshape", {value, ints_of(dims)});
 }
 
-Value* NodeBuilder::slice_1d(Value* value, std::int64_t begin, std::int64_t end) {
+onnx::Value* NodeBuilder::slice_1d(onnx::Value* value, std::int64_t begin, std::int64_t end) {
   return add("Slice", {value, ints_of({begin}), ints_of({end}), ints_of({0})});
 }
 

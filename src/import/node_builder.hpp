@@ -10,8 +10,8 @@
 
 #include "graft/attribute.hpp"
 #include "graft/operator.hpp"
-#include "graph/model.hpp"
-#include "graph/shape_rules.hpp"
+#include "onnx/model.hpp"
+#include "onnx/shape_rules.hpp"
 
 namespace graft {
 
@@ -20,10 +20,10 @@ using Ints = std::vector<std::int64_t>;
 
 /// The tensor with its axes in another order: axis i of the result is axis permutation[i] of the tensor.
 /// Throws Error for types of less than a byte and strings.
-[[nodiscard]] TensorData transposed(const TensorData& tensor, const Ints& permutation);
+[[nodiscard]] onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutation);
 
 /// The same elements under other dims of the same count; throws Error for another count.
-[[nodiscard]] TensorData reshaped(TensorData tensor, Ints dims);
+[[nodiscard]] onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims);
 
 /// Bytes of constants that a reader makes of a few numbers in a file: tables of indices, boxes, cosines. All nodes of a
 /// network share them, so that a small file cannot fill the memory.
@@ -37,41 +37,44 @@ struct ConstantBudget {
 class NodeBuilder {
  public:
   /// `name` is that of the layer: values inside it are called `name:what`. `type` is noted on its nodes.
-  NodeBuilder(Graph& graph, ContentsMap& contents, ConstantBudget& budget, std::string name, std::string type)
+  NodeBuilder(onnx::Graph& graph, onnx::ContentsMap& contents, ConstantBudget& budget, std::string name,
+              std::string type)
       : graph_(graph), contents_(contents), budget_(budget), name_(std::move(name)), type_(std::move(type)) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] Graph& graph() { return graph_; }
+  [[nodiscard]] onnx::Graph& graph() { return graph_; }
   [[nodiscard]] ConstantBudget& budget() { return budget_; }
 
   /// The elements of a small integer tensor, also where they are computed from shapes that are known.
-  [[nodiscard]] std::optional<Ints> ints_in(const Value* value) const;
+  [[nodiscard]] std::optional<Ints> ints_in(const onnx::Value* value) const;
   /// The same where they hang on dynamic dimensions.
-  [[nodiscard]] std::optional<Contents> dims_in(const Value* value) const;
+  [[nodiscard]] std::optional<onnx::Contents> dims_in(const onnx::Value* value) const;
 
-  Value* add(const std::string& onnx_op, std::vector<Value*> inputs, const Attributes& attributes = {});
-  std::vector<Value*> add_many(const std::string& onnx_op, std::vector<Value*> inputs, std::size_t outputs,
-                               const Attributes& attributes = {});
+  onnx::Value* add(const std::string& onnx_op, std::vector<onnx::Value*> inputs, const Attributes& attributes = {});
+  std::vector<onnx::Value*> add_many(const std::string& onnx_op, std::vector<onnx::Value*> inputs, std::size_t outputs,
+                                     const Attributes& attributes = {});
   /// A node of one of Graft's own operators. Throws Error where the shapes do not suit it.
-  Value* add_operator(const Operator& op, std::vector<Value*> inputs);
+  onnx::Value* add_operator(const Operator& op, std::vector<onnx::Value*> inputs);
 
   /// Throws Error where constants of so many elements are beyond the budget. To be called before many are computed.
-  void check_budget(std::int64_t elements, ElementType type) const;
+  void check_budget(std::int64_t elements, onnx::ElementType type) const;
   /// A constant that is no weight of the file; it counts against the budget.
-  Value* constant_of(TensorData tensor);
-  Value* ints_of(const Ints& values);                              ///< i64, one dimension.
-  Value* scalar_of(double value, ElementType type);                ///< No dimension.
-  Value* cast(Value* value, ElementType type);                     ///< The value itself where it has the type.
-  Value* transpose(Value* value, const Ints& permutation);         ///< Of a constant: its data.
-  Value* reshape(Value* value, const Ints& dims);                  ///< Of a constant: its data.
-  Value* shape_of(Value* value) { return add("Shape", {value}); }  ///< i64
+  onnx::Value* constant_of(onnx::TensorData tensor);
+  onnx::Value* ints_of(const Ints& values);                             ///< i64, one dimension.
+  onnx::Value* scalar_of(double value, onnx::ElementType type);         ///< No dimension.
+  onnx::Value* cast(onnx::Value* value, onnx::ElementType type);        ///< The value itself where it has the type.
+  onnx::Value* transpose(onnx::Value* value, const Ints& permutation);  ///< Of a constant: its data.
+  onnx::Value* reshape(onnx::Value* value, const Ints& dims);           ///< Of a constant: its data.
+  onnx::Value* shape_of(onnx::Value* value) { return add("Shape", {value}); }  ///< i64
   /// One-dimensional values one after another.
-  Value* concat(const std::vector<Value*>& parts) { return add("Concat", parts, {{"axis", std::int64_t{0}}}); }
-  Value* slice_1d(Value* value, std::int64_t begin, std::int64_t end);
+  onnx::Value* concat(const std::vector<onnx::Value*>& parts) {
+    return add("Concat", parts, {{"axis", std::int64_t{0}}});
+  }
+  onnx::Value* slice_1d(onnx::Value* value, std::int64_t begin, std::int64_t end);
 
  private:
-  Graph& graph_;
-  ContentsMap& contents_;
+  onnx::Graph& graph_;
+  onnx::ContentsMap& contents_;
   ConstantBudget& budget_;
   std::string name_;
   std::string type_;

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-#include "graph/mapped_file.hpp"
+#include "onnx/mapped_file.hpp"
 
 namespace graft {
 namespace {
@@ -102,7 +102,7 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
   }
   if (name.find(".data-0") != std::string::npos) return sentence("part of a TensorFlow checkpoint", freeze_checkpoint);
   constexpr std::size_t enough = 512;
-  const std::string bytes = beginning_of_file(path, enough);
+  const std::string bytes = onnx::beginning_of_file(path, enough);
   if (bytes.starts_with("\x89HDF")) return sentence("a Keras model or weights in HDF5", freeze_keras);
   if (bytes.size() > 8 && bytes.substr(4, 4) == "TFL3") return sentence("a TensorFlow Lite model", kinds[6].remedy);
   if (bytes.starts_with("PK\x03\x04")) {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
-#include "graph/onnx_io.hpp"
 #include "import/caffe/import.hpp"
 #include "import/other_formats.hpp"
 #include "import/tensorflow/import.hpp"
+#include "onnx/onnx_io.hpp"
 
 namespace graft {
 
@@ -16,8 +16,8 @@ bool is_imported(const std::filesystem::path& path) {
   return end == ".pb" || end == ".pbtxt" || end == ".prototxt";
 }
 
-Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights,
-                 const ImportOptions& options) {
+onnx::Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights,
+                       const ImportOptions& options) {
   if (const auto other = explain_other_format(path)) throw Error(fmt::format("{}: {}", path.string(), *other));
   const std::filesystem::path end = path.extension();
   if (end == ".prototxt") {
@@ -40,7 +40,7 @@ Model read_model(const std::filesystem::path& path, const std::filesystem::path&
     throw Error(fmt::format("{}: outputs can be chosen of TensorFlow and Caffe networks; an ONNX file names its own",
                             path.string()));
   }
-  return read_onnx(path);
+  return onnx::read_onnx(path);
 }
 
 }  // namespace graft

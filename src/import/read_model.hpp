@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "import/origin.hpp"
+#include "onnx/model.hpp"
 
 namespace graft {
 
@@ -26,7 +26,7 @@ struct ImportOptions {
 /// By the end of its name: .pb is a frozen TensorFlow graph, .prototxt a Caffe network, anything else ONNX. `weights`
 /// is Caffe's second file, and empty for the others. Throws Error as the readers do, and for what a format does not
 /// have.
-[[nodiscard]] Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights = {},
-                               const ImportOptions& options = {});
+[[nodiscard]] onnx::Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights = {},
+                                     const ImportOptions& options = {});
 
 }  // namespace graft

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "graph/text.hpp"
+#include "onnx/text.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::int64_t few_elements = 64;
 struct Incomparable {};
 
 /// Of large constants, which are weights, the sizes alone.
-std::string tensor_text(const TensorData& tensor) {
+std::string tensor_text(const onnx::TensorData& tensor) {
   if (tensor.strings != nullptr) throw Incomparable{};
   std::string text = fmt::format("{}{}", to_string(tensor.type), tensor.dims);
   if (tensor.element_count() > few_elements) return text;
@@ -26,11 +26,11 @@ std::string tensor_text(const TensorData& tensor) {
   return text;
 }
 
-std::string attribute_text(const NodeAttribute& attribute) {
+std::string attribute_text(const onnx::NodeAttribute& attribute) {
   return std::visit(
       [](const auto& value) -> std::string {
         using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, TensorData>) {
+        if constexpr (std::is_same_v<T, onnx::TensorData>) {
           return tensor_text(value);
         } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int64_t> ||
                              std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<float>> ||
@@ -44,13 +44,13 @@ std::string attribute_text(const NodeAttribute& attribute) {
       attribute.data);
 }
 
-std::string kind_of(const Value& value) {
+std::string kind_of(const onnx::Value& value) {
   if (!value.type) throw Incomparable{};
   return fmt::format("{} of rank {}", to_string(*value.type),
                      value.shape ? fmt::format("{}", value.shape->size()) : std::string("?"));
 }
 
-bool is_open(const Value& value) {
+bool is_open(const onnx::Value& value) {
   if (!value.shape) return true;
   bool open = false;
   for (const Dim& dim : *value.shape) open = open || !dim.is_constant();
@@ -59,9 +59,9 @@ bool is_open(const Value& value) {
 
 class Description {
  public:
-  explicit Description(bool (*can_be_input)(const Value&)) : can_be_input_(can_be_input) {}
+  explicit Description(bool (*can_be_input)(const onnx::Value&)) : can_be_input_(can_be_input) {}
 
-  Likeness of(const Node& node) {
+  Likeness of(const onnx::Node& node) {
     constexpr int most = 32;
     if (++nodes_ > most) throw Incomparable{};
     Likeness text{.kind = fmt::format("{}:{}:{}<", node.domain, node.op_type, node.overload), .exact = {}};
@@ -70,11 +70,11 @@ class Description {
       text.kind += fmt::format("{}={}:{} ", name, attribute.data.index(), attribute_text(attribute));
     }
     text.exact = text.kind;
-    for (const Value* input : node.inputs) {
+    for (const onnx::Value* input : node.inputs) {
       text.kind += input == nullptr ? ",-" : "," + kind_of(*input);
       text.exact += "," + input_text(input);
     }
-    for (const Value* output : node.outputs) {
+    for (const onnx::Value* output : node.outputs) {
       text.exact += output == nullptr ? ";-" : output->is_unused() ? ";unused" : ";used";
     }
     text.kind += '>';
@@ -83,7 +83,7 @@ class Description {
   }
 
  private:
-  std::string input_text(const Value* input) {
+  std::string input_text(const onnx::Value* input) {
     if (input == nullptr) return "-";
     if (const auto constant = input->constant()) return tensor_text(*constant);
     if (!input->opaque.empty()) throw Incomparable{};
@@ -95,13 +95,13 @@ class Description {
     return has_range ? fmt::format("{} {}", type_text(*input), input->name) : type_text(*input);
   }
 
-  bool (*can_be_input_)(const Value&);
+  bool (*can_be_input_)(const onnx::Value&);
   int nodes_ = 0;
 };
 
 }  // namespace
 
-std::optional<Likeness> likeness_of(const Node& node, bool (*can_be_input)(const Value&)) {
+std::optional<Likeness> likeness_of(const onnx::Node& node, bool (*can_be_input)(const onnx::Value&)) {
   try {
     return Description(can_be_input).of(node);
   } catch (const Incomparable&) {

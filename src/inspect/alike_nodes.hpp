@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::inspect {
 
@@ -16,6 +16,6 @@ struct Likeness {
 
 /// Nothing for a node that holds sub-graphs or what Graft does not look into, and where a long computation gives it
 /// its sizes. `can_be_input` tells of which inputs a part of the model knows no more than type and shape.
-[[nodiscard]] std::optional<Likeness> likeness_of(const Node& node, bool (*can_be_input)(const Value&));
+[[nodiscard]] std::optional<Likeness> likeness_of(const onnx::Node& node, bool (*can_be_input)(const onnx::Value&));
 
 }  // namespace graft::inspect

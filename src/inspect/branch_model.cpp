@@ -3,21 +3,22 @@
 
 #include <unordered_map>
 
-#include "graph/copy.hpp"
+#include "onnx/copy.hpp"
 
 namespace graft::inspect {
 namespace {
 
 /// Into the graph around it. False where a value's name is taken there, or an input's type or rank is unknown.
-bool copy_out(const Graph& inner, Graph& outer, std::unordered_map<const Value*, Value*>& copies) {
-  for (const Value* value : inner.values()) {
+bool copy_out(const onnx::Graph& inner, onnx::Graph& outer,
+              std::unordered_map<const onnx::Value*, onnx::Value*>& copies) {
+  for (const onnx::Value* value : inner.values()) {
     const bool is_vague = value->is_input && (!value->type || !value->shape);
     if (is_vague || outer.find_local(value->name) != nullptr) return false;
     copies.emplace(value, copy_value(*value, outer));
   }
-  for (const Value* input : inner.inputs()) outer.set_is_input(*copies.at(input), true);
-  for (const Node* node : inner.nodes()) {
-    copy_node(*node, outer, [&](Value* value) {
+  for (const onnx::Value* input : inner.inputs()) outer.set_is_input(*copies.at(input), true);
+  for (const onnx::Node* node : inner.nodes()) {
+    copy_node(*node, outer, [&](onnx::Value* value) {
       const auto copy = copies.find(value);
       return copy == copies.end() ? value : copy->second;
     });
@@ -27,20 +28,20 @@ bool copy_out(const Graph& inner, Graph& outer, std::unordered_map<const Value*,
 
 }  // namespace
 
-std::optional<Model> branch_as_model(Model model, const std::string& node, std::size_t subgraph) {
-  Graph& graph = model.graph();
-  Node& holder = *graph.find_node(node);
-  const Graph& inner = *holder.subgraphs().at(subgraph);
-  std::unordered_map<const Value*, Value*> copies;
+std::optional<onnx::Model> branch_as_model(onnx::Model model, const std::string& node, std::size_t subgraph) {
+  onnx::Graph& graph = model.graph();
+  onnx::Node& holder = *graph.find_node(node);
+  const onnx::Graph& inner = *holder.subgraphs().at(subgraph);
+  std::unordered_map<const onnx::Value*, onnx::Value*> copies;
   if (!copy_out(inner, graph, copies)) return std::nullopt;
   while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
-  for (const Value* output : inner.outputs()) {
+  for (const onnx::Value* output : inner.outputs()) {
     const auto copy = copies.find(output);
     const bool is_made = copy != copies.end() && copy->second->producer != nullptr;
     if (is_made && !copy->second->is_output()) graph.add_output(*copy->second);
   }
-  for (const Node* each : inner.nodes()) {
-    for (const Value* value : each->outputs) {
+  for (const onnx::Node* each : inner.nodes()) {
+    for (const onnx::Value* value : each->outputs) {
       const auto copy = copies.find(value);
       if (copy == copies.end() || copy->second->producer == nullptr) continue;
       if (copy->second->is_unused()) graph.add_output(*copy->second);  // TensorRT parses what is dead, too
@@ -49,7 +50,7 @@ std::optional<Model> branch_as_model(Model model, const std::string& node, std::
   if (graph.outputs().empty()) return std::nullopt;
   graph.remove_node(holder);
   graph.remove_dead();
-  for (Value* input : std::vector<Value*>(graph.inputs())) {
+  for (onnx::Value* input : std::vector<onnx::Value*>(graph.inputs())) {
     if (!input->is_unused()) continue;
     graph.set_is_input(*input, false);
     graph.remove_value(*input);

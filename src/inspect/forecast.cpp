@@ -7,25 +7,25 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/faults.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/plugin_reason.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/plugin_reason.hpp"
 
 namespace graft::inspect {
 namespace {
 
 /// A node with a fault becomes one that no pass knows.
-void hide_faults(Model& model) {
-  model.graph().for_each_node([](Node& node) {
-    if (node.metadata.contains(fault_note)) node.domain = fault_note;
+void hide_faults(onnx::Model& model) {
+  model.graph().for_each_node([](onnx::Node& node) {
+    if (node.metadata.contains(onnx::fault_note)) node.domain = onnx::fault_note;
   });
 }
 
 /// Why a plugin gives a value of what `graft convert` made, by the name of the value.
-std::map<std::string, std::string> plugin_reasons(const Model& converted) {
+std::map<std::string, std::string> plugin_reasons(const onnx::Model& converted) {
   std::map<std::string, std::string> reasons;
-  converted.graph().for_each_node([&](const Node& node) {
-    const auto reason = node.metadata.find(reason_note);
+  converted.graph().for_each_node([&](const onnx::Node& node) {
+    const auto reason = node.metadata.find(onnx::reason_note);
     if (reason != node.metadata.end() && node.output() != nullptr) reasons.emplace(node.output()->name, reason->second);
   });
   return reasons;
@@ -33,12 +33,12 @@ std::map<std::string, std::string> plugin_reasons(const Model& converted) {
 
 }  // namespace
 
-void infer_and_note_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes) {
-  const auto note = [&](Node& node, const Error& error) {
-    node.metadata[std::string(fault_note)] = fmt::format("{}: {}", model.source, error.what());
+void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes) {
+  const auto note = [&](onnx::Node& node, const Error& error) {
+    node.metadata[std::string(onnx::fault_note)] = fmt::format("{}: {}", model.source, error.what());
   };
   infer_around_faults(model, input_shapes, note);
-  model.graph().for_each_node([&](Node& node) {
+  model.graph().for_each_node([&](onnx::Node& node) {
     try {
       check_operator(node);
     } catch (const Error& error) {
@@ -47,21 +47,21 @@ void infer_and_note_faults(Model& model, const std::map<std::string, Shape, std:
   });
 }
 
-ConvertReport convert_in_memory(const runtime::Engine& engine, Model& model) {
-  ConvertOptions options;
+passes::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
+  passes::ConvertOptions options;
   options.prove = false;
   if (engine.can_run()) {
     std::as_const(model).graph().for_each_node(
-        [&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
+        [&](const onnx::Node& node) { options.prove = options.prove || find_operator_for(node); });
   }
   return convert(engine, model, options);
 }
 
-Prospect prospect_of(const runtime::Engine& engine, const Model& model) {
-  Model converted = model.clone();
+Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
+  onnx::Model converted = model.clone();
   hide_faults(converted);
   Prospect prospect;
-  ConvertReport report;
+  passes::ConvertReport report;
   try {
     report = convert_in_memory(engine, converted);
   } catch (const Error& error) {
@@ -71,12 +71,12 @@ Prospect prospect_of(const runtime::Engine& engine, const Model& model) {
   prospect.is_another = !report.rewrites.empty();
   prospect.nodes = converted.graph().node_count();
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);
-  std::map<NodeRef, std::string, ByName> plugins;  // of nodes whose output a plugin gives then: why a plugin
-  model.graph().for_each_node([&](const Node& node) {
+  std::map<NodeRef, std::string, onnx::ByName> plugins;  // of nodes whose output a plugin gives then: why a plugin
+  model.graph().for_each_node([&](const onnx::Node& node) {
     const auto reason = node.output() == nullptr ? reasons.end() : reasons.find(node.output()->name);
     if (reason != reasons.end()) plugins.emplace(ref_of(node), reason->second);
   });
-  for (const Rewrite& rewrite : report.rewrites) {
+  for (const passes::Rewrite& rewrite : report.rewrites) {
     std::string what = rewrite.pass == "remove_dead"
                            ? "no output needs it: `graft convert` takes it away"
                            : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
@@ -89,7 +89,7 @@ Prospect prospect_of(const runtime::Engine& engine, const Model& model) {
     for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
-  for (const Rewrite& rewrite : report.rejected) {
+  for (const passes::Rewrite& rewrite : report.rejected) {
     prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
   }
   return prospect;

@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "inspect/verdicts.hpp"
+#include "onnx/model.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/engine.hpp"
 
 namespace graft::inspect {
 
 /// Infers types and shapes, and notes on a node what is wrong with it, so that it is judged like any other.
-void infer_and_note_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
+void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
 
 /// Converts a model with no fusion proven, which may take long. The native form of an operator is tried, as it may hold
 /// for some sizes alone.
-ConvertReport convert_in_memory(const runtime::Engine& engine, Model& model);
+passes::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model);
 
 struct Prospect {
   Forecast forecast;
@@ -30,6 +30,6 @@ struct Prospect {
 
 /// Converts a copy of a model whose faults are noted, and returns what becomes of its nodes. What `graft convert`
 /// refuses is a warning.
-[[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const Model& model);
+[[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model);
 
 }  // namespace graft::inspect

@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "core/suggest.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/standard_operators.hpp"
-#include "graph/text.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/standard_operators.hpp"
+#include "onnx/text.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -38,8 +38,8 @@ std::size_t find_word(std::string_view text, std::string_view word) {
 std::string text_of(const json& object, const char* name) { return object.value(name, ""); }
 
 /// The text of an attribute; nothing where it is absent. One of another kind has been refused before.
-std::optional<std::string> given_text(const Node& node, std::string_view name) {
-  const NodeAttribute* attribute = node.attribute(name);
+std::optional<std::string> given_text(const onnx::Node& node, std::string_view name) {
+  const onnx::NodeAttribute* attribute = node.attribute(name);
   const auto* text = attribute == nullptr ? nullptr : attribute->get<std::string>();
   return text == nullptr ? std::nullopt : std::optional(*text);
 }
@@ -86,8 +86,8 @@ std::string one_of(const std::vector<const json*>& creators, const char* field) 
   return fmt::format("{} or {}", fmt::join(strings, ", "), last);
 }
 
-PluginCause unknown_name(const Node& node, const json& creators) {
-  const auto standard = nearest_standard_operator(node.op_type);
+PluginCause unknown_name(const onnx::Node& node, const json& creators) {
+  const auto standard = onnx::nearest_standard_operator(node.op_type);
   std::vector<std::string> names;
   if (standard) names.push_back(*standard);
   bool any_library = false;
@@ -123,7 +123,7 @@ PluginCause unknown_name(const Node& node, const json& creators) {
           "name the library that holds it too: --plugin-lib LIB.so; `graft plugins LIB.so` lists what is in one"};
 }
 
-PluginCause wrong_version(const Node& node, const std::vector<const json*>& same_name) {
+PluginCause wrong_version(const onnx::Node& node, const std::vector<const json*>& same_name) {
   const auto text = given_text(node, version_attribute);
   const std::string asked = text ? fmt::format("the node has plugin_version = '{}'", *text)
                                  : "the node has no plugin_version, which means '1'";
@@ -132,7 +132,7 @@ PluginCause wrong_version(const Node& node, const std::vector<const json*>& same
           plugin_of(*same_name.back())};
 }
 
-PluginCause wrong_namespace(const Node& node, const std::vector<const json*>& fitting) {
+PluginCause wrong_namespace(const onnx::Node& node, const std::vector<const json*>& fitting) {
   const std::string spaces = joined(fitting, [](const json& c) { return namespace_text(text_of(c, "namespace")); });
   const std::string given = given_text(node, namespace_attribute).value_or("");
   std::string looked = given.empty() ? "the empty namespace, as the node has no plugin_namespace"
@@ -147,9 +147,9 @@ PluginCause wrong_namespace(const Node& node, const std::vector<const json*>& fi
 }
 
 /// plugin_version or plugin_namespace that is no text, which the parser passes over.
-std::optional<PluginCause> attribute_of_wrong_type(const Node& node) {
+std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
   for (const std::string_view name : {version_attribute, namespace_attribute}) {
-    const NodeAttribute* attribute = node.attribute(name);
+    const onnx::NodeAttribute* attribute = node.attribute(name);
     if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
     return PluginCause{std::string(name),
                        fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
@@ -188,12 +188,12 @@ std::string type_hint_for(std::string_view wanted) {
   return "write the attribute as an integer, an int or ints: 2, and not 2.0 or '2'";
 }
 
-FieldReport compare_fields(const Node& node, const json& creator) {
+FieldReport compare_fields(const onnx::Node& node, const json& creator) {
   FieldReport report;
   for (const json& field : creator["fields"]) {
     const std::string name = text_of(field, "name");
     const std::string type = text_of(field, "type");
-    const NodeAttribute* attribute = node.attribute(name);
+    const onnx::NodeAttribute* attribute = node.attribute(name);
     if (attribute == nullptr) {
       report.absent.push_back(name);
       report.missing.push_back(fmt::format("{} ({})", name, type));
@@ -283,7 +283,7 @@ PluginCause fault_in_fields(const FieldReport& fields, const std::string& who, c
 }
 
 /// The creator was found and gave no plugin.
-PluginCause refused_by_creator(const Node& node, const json& creator, const std::string& printed) {
+PluginCause refused_by_creator(const onnx::Node& node, const json& creator, const std::string& printed) {
   const FieldReport fields = compare_fields(node, creator);
   PluginCause cause = fault_in_fields(fields, describe_creator(creator), printed);
   if (!printed.empty()) cause.reason += fmt::format("; it printed: {}", printed);
@@ -294,9 +294,9 @@ PluginCause refused_by_creator(const Node& node, const json& creator, const std:
 }
 
 /// "3 inputs (f32, f32, i64)"
-std::string inputs_text(const Node& node) {
+std::string inputs_text(const onnx::Node& node) {
   std::vector<std::string> types;
-  for (const Value* input : node.inputs) {
+  for (const onnx::Value* input : node.inputs) {
     types.emplace_back(input == nullptr ? "none" : !input->type ? "?" : std::string(to_string(*input->type)));
   }
   return fmt::format("{} input{} ({})", types.size(), types.size() == 1 ? "" : "s", fmt::join(types, ", "));
@@ -310,9 +310,9 @@ PluginCause of_the_older_generation(const json& creator) {
 }
 
 /// "f32[1, 3, 8, 8], i64[2]"
-std::string tensors_text(const std::vector<Value*>& values) {
+std::string tensors_text(const std::vector<onnx::Value*>& values) {
   std::vector<std::string> strings;
-  for (const Value* value : values) {
+  for (const onnx::Value* value : values) {
     if (value != nullptr) strings.push_back(type_text(*value));
   }
   return fmt::format("{}", fmt::join(strings, ", "));
@@ -320,7 +320,7 @@ std::string tensors_text(const std::vector<Value*>& values) {
 
 }  // namespace
 
-std::optional<PluginCause> failed_look_up(const Node& node, const json& creators) {
+std::optional<PluginCause> failed_look_up(const onnx::Node& node, const json& creators) {
   const std::vector<const json*> same_name = creators_named(creators, node.op_type);
   if (same_name.empty()) return unknown_name(node, creators);
   if (auto wrong = attribute_of_wrong_type(node)) {
@@ -348,7 +348,7 @@ PluginCause cause_of_hang(const json& creator) {
           "slow alone, a longer --time-limit helps"};
 }
 
-PluginCause cause_of_failed_build(const Node& node, const json& creator, const std::string& words) {
+PluginCause cause_of_failed_build(const onnx::Node& node, const json& creator, const std::string& words) {
   if (contains(words, "Failed to find any supported plugin")) {
     return {"plugin_formats",
             fmt::format("{}, takes no combination of types and layouts that TensorRT offers: inputs {}; outputs {}",
@@ -360,8 +360,9 @@ PluginCause cause_of_failed_build(const Node& node, const json& creator, const s
           "what TensorRT says, or what the plugin printed, tells why"};
 }
 
-std::optional<PluginCause> taken_for_onnx(const Node& node, const json& creators) {
-  if (is_standard_operator(node.domain, node.op_type) || !is_standard_operator("", node.op_type)) return std::nullopt;
+std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& creators) {
+  if (onnx::is_standard_operator(node.domain, node.op_type) || !onnx::is_standard_operator("", node.op_type))
+    return std::nullopt;
   const std::vector<const json*> same_name = creators_named(creators, node.op_type);
   return PluginCause{
       "override",
@@ -381,7 +382,7 @@ std::string describe_creator(const json& creator) {
                                      : fmt::format(", from {}", std::filesystem::path(library).filename().string()));
 }
 
-const json* creator_of(const Node& node, const json& creators) {
+const json* creator_of(const onnx::Node& node, const json& creators) {
   const std::string version = given_text(node, version_attribute).value_or("1");
   const std::string space = given_text(node, namespace_attribute).value_or("");
   for (const std::string& wanted : {space, node.domain}) {
@@ -392,13 +393,13 @@ const json* creator_of(const Node& node, const json& creators) {
   return nullptr;
 }
 
-std::optional<PluginCause> cause_of_refusal(const Node& node, const json& error, const json& creators,
+std::optional<PluginCause> cause_of_refusal(const onnx::Node& node, const json& error, const json& creators,
                                             const std::string& printed) {
   const std::string message = text_of(error, "message");
   const std::string function = text_of(error, "function");
   if (contains(message, "Plugin not found")) return failed_look_up(node, creators);
   const json* creator = creator_of(node, creators);
-  if (is_standard_operator("", node.op_type) && !creators_named(creators, node.op_type).empty() &&
+  if (onnx::is_standard_operator("", node.op_type) && !creators_named(creators, node.op_type).empty() &&
       contains(function, "check")) {
     const std::vector<const json*> same_name = creators_named(creators, node.op_type);
     const bool unnamed =
@@ -433,7 +434,7 @@ std::optional<PluginCause> cause_of_refusal(const Node& node, const json& error,
   return std::nullopt;
 }
 
-std::optional<PluginCause> wrong_fields(const Node& node, const json& creator) {
+std::optional<PluginCause> wrong_fields(const onnx::Node& node, const json& creator) {
   const FieldReport fields = compare_fields(node, creator);
   if (!fields.ill_typed.empty()) {
     return PluginCause{"field_type",

@@ -12,12 +12,12 @@
 namespace graft::inspect {
 
 std::vector<Finding> TensorRTProbe::refusals_alike(const Finding& finding) const {
-  const Node& first = *finding.nodes.front();
+  const onnx::Node& first = *finding.nodes.front();
   std::vector<Finding> findings;
   if (finding.inside != nullptr || !bad_.contains(&first)) return findings;
   const auto rule = rule_against(first);
   const auto wanted = likeness_of(first, can_be_input);
-  for (const Node* node : left()) {
+  for (const onnx::Node* node : left()) {
     if (node->op_type != first.op_type || node->domain != first.domain) continue;
     bool is_alike = rule && rule_against(*node) == rule;
     if (!is_alike && wanted) {
@@ -42,7 +42,7 @@ void TensorRTProbe::add_with_alike(Finding found) {
 std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
   std::vector<Finding> findings;
   if (finding.nodes.size() != 1 || finding.inside != nullptr) return findings;
-  const Node& first = *finding.nodes.front();
+  const onnx::Node& first = *finding.nodes.front();
   const auto wanted = likeness_of(first, can_be_input);
   if (!wanted) return findings;
   struct Asked {
@@ -52,7 +52,7 @@ std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
   std::vector<Asked> asked{{finding, *wanted}};
   // Where the rule knows why the first one fails, it knows which others do.
   bool is_asking = true;
-  for (const Node* node : left()) {
+  for (const onnx::Node* node : left()) {
     auto likeness = node->op_type == first.op_type ? likeness_of(*node, can_be_input) : std::nullopt;
     if (!likeness || likeness->kind != wanted->kind) continue;
     const auto same = std::find_if(asked.begin(), asked.end(),

@@ -4,17 +4,17 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/faults.hpp"
 #include "inspect/branch_model.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_probe.hpp"
+#include "onnx/faults.hpp"
 
 namespace graft::inspect {
 
-std::optional<Model> TensorRTProbe::inside_of(const Node& node, std::size_t subgraph) const {
+std::optional<onnx::Model> TensorRTProbe::inside_of(const onnx::Node& node, std::size_t subgraph) const {
   auto model = branch_as_model(part_of(Nodes{&node}), node.name, subgraph);
   if (!model) return std::nullopt;
-  infer_around_faults(*model, [](const Node&, const Error&) {});
+  infer_around_faults(*model, [](const onnx::Node&, const Error&) {});
   declare_outputs(*model);
   return model;
 }
@@ -34,24 +34,24 @@ std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
   return findings;
 }
 
-std::vector<Finding> TensorRTProbe::ask_inside(const Node& node, std::size_t subgraph) {
+std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size_t subgraph) {
   auto model = inside_of(node, subgraph);
   if (!model) return {};
   TensorRTProbe search(*model, trials_, ranges_);
   ProbeReport report = search.run(ProbeLevel::builder);
-  std::map<std::string, const Node*, std::less<>> own;  // by the names that they kept
-  node.subgraphs().at(subgraph)->for_each_node([&](const Node& inner) { own.emplace(inner.name, &inner); });
-  const auto own_of = [&](const Node* copy) {
+  std::map<std::string, const onnx::Node*, std::less<>> own;  // by the names that they kept
+  node.subgraphs().at(subgraph)->for_each_node([&](const onnx::Node& inner) { own.emplace(inner.name, &inner); });
+  const auto own_of = [&](const onnx::Node* copy) {
     const auto found = copy == nullptr ? own.end() : own.find(copy->name);
     return found == own.end() ? nullptr : found->second;
   };
   std::vector<Finding> findings;
-  std::set<const Node*> bad;
+  std::set<const onnx::Node*> bad;
   for (Finding& found : report.findings) {
-    const Node* outermost = own_of(found.nodes.front());
+    const onnx::Node* outermost = own_of(found.nodes.front());
     if (outermost == nullptr) return {};  // what gives the branch its sizes
-    const Node* innermost = own_of(found.inside);
-    for (const Node* each : found.nodes) bad.insert(own_of(each));
+    const onnx::Node* innermost = own_of(found.inside);
+    for (const onnx::Node* each : found.nodes) bad.insert(own_of(each));
     Finding& finding = findings.emplace_back();
     finding.nodes = {&node};
     finding.inside = innermost == nullptr ? outermost : innermost;
@@ -60,36 +60,36 @@ std::vector<Finding> TensorRTProbe::ask_inside(const Node& node, std::size_t sub
     if (found.nodes.size() > 1) finding.words += fmt::format(" (by {} nodes together)", found.nodes.size());
     finding.cause = found.cause;
     finding.as = own_of(found.as);
-    finding.part = std::make_shared<const Model>(search.smallest_part(found));
+    finding.part = std::make_shared<const onnx::Model>(search.smallest_part(found));
   }
-  for (const Node* copy : model->graph().nodes()) {
-    const Node* inner = own_of(copy);
+  for (const onnx::Node* copy : model->graph().nodes()) {
+    const onnx::Node* inner = own_of(copy);
     const bool runs = inner != nullptr && !bad.contains(inner) && !report.not_asked.contains(copy);
     if (!runs) continue;
     report_.runs_inside.insert(inner);
-    for (const Graph* innermost : inner->subgraphs()) {
-      innermost->for_each_node([&](const Node& each) { report_.runs_inside.insert(&each); });
+    for (const onnx::Graph* innermost : inner->subgraphs()) {
+      innermost->for_each_node([&](const onnx::Node& each) { report_.runs_inside.insert(&each); });
     }
   }
-  for (const Node* copy : report.runs_inside) report_.runs_inside.insert(own_of(copy));
+  for (const onnx::Node* copy : report.runs_inside) report_.runs_inside.insert(own_of(copy));
   for (auto& [layer, plugin] : report.plugins) report_.plugins[layer] = std::move(plugin);
   return findings;
 }
 
 /// A node in a branch or a body, however deep, as a model of its own.
-std::optional<Model> TensorRTProbe::alone(const Node& outer, const Node& inside) const {
-  const std::vector<Graph*> subgraphs = outer.subgraphs();
+std::optional<onnx::Model> TensorRTProbe::alone(const onnx::Node& outer, const onnx::Node& inside) const {
+  const std::vector<onnx::Graph*> subgraphs = outer.subgraphs();
   for (std::size_t i = 0; i < subgraphs.size(); ++i) {
     bool holds_it = false;
-    subgraphs[i]->for_each_node([&](const Node& node) { holds_it = holds_it || &node == &inside; });
+    subgraphs[i]->for_each_node([&](const onnx::Node& node) { holds_it = holds_it || &node == &inside; });
     auto model = holds_it ? inside_of(outer, i) : std::nullopt;
     if (!model) continue;
     const TensorRTProbe search(*model, trials_, ranges_);
-    const Node* copy = model->graph().find_node(inside.name);
+    const onnx::Node* copy = model->graph().find_node(inside.name);
     if (copy != nullptr) return search.part_of(Nodes{copy});
-    const auto is_it = [&](const Node& node) { return node.name == inside.name; };
-    for (const Node* node : search.nodes_) {
-      if (const Node* deeper = find_inside(*model, *node, is_it)) return search.alone(*node, *deeper);
+    const auto is_it = [&](const onnx::Node& node) { return node.name == inside.name; };
+    for (const onnx::Node* node : search.nodes_) {
+      if (const onnx::Node* deeper = find_inside(*model, *node, is_it)) return search.alone(*node, *deeper);
     }
   }
   return std::nullopt;

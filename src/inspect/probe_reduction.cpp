@@ -43,15 +43,15 @@ TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& ans
   std::string text;
   for (const json& message : answer.value("messages", json::array())) text += message.value("message", "") + "\n";
   Nodes suspected;
-  for (const Node* node : nodes) {
+  for (const onnx::Node* node : nodes) {
     if (!node->name.empty() && names(text, node->name)) suspected.push_back(node);
   }
   std::stable_sort(suspected.begin(), suspected.end(),
-                   [](const Node* a, const Node* b) { return a->name.size() > b->name.size(); });
+                   [](const onnx::Node* a, const onnx::Node* b) { return a->name.size() > b->name.size(); });
   constexpr std::size_t most_named = 4;
   constexpr std::size_t most = 16;
   suspected.resize(std::min(suspected.size(), most_named));
-  for (const Node* node : nodes) {
+  for (const onnx::Node* node : nodes) {
     const bool is_new = std::find(suspected.begin(), suspected.end(), node) == suspected.end();
     if (is_new && creator_in(*node) != nullptr && suspected.size() < most) suspected.push_back(node);
   }
@@ -71,7 +71,7 @@ std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes&
     if (trial.outcome == Outcome::accepted) return {finding_of(suspected, whole)};
   }
   std::vector<Finding> findings;
-  for (const Node* node : suspected) {
+  for (const onnx::Node* node : suspected) {
     if (!findings.empty() && !has_hung) break;
     const Trial trial = try_nodes(level, {node});
     if (fails(level, trial)) findings.push_back(finding_of({node}, trial));
@@ -86,7 +86,7 @@ Finding TensorRTProbe::find_smallest(ProbeLevel level, const Nodes& nodes, Trial
     for (const std::size_t index : indices) items.push_back(nodes[index]);
     return items;
   };
-  const Nodes part = chosen(smallest_failing(nodes.size(), [&](const std::vector<std::size_t>& indices) {
+  const Nodes part = chosen(engine::smallest_failing(nodes.size(), [&](const std::vector<std::size_t>& indices) {
     Trial trial = try_nodes(level, chosen(indices), 1.0);
     const bool failed = fails(level, trial);
     if (failed) last = std::move(trial);

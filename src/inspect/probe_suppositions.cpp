@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/operator_node.hpp"
-#include "graph/text.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_probe.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/text.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -17,19 +17,20 @@ namespace {
 using nlohmann::json;
 
 /// By the name that the engine driver gives it, which is Graft's.
-std::optional<ElementType> element_type_named(std::string_view name) {
-  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i8,
-                                 ElementType::u8, ElementType::i32, ElementType::i64}) {
+std::optional<onnx::ElementType> element_type_named(std::string_view name) {
+  for (const onnx::ElementType type :
+       {onnx::ElementType::f32, onnx::ElementType::f16, onnx::ElementType::bf16, onnx::ElementType::i8,
+        onnx::ElementType::u8, onnx::ElementType::i32, onnx::ElementType::i64}) {
     if (to_string(type) == name) return type;
   }
-  return name == "bool" ? std::optional(ElementType::boolean) : std::nullopt;
+  return name == "bool" ? std::optional(onnx::ElementType::boolean) : std::nullopt;
 }
 
 }  // namespace
 
 bool TensorRTProbe::suppose_outputs() {
   bool any = false;
-  for (const Node* node : nodes_) {
+  for (const onnx::Node* node : nodes_) {
     if (!bad_.contains(node)) continue;
     std::string supposed = suppose_outputs_of(*node);
     if (supposed.empty()) continue;
@@ -38,8 +39,8 @@ bool TensorRTProbe::suppose_outputs() {
     infer();
   }
   if (!any) return false;
-  for (const Node* node : nodes_) {
-    for_each_read(*node, model_.graph(), [&](const Value& value) {
+  for (const onnx::Node* node : nodes_) {
+    for_each_read(*node, model_.graph(), [&](const onnx::Value& value) {
       if (value.producer == nullptr) return;
       if (const auto made = supposed_of_.find(value.producer); made != supposed_of_.end()) {
         report_.supposed.emplace(node, made->second);
@@ -52,17 +53,17 @@ bool TensorRTProbe::suppose_outputs() {
   return true;
 }
 
-std::string TensorRTProbe::suppose_outputs_of(const Node& node) {
-  if (is_standard_operator(node.domain, node.op_type)) return {};
-  const auto is_unknown = [](const Value* value) {
+std::string TensorRTProbe::suppose_outputs_of(const onnx::Node& node) {
+  if (onnx::is_standard_operator(node.domain, node.op_type)) return {};
+  const auto is_unknown = [](const onnx::Value* value) {
     return value != nullptr && !value->is_unused() && value->opaque.empty() && (!value->type || !value->shape);
   };
   if (std::none_of(node.outputs.begin(), node.outputs.end(), is_unknown)) return {};
   if (std::string as_meant = try_meant_plugin(node); !as_meant.empty()) return as_meant;
   const auto like = std::find_if(node.inputs.begin(), node.inputs.end(),
-                                 [](const Value* v) { return v != nullptr && v->type && v->shape; });
+                                 [](const onnx::Value* v) { return v != nullptr && v->type && v->shape; });
   if (like == node.inputs.end()) return {};
-  for (Value* output : node.outputs) {
+  for (onnx::Value* output : node.outputs) {
     if (!is_unknown(output)) continue;
     if (!output->type) output->type = (*like)->type;
     if (!output->shape) output->shape = (*like)->shape;
@@ -71,16 +72,16 @@ std::string TensorRTProbe::suppose_outputs_of(const Node& node) {
 }
 
 /// The node as it was meant tells what it would make.
-std::string TensorRTProbe::try_meant_plugin(const Node& node) {
+std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   const auto meant = meant_.find(&node);
   if (meant == meant_.end() || trials_.is_spent()) return {};
   const MeantPlugin plugin_meant = std::move(meant->second);
   meant_.erase(meant);
-  Model model = part_of({&node});
-  Node& copy = *model.graph().find_node(node.name);
+  onnx::Model model = part_of({&node});
+  onnx::Node& copy = *model.graph().find_node(node.name);
   copy.op_type = plugin_meant.name;
-  copy.attributes["plugin_version"] = NodeAttribute(AttributeData(plugin_meant.version));
-  copy.attributes["plugin_namespace"] = NodeAttribute(AttributeData(plugin_meant.space));
+  copy.attributes["plugin_version"] = onnx::NodeAttribute(onnx::AttributeData(plugin_meant.version));
+  copy.attributes["plugin_namespace"] = onnx::NodeAttribute(onnx::AttributeData(plugin_meant.space));
   const Trial trial = trials_.parse(model);
   if (trial.outcome != Outcome::accepted) return {};
   bool learnt = false;
@@ -92,9 +93,9 @@ std::string TensorRTProbe::try_meant_plugin(const Node& node) {
 /// Nodes that read of a bad one, or of one that was not asked, what cannot be an input.
 void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
-  for (const Node* node : nodes_) {
+  for (const onnx::Node* node : nodes_) {
     if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
-    for_each_read(*node, model_.graph(), [&](const Value& value) {
+    for_each_read(*node, model_.graph(), [&](const onnx::Value& value) {
       if (value.producer == nullptr || can_be_input(value)) return;
       const bool is_behind = bad_.contains(value.producer) || uncertain_.contains(value.producer);
       const auto before = report_.not_asked.find(value.producer);
@@ -117,13 +118,13 @@ void TensorRTProbe::learn_types_of_plugins() {
 bool TensorRTProbe::learn_types(const json& plugin) {
   bool any = false;
   for (const json& output : plugin.value("outputs", json::array())) {
-    Value* value = model_.graph().find_local(output.value("name", ""));
+    onnx::Value* value = model_.graph().find_local(output.value("name", ""));
     const auto type = element_type_named(output.value("dtype", ""));
     if (value == nullptr || value->type || !type) continue;
     value->type = type;
     value->shape.emplace();
     for (const json& size : output["shape"]) {
-      value->shape->push_back(size.get<std::int64_t>() < 0 ? unknown_dim() : Dim(size.get<std::int64_t>()));
+      value->shape->push_back(size.get<std::int64_t>() < 0 ? onnx::unknown_dim() : Dim(size.get<std::int64_t>()));
     }
     any = true;
   }

@@ -12,43 +12,43 @@
 #include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/faults.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_name.hpp"
-#include "graph/operator_node.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_name.hpp"
+#include "onnx/operator_node.hpp"
 
 namespace graft::inspect {
 namespace {
 
 using nlohmann::json;
 
-bool has_own_operators(const Model& model) {
+bool has_own_operators(const onnx::Model& model) {
   bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || find_operator_for(node); });
+  model.graph().for_each_node([&](const onnx::Node& node) { found = found || find_operator_for(node); });
   return found;
 }
 
 /// Whether a node has a name that Graft's own library has, or nearly, though it may be none of Graft's.
-bool has_own_names(const Model& model) {
+bool has_own_names(const onnx::Model& model) {
   bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || nearest_own_operator(node.op_type); });
+  model.graph().for_each_node([&](const onnx::Node& node) { found = found || nearest_own_operator(node.op_type); });
   return found;
 }
 
 /// Those that were named, those of --operators, Graft's own where the model needs it and it is there, and where a node
 /// nearly has the name of a plugin that Graft stands in for, that of these names.
-std::vector<std::string> libraries_for(const Model& model, const std::vector<std::string>& named) {
+std::vector<std::string> libraries_for(const onnx::Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
-  const PluginLibrary own = own_plugin_library();
+  const engine::PluginLibrary own = engine::own_plugin_library();
   for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
   const bool with_names = has_own_names(model);
-  if (own.exists && !has_own_plugin_library(named) && (has_own_operators(model) || with_names)) {
+  if (own.exists && !engine::has_own_plugin_library(named) && (has_own_operators(model) || with_names)) {
     libraries.push_back(own.path.string());
   }
-  const PluginLibrary stand_ins = own_stand_ins();
+  const engine::PluginLibrary stand_ins = engine::own_stand_ins();
   if (with_names && stand_ins.exists && std::find(named.begin(), named.end(), stand_ins.path.string()) == named.end()) {
     libraries.push_back(stand_ins.path.string());
   }
@@ -56,10 +56,10 @@ std::vector<std::string> libraries_for(const Model& model, const std::vector<std
 }
 
 /// Every node gets a name that no other has, so that TensorRT's messages tell which is meant.
-void name_all_nodes(Model& model) {
+void name_all_nodes(onnx::Model& model) {
   std::set<std::string, std::less<>> taken;
-  model.graph().for_each_node([&](Node& node) {
-    const Value* output = node.output(0);
+  model.graph().for_each_node([&](onnx::Node& node) {
+    const onnx::Value* output = node.output(0);
     std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : node.op_type;
     for (int number = 1; !taken.insert(name).second; ++number) {
       name = fmt::format("{}_{}", node.name.empty() ? node.op_type : node.name, number);
@@ -69,19 +69,19 @@ void name_all_nodes(Model& model) {
 }
 
 /// The model as TensorRT gets it.
-Model model_to_ask(const Model& model, bool with_plugins) {
-  Model asked = model.clone();
+onnx::Model model_to_ask(const onnx::Model& model, bool with_plugins) {
+  onnx::Model asked = model.clone();
   if (with_plugins) {
     detach_functions(asked);
-    infer_around_faults(asked, [](const Node&, const Error&) {});
+    infer_around_faults(asked, [](const onnx::Node&, const Error&) {});
   }
   name_all_nodes(asked);
   return asked;
 }
 
-std::string names_of(const std::vector<const Node*>& nodes) {
+std::string names_of(const std::vector<const onnx::Node*>& nodes) {
   std::vector<std::string> names;
-  for (const Node* node : nodes) names.push_back(node->name);
+  for (const onnx::Node* node : nodes) names.push_back(node->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -90,7 +90,7 @@ std::string sentence(const std::string& first, const std::string& second) {
 }
 
 /// What to do about a part that TensorRT does not take, where nothing better is known.
-std::string general_advice(const Node& node, Outcome outcome, const std::string& words) {
+std::string general_advice(const onnx::Node& node, Outcome outcome, const std::string& words) {
   if (words.find("CUDA driver version is insufficient") != std::string::npos) {
     return "it calls CUDA while it is made: ask on a machine with a GPU";
   }
@@ -103,7 +103,7 @@ std::string general_advice(const Node& node, Outcome outcome, const std::string&
 }
 
 /// Whether TensorRT calls a layer as the node that it made it of; after one that is there already it puts _0, _1 ...
-bool is_layer_of(const std::string& layer, const Node& node) {
+bool is_layer_of(const std::string& layer, const onnx::Node& node) {
   std::string_view rest = layer;
   if (!node.name.empty()) {
     if (!rest.starts_with(node.name)) return false;
@@ -117,8 +117,8 @@ bool is_layer_of(const std::string& layer, const Node& node) {
 }
 
 /// The plugin layer that TensorRT made of a node, or of one in its function; nothing where it made none.
-const json* plugin_layer(const Model& model, const ProbeReport& report, const Node& node) {
-  const auto of = [&](const Node& maker) -> const json* {
+const json* plugin_layer(const onnx::Model& model, const ProbeReport& report, const onnx::Node& node) {
+  const auto of = [&](const onnx::Node& maker) -> const json* {
     for (const auto& [layer, plugin] : report.plugins) {
       if (plugin.value("name", "") == maker.op_type && is_layer_of(layer, maker)) return &plugin;
     }
@@ -126,7 +126,7 @@ const json* plugin_layer(const Model& model, const ProbeReport& report, const No
   };
   const json* found = of(node);
   if (found != nullptr || model.find_function(node) == nullptr) return found;
-  static_cast<void>(find_inside(model, node, [&](const Node& inner) {
+  static_cast<void>(find_inside(model, node, [&](const onnx::Node& inner) {
     found = of(inner);
     return found != nullptr;
   }));
@@ -149,7 +149,7 @@ std::string describe_layer(const json& layer, const json& creators) {
 
 /// What TensorRT said of all nodes, and of whom.
 struct Answers {
-  const Model& asked;
+  const onnx::Model& asked;
   ProbeLevel level;
   const ProbeReport& report;
   const json& creators;
@@ -157,10 +157,10 @@ struct Answers {
 
 /// ", as with node 'top_1' (TopK), which is alike"
 std::string alike_text(const Finding& finding) {
-  return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", describe(*finding.as));
+  return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", onnx::describe(*finding.as));
 }
 
-void apply(const Finding& finding, const Node& node, const Answers& answers, NodeVerdict& verdict) {
+void apply(const Finding& finding, const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
   const json* layer = finding.outcome == Outcome::refused ? nullptr : plugin_layer(answers.asked, answers.report, node);
   std::string rule = verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::unknown ? "" : verdict.reason;
   if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
@@ -176,12 +176,12 @@ void apply(const Finding& finding, const Node& node, const Answers& answers, Nod
     verdict.reason = finding.cause->reason + "; " + verdict.reason;
     verdict.advice = finding.cause->advice;
   }
-  const Node& refused = finding.inside == nullptr ? node : *finding.inside;
+  const onnx::Node& refused = finding.inside == nullptr ? node : *finding.inside;
   if (const auto hint = hint_on_refusal(refused)) verdict.reason = hint->reason + "; " + verdict.reason;
   if (finding.inside != nullptr && finding.inside != &node) {
-    verdict.reason = fmt::format("inside it, {}: {}", describe(*finding.inside), verdict.reason);
+    verdict.reason = fmt::format("inside it, {}: {}", onnx::describe(*finding.inside), verdict.reason);
   }
-  const bool has_fault = refused.metadata.contains(fault_note);
+  const bool has_fault = refused.metadata.contains(onnx::fault_note);
   if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
   if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
     verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
@@ -195,11 +195,11 @@ void apply(const Finding& finding, const Node& node, const Answers& answers, Nod
 }
 
 /// Of a node about which TensorRT could not be asked: what the rule says of it that is bad, or that it was not asked.
-void leave_out(const Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
+void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeVerdict& verdict) {
   const std::string reason = "not asked: " + why;
-  const bool may_be_plugin = !is_standard_operator(node.domain, node.op_type) && !node.metadata.contains(fault_note) &&
-                             !answers.asked.find_function(node);
+  const bool may_be_plugin = !onnx::is_standard_operator(node.domain, node.op_type) &&
+                             !node.metadata.contains(onnx::fault_note) && !answers.asked.find_function(node);
   if (verdict.verdict == Verdict::unsupported && may_be_plugin) {
     if (const auto cause = failed_look_up(node, answers.creators)) {
       verdict.cause = cause->cause;
@@ -221,7 +221,7 @@ void leave_out(const Node& node, const std::string& why, bool is_over_budget, co
 }
 
 /// TensorRT takes a node of somebody's domain for the operator of ONNX that has its name.
-void warn_of_name(const Node& node, const Answers& answers, NodeVerdict& verdict) {
+void warn_of_name(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
   if (answers.asked.find_function(node) != nullptr) return;
   const auto taken = taken_for_onnx(node, answers.creators);
   if (!taken) return;
@@ -231,7 +231,7 @@ void warn_of_name(const Node& node, const Answers& answers, NodeVerdict& verdict
 }
 
 /// Of a node that TensorRT takes: native, or whose plugin.
-void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
+void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
   verdict.truth = std::string(name_of(answers.level));
   const json* layer = plugin_layer(answers.asked, answers.report, node);
   if (layer == nullptr) {
@@ -254,8 +254,8 @@ void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
     warn_of_name(node, answers, verdict);
     return;
   }
-  const bool is_known =
-      verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::lowered || node.metadata.contains(fault_note);
+  const bool is_known = verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::lowered ||
+                        node.metadata.contains(onnx::fault_note);
   const bool is_in_function = layer->value("name", "") != node.op_type;
   verdict.plugin = describe_layer(*layer, answers.creators);
   verdict.reason = sentence(is_in_function ? "inside its function: " + verdict.plugin : verdict.plugin,
@@ -271,7 +271,8 @@ void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
 }
 
 /// Of a node in a sub-graph, or of the one that holds it: the finding on it, or that which keeps it from being asked.
-const Finding* finding_on(const Node& node, const std::vector<const Finding*>& of_outer, const Node& outer) {
+const Finding* finding_on(const onnx::Node& node, const std::vector<const Finding*>& of_outer,
+                          const onnx::Node& outer) {
   if (&node == &outer) {
     return *std::max_element(of_outer.begin(), of_outer.end(), [](const Finding* a, const Finding* b) {
       return verdict_of(a->outcome) < verdict_of(b->outcome);
@@ -279,10 +280,10 @@ const Finding* finding_on(const Node& node, const std::vector<const Finding*>& o
   }
   for (const Finding* finding : of_outer) {
     if (finding->inside == nullptr || finding->inside == &node) return finding;
-    const std::vector<Graph*> inner = node.subgraphs();
-    const bool holds_it = std::any_of(inner.begin(), inner.end(), [&](const Graph* graph) {
+    const std::vector<onnx::Graph*> inner = node.subgraphs();
+    const bool holds_it = std::any_of(inner.begin(), inner.end(), [&](const onnx::Graph* graph) {
       bool found = false;
-      graph->for_each_node([&](const Node& each) { found = found || &each == finding->inside; });
+      graph->for_each_node([&](const onnx::Node& each) { found = found || &each == finding->inside; });
       return found;
     });
     if (holds_it) return finding;
@@ -292,21 +293,21 @@ const Finding* finding_on(const Node& node, const std::vector<const Finding*>& o
 
 /// A node, and the one of the main graph in which it lies: itself, if it lies there.
 struct Placed {
-  const Node* node = nullptr;
-  const Node* outer = nullptr;
+  const onnx::Node* node = nullptr;
+  const onnx::Node* outer = nullptr;
 };
 
 /// In the order of for_each_node.
-std::vector<Placed> placed_nodes(const Model& model) {
-  std::map<const Node*, const Node*> outer;
-  for (const Node* node : model.graph().nodes()) {
+std::vector<Placed> placed_nodes(const onnx::Model& model) {
+  std::map<const onnx::Node*, const onnx::Node*> outer;
+  for (const onnx::Node* node : model.graph().nodes()) {
     outer[node] = node;
-    for (const Graph* inner : node->subgraphs()) {
-      inner->for_each_node([&, node](const Node& inside) { outer[&inside] = node; });
+    for (const onnx::Graph* inner : node->subgraphs()) {
+      inner->for_each_node([&, node](const onnx::Node& inside) { outer[&inside] = node; });
     }
   }
   std::vector<Placed> ordered;
-  model.graph().for_each_node([&](const Node& node) { ordered.push_back({&node, outer.at(&node)}); });
+  model.graph().for_each_node([&](const onnx::Node& node) { ordered.push_back({&node, outer.at(&node)}); });
   return ordered;
 }
 
@@ -321,15 +322,15 @@ void count_others(const std::vector<const Finding*>& findings, const Finding* to
 }
 
 void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
-  std::map<const Node*, std::vector<const Finding*>> found;
+  std::map<const onnx::Node*, std::vector<const Finding*>> found;
   for (const Finding& finding : answers.report.findings) {
-    for (const Node* node : finding.nodes) found[node].push_back(&finding);
+    for (const onnx::Node* node : finding.nodes) found[node].push_back(&finding);
   }
   const std::vector<Placed> placed = placed_nodes(answers.asked);
   for (std::size_t i = 0; i < nodes.size() && i < placed.size(); ++i) {
     NodeVerdict& verdict = nodes[i];
-    const Node* node = placed[i].node;
-    const Node* outer = placed[i].outer;
+    const onnx::Node* node = placed[i].node;
+    const onnx::Node* outer = placed[i].outer;
     if (const auto findings = found.find(outer); findings != found.end()) {
       if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
         apply(*finding, *node, answers, verdict);
@@ -356,7 +357,7 @@ struct Failure {
   std::vector<const Finding*> alike;
 };
 
-const Node& failing_node(const Finding& finding) {
+const onnx::Node& failing_node(const Finding& finding) {
   return finding.inside == nullptr ? *finding.nodes.front() : *finding.inside;
 }
 
@@ -386,17 +387,17 @@ std::string numbered(const std::string& file, std::size_t number) {
   return (path.parent_path() / name).string();
 }
 
-std::vector<NodeRef> refs_of(const std::vector<const Node*>& nodes) {
+std::vector<NodeRef> refs_of(const std::vector<const onnx::Node*>& nodes) {
   std::vector<NodeRef> refs;
-  for (const Node* node : nodes) refs.push_back(ref_of(*node));
+  for (const onnx::Node* node : nodes) refs.push_back(ref_of(*node));
   return refs;
 }
 
 SmallestPart write_part(const TensorRTProbe& probe, const Failure& failure, const SizeRanges& ranges,
                         const std::string& file) {
   const Finding& finding = *failure.finding;
-  const Model part = probe.smallest_part(finding);
-  write_onnx(part, file);
+  const onnx::Model part = probe.smallest_part(finding);
+  onnx::write_onnx(part, file);
   SmallestPart written{.file = file,
                        .node_count = part.graph().node_count(),
                        .nodes = refs_of(finding.nodes),
@@ -443,11 +444,11 @@ std::string_view what_happened(Outcome outcome) {
   return "";
 }
 
-ProbeAnswer probe_verdicts(const Model& model, const ProbeOptions& options, const TrialCallbacks& callbacks,
+ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, const TrialCallbacks& callbacks,
                            std::vector<NodeVerdict>& nodes) {
   TrialOptions trial_options = options.trials;
   trial_options.libraries = libraries_for(model, trial_options.libraries);
-  Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
+  onnx::Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
   const SizeRanges ranges(asked, options.shapes);
   DriverTrials trials(trial_options, callbacks);
   TensorRTProbe probe(asked, trials, ranges);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
-#include "graph/model.hpp"
 #include "inspect/tensorrt_probe.hpp"
 #include "inspect/trials.hpp"
 #include "inspect/verdicts.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::inspect {
 
@@ -54,7 +54,7 @@ struct ProbeAnswer {
 
 /// Asks TensorRT about a model, changes the verdicts, and writes the smallest parts. `nodes` are those of judge_nodes
 /// for the same model. Throws EngineError where TensorRT does not start, Error for shapes that do not fit the model.
-[[nodiscard]] ProbeAnswer probe_verdicts(const Model& model, const ProbeOptions& options,
+[[nodiscard]] ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options,
                                          const TrialCallbacks& callbacks, std::vector<NodeVerdict>& nodes);
 
 }  // namespace graft::inspect

@@ -46,23 +46,24 @@ std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std
           sizes_of(option, text.substr(second + 2))};
 }
 
-bool is_open(const Value& value) {
+bool is_open(const onnx::Value& value) {
   return value.shape &&
          std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
 }  // namespace
 
-SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& strings) {
-  for (const Value* input : model.graph().inputs()) inputs_.insert(input->name);
+SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings) {
+  for (const onnx::Value* input : model.graph().inputs()) inputs_.insert(input->name);
   for (const std::string& text : strings) {
     const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
     const auto& inputs = model.graph().inputs();
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Value* v) { return v->name == name; });
+    const auto input =
+        std::find_if(inputs.begin(), inputs.end(), [&](const onnx::Value* v) { return v->name == name; });
     if (input == inputs.end()) {
       std::vector<std::string> known;
-      for (const Value* value : inputs) known.push_back(value->name);
+      for (const onnx::Value* value : inputs) known.push_back(value->name);
       throw Error(
           fmt::format("--shapes {}: the model has no input '{}'; it has {}", text, name, fmt::join(known, ", ")));
     }
@@ -81,13 +82,13 @@ SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& strin
 }
 
 /// One symbol has one size, also one that was not given: what is computed from it, 4 * n, then goes with it.
-std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) const {
+std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
   using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
-  std::vector<const Value*> open;
+  std::vector<const onnx::Value*> open;
   std::array<Sizes, 3> sizes;
   std::vector<std::string> strings;
-  for (const Value* input : part.graph().inputs()) {
+  for (const onnx::Value* input : part.graph().inputs()) {
     if (const auto given = given_.find(input->name); given != given_.end()) {
       strings.push_back(fmt::format("{}={}", input->name, given->second));
       continue;
@@ -127,9 +128,9 @@ std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) cons
   return strings;
 }
 
-bool SizeRanges::supposes_sizes(const Model& part) const {
+bool SizeRanges::supposes_sizes(const onnx::Model& part) const {
   const auto& inputs = part.graph().inputs();
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
     return is_open(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
   });
 }

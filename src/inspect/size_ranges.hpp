@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::inspect {
 
@@ -18,15 +18,15 @@ class SizeRanges {
  public:
   /// `strings` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
   /// contradicts the model.
-  SizeRanges(const Model& model, const std::vector<std::string>& strings);
+  SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings);
 
   /// What the dynamic dimensions of an input in the middle of the model are: what its symbols make them, or all the
   /// same.
   enum class Unknown : std::uint8_t { by_symbol, same };
   /// The same for the inputs of a part of the model.
-  [[nodiscard]] std::vector<std::string> of(const Model& part, Unknown unknown = Unknown::by_symbol) const;
+  [[nodiscard]] std::vector<std::string> of(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
   /// Whether an input of the part has sizes that were not given.
-  [[nodiscard]] bool supposes_sizes(const Model& part) const;
+  [[nodiscard]] bool supposes_sizes(const onnx::Model& part) const;
 
  private:
   using Point = std::map<std::string, std::int64_t, std::less<>>;

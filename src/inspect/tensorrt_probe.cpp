@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/faults.hpp"
-#include "graph/operator_node.hpp"
 #include "inspect/alike_nodes.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "inspect/trial_words.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/operator_node.hpp"
 
 namespace graft::inspect {
 
@@ -34,12 +34,12 @@ bool fails(ProbeLevel level, const Trial& trial) {
   return trial.outcome != Outcome::accepted;
 }
 
-TensorRTProbe::TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges)
+TensorRTProbe::TensorRTProbe(onnx::Model& model, Trials& trials, const SizeRanges& ranges)
     : model_(model), trials_(trials), ranges_(ranges), nodes_(model.graph().nodes()) {
-  for (const Node* node : nodes_) {
+  for (const onnx::Node* node : nodes_) {
     by_name_.emplace(node->name, node);
-    for (const Graph* inner : node->subgraphs()) {
-      inner->for_each_node([&](const Node& inside) { by_name_.emplace(inside.name, node); });
+    for (const onnx::Graph* inner : node->subgraphs()) {
+      inner->for_each_node([&](const onnx::Node& inside) { by_name_.emplace(inside.name, node); });
     }
   }
 }
@@ -57,14 +57,14 @@ ProbeReport TensorRTProbe::run(ProbeLevel level) {
 void TensorRTProbe::leave_unanswered(const BudgetSpent& spent) {
   std::string why = spent.what;
   if (!open_failure_.empty()) why += fmt::format("; of the nodes that are left some fail: {}", open_failure_);
-  for (const Node* node : left()) {
+  for (const onnx::Node* node : left()) {
     if (built_.contains(node)) continue;
     report_.not_asked.emplace(node, why);
     report_.over_budget.insert(node);
   }
 }
 
-Model TensorRTProbe::smallest_part(const Finding& finding) const {
+onnx::Model TensorRTProbe::smallest_part(const Finding& finding) const {
   if (finding.part != nullptr) return finding.part->clone();
   if (finding.inside != nullptr && finding.nodes.size() == 1) {
     if (auto found = alone(*finding.nodes.front(), *finding.inside)) {
@@ -74,9 +74,9 @@ Model TensorRTProbe::smallest_part(const Finding& finding) const {
   return part_of(finding.nodes);
 }
 
-Model TensorRTProbe::part_of(const Nodes& nodes) const {
+onnx::Model TensorRTProbe::part_of(const Nodes& nodes) const {
   const Nodes needed = with_sizes(nodes, model_.graph(), bad_);
-  Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
+  onnx::Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
   declare_outputs(part);
   return part;
 }
@@ -85,14 +85,14 @@ TensorRTProbe::Nodes TensorRTProbe::left() const { return left_of(Nodes(nodes_.b
 
 TensorRTProbe::Nodes TensorRTProbe::left_of(const Nodes& nodes) const {
   Nodes kept;
-  for (const Node* node : nodes) {
+  for (const onnx::Node* node : nodes) {
     if (!bad_.contains(node) && !report_.not_asked.contains(node)) kept.push_back(node);
   }
   return kept;
 }
 
 void TensorRTProbe::infer() {
-  infer_around_faults(model_, [](const Node&, const Error&) {});  // what was supposed may contradict the rest
+  infer_around_faults(model_, [](const onnx::Node&, const Error&) {});  // what was supposed may contradict the rest
 }
 
 void TensorRTProbe::add(Finding finding) {
@@ -102,7 +102,7 @@ void TensorRTProbe::add(Finding finding) {
     if (has_meant) meant_.emplace(finding.nodes.front(), *finding.cause->meant);
     report_.findings.push_back(std::move(finding));
   } else {
-    const Node* node = finding.nodes.front();
+    const onnx::Node* node = finding.nodes.front();
     uncertain_.emplace(node, fmt::format("as if {}, TensorRT does not take it, which may be for that alone: {}",
                                          report_.supposed.at(node), finding.words));
   }
@@ -111,7 +111,7 @@ void TensorRTProbe::add(Finding finding) {
 
 bool TensorRTProbe::is_certain(const Finding& finding) const {
   const bool is_supposed = std::any_of(finding.nodes.begin(), finding.nodes.end(),
-                                       [&](const Node* node) { return report_.supposed.contains(node); });
+                                       [&](const onnx::Node* node) { return report_.supposed.contains(node); });
   if (!is_supposed || finding.nodes.size() != 1) return true;
   if (finding.outcome == Outcome::crashed || finding.outcome == Outcome::hung) return true;
   if (finding.cause) return finding.cause->cause != "plugin_inputs";
@@ -127,7 +127,7 @@ Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
 }
 
 Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes, double share) {
-  const Model part = part_of(nodes);
+  const onnx::Model part = part_of(nodes);
   Trial trial = level == ProbeLevel::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part), share);
   if (is_about_sizes(trial) && ranges_.supposes_sizes(part)) {
     trial = trials_.build(part, ranges_.of(part, SizeRanges::Unknown::same), share);
@@ -160,7 +160,7 @@ void TensorRTProbe::ask_parser() {
 }
 
 bool TensorRTProbe::add_refusals(const json& answer) {
-  const std::set<const Node*> before = bad_;
+  const std::set<const onnx::Node*> before = bad_;
   std::vector<Finding> named;
   for (const json& error : answer.value("errors", json::array())) {
     const auto [node, inside] = named_by(error);
@@ -183,7 +183,7 @@ void TensorRTProbe::ask_builder() {
 /// to be searched for it.
 void TensorRTProbe::ask_about_known() {
   std::set<std::string> kinds;
-  for (const Node* node : left()) {
+  for (const onnx::Node* node : left()) {
     if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
     if (is_known_to_fail(*node)) {
       const auto likeness = likeness_of(*node, can_be_input);
@@ -217,14 +217,14 @@ std::size_t TensorRTProbe::build_left_of(const Nodes& nodes) {
   return 0;
 }
 
-void TensorRTProbe::leave_without_sizes(const Node& node, const Trial& trial) {
+void TensorRTProbe::leave_without_sizes(const onnx::Node& node, const Trial& trial) {
   const std::string why = fmt::format(
       "cut out of the network, the sizes that are supposed of its inputs contradict each other: {}", words_of(trial));
   uncertain_.emplace(&node, why);
   set_aside();
 }
 
-std::pair<const Node*, const Node*> TensorRTProbe::named_by(const json& error) const {
+std::pair<const onnx::Node*, const onnx::Node*> TensorRTProbe::named_by(const json& error) const {
   const std::string name = error.value("node", "");
   const std::string op_type = error.value("op_type", "");
   // "if_1 (If)", "body (then_branch)": from the outside in.
@@ -233,17 +233,18 @@ std::pair<const Node*, const Node*> TensorRTProbe::named_by(const json& error) c
   const auto node = by_name_.find(outermost);
   if (node == by_name_.end()) return {nullptr, nullptr};
   if (node->second->name == name && around.empty()) return {node->second, nullptr};
-  const auto is_it = [&](const Node& inner) { return inner.name == name && inner.op_type == op_type; };
-  const auto is_like_it = [&](const Node& inner) { return inner.name.empty() && inner.op_type == op_type; };
-  const Node* inside = find_inside(model_, *node->second, is_it);
+  const auto is_it = [&](const onnx::Node& inner) { return inner.name == name && inner.op_type == op_type; };
+  const auto is_like_it = [&](const onnx::Node& inner) { return inner.name.empty() && inner.op_type == op_type; };
+  const onnx::Node* inside = find_inside(model_, *node->second, is_it);
   return {node->second, inside != nullptr ? inside : find_inside(model_, *node->second, is_like_it)};
 }
 
-Finding TensorRTProbe::refusal(const Node& node, const Node* inside, const json& error, const json& answer) {
+Finding TensorRTProbe::refusal(const onnx::Node& node, const onnx::Node* inside, const json& error,
+                               const json& answer) {
   Finding finding{
       .nodes = {&node}, .inside = inside, .outcome = Outcome::refused, .words = words_of_error(error), .cause = {}};
   if (answer["errors"].size() == 1) finding.words += words_beside_the_error(answer);
-  const Node& refused = inside == nullptr ? node : *inside;
+  const onnx::Node& refused = inside == nullptr ? node : *inside;
   const bool is_creators = error.value("message", "").find("Could not create the plugin") != std::string::npos;
   const std::string printed = is_creators ? printed_of(node, answer) : "";
   finding.cause = cause_of_refusal(refused, error, trials_.creators(), printed);
@@ -255,20 +256,20 @@ Finding TensorRTProbe::refusal(const Node& node, const Node* inside, const json&
 
 /// What the plugin of a node printed. Where the parser found more than one error, it may have been another's: the node
 /// is asked about alone.
-std::string TensorRTProbe::printed_of(const Node& node, const json& answer) {
+std::string TensorRTProbe::printed_of(const onnx::Node& node, const json& answer) {
   const bool is_alone = answer["errors"].size() == 1 || trials_.is_spent();
   return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
 /// The plugin itself knows how many inputs it takes: it is tried with fewer, and with the last one more often.
-void TensorRTProbe::find_number_of_inputs(const Node& node, PluginCause& cause) {
+void TensorRTProbe::find_number_of_inputs(const onnx::Node& node, PluginCause& cause) {
   constexpr std::size_t most = 8;
   std::vector<std::size_t> taken;
   for (std::size_t count = 1; count <= most && !trials_.is_spent(); ++count) {
     if (count == node.inputs.size() || node.inputs.empty()) continue;
-    Model model = part_of({&node});
-    Graph& graph = model.graph();
-    Node& copy = *graph.find_node(node.name);
+    onnx::Model model = part_of({&node});
+    onnx::Graph& graph = model.graph();
+    onnx::Node& copy = *graph.find_node(node.name);
     while (copy.inputs.size() > count) graph.remove_last_input(copy);
     while (copy.inputs.size() < count) graph.add_input_to(copy, copy.inputs.back());
     if (trials_.parse(model).outcome == Outcome::accepted) taken.push_back(count);
@@ -276,10 +277,10 @@ void TensorRTProbe::find_number_of_inputs(const Node& node, PluginCause& cause) 
   if (!taken.empty()) cause.reason += fmt::format("; tried with other numbers, it takes {}", fmt::join(taken, ", "));
 }
 
-const json* TensorRTProbe::creator_in(const Node& node) const {
+const json* TensorRTProbe::creator_in(const onnx::Node& node) const {
   const json* found = nullptr;
-  const auto has_creator = [&](const Node& each) {
-    found = is_standard_operator(each.domain, each.op_type) ? nullptr : creator_of(each, trials_.creators());
+  const auto has_creator = [&](const onnx::Node& each) {
+    found = onnx::is_standard_operator(each.domain, each.op_type) ? nullptr : creator_of(each, trials_.creators());
     return found != nullptr;
   };
   if (!has_creator(node)) static_cast<void>(find_inside(model_, node, has_creator));

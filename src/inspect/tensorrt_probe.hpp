@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "inspect/plugin_causes.hpp"
 #include "inspect/size_ranges.hpp"
 #include "inspect/trials.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::inspect {
 
@@ -28,23 +28,25 @@ enum class ProbeLevel : std::uint8_t { rule, parser, builder };
 
 /// A part of the model that TensorRT does not take, as small as it was found.
 struct Finding {
-  std::vector<const Node*> nodes;
-  const Node* inside = nullptr;  ///< The one in a branch, a body or the function of `nodes` that does not run.
+  std::vector<const onnx::Node*> nodes;
+  const onnx::Node* inside = nullptr;  ///< The one in a branch, a body or the function of `nodes` that does not run.
   Outcome outcome = Outcome::refused;
   std::string words;  ///< TensorRT's own.
   std::optional<PluginCause> cause;
-  const Node* as = nullptr;  ///< The node that was asked about in the place of this one, which is the same.
-  std::shared_ptr<const Model> part = {};  ///< The smallest that does it, where `inside` is in a branch or a body.
+  const onnx::Node* as = nullptr;  ///< The node that was asked about in the place of this one, which is the same.
+  std::shared_ptr<const onnx::Model> part =
+      {};  ///< The smallest that does it, where `inside` is in a branch or a body.
 };
 
 struct ProbeReport {
   std::vector<Finding> findings;
-  std::map<const Node*, std::string> not_asked;   ///< Why TensorRT could not be asked about a node.
-  std::map<const Node*, std::string> supposed;    ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
+  std::map<const onnx::Node*, std::string> not_asked;  ///< Why TensorRT could not be asked about a node.
+  std::map<const onnx::Node*, std::string>
+      supposed;                                   ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
-  std::set<const Node*> over_budget;              ///< Of those not asked: because the budget was spent.
-  std::size_t pieces = 0;             ///< In which the builder took what it takes; 1 where that was built together.
-  std::set<const Node*> runs_inside;  ///< Nodes in branches and bodies that run, beside one that does not.
+  std::set<const onnx::Node*> over_budget;        ///< Of those not asked: because the budget was spent.
+  std::size_t pieces = 0;  ///< In which the builder took what it takes; 1 where that was built together.
+  std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, beside one that does not.
 };
 
 /// Asks about the whole model first, then about what is left without the parts that were found to fail. Every node of
@@ -53,17 +55,17 @@ struct ProbeReport {
 /// it: what the plugin makes that was meant, or the like of its first input.
 class TensorRTProbe {
  public:
-  TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges);
+  TensorRTProbe(onnx::Model& model, Trials& trials, const SizeRanges& ranges);
 
   [[nodiscard]] ProbeReport run(ProbeLevel level);
 
-  using Nodes = std::vector<const Node*>;
+  using Nodes = std::vector<const onnx::Node*>;
   /// The smallest model that shows a finding.
-  [[nodiscard]] Model smallest_part(const Finding& finding) const;
+  [[nodiscard]] onnx::Model smallest_part(const Finding& finding) const;
 
  private:
   /// Nodes as a model of their own, with what they need to have their sizes.
-  [[nodiscard]] Model part_of(const Nodes& nodes) const;
+  [[nodiscard]] onnx::Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
   void ask_about_known();
@@ -71,7 +73,7 @@ class TensorRTProbe {
   /// are supposed contradict each other; how many pieces there were. Finds what fails of them on the way.
   std::size_t build_left_of(const Nodes& nodes);
   /// It counts as not asked: what computes its sizes with it gives none that fit together.
-  void leave_without_sizes(const Node& node, const Trial& trial);
+  void leave_without_sizes(const onnx::Node& node, const Trial& trial);
   /// Adds at least one finding of nodes that fail together.
   void find_failing(const Nodes& nodes, Trial whole);
   [[nodiscard]] static std::array<Nodes, 2> halves_of(const Nodes& nodes);
@@ -94,8 +96,8 @@ class TensorRTProbe {
   /// Whether anything new is known of what bad nodes would make.
   bool suppose_outputs();
   /// What is supposed of one; empty if nothing new.
-  [[nodiscard]] std::string suppose_outputs_of(const Node& node);
-  [[nodiscard]] std::string try_meant_plugin(const Node& node);
+  [[nodiscard]] std::string suppose_outputs_of(const onnx::Node& node);
+  [[nodiscard]] std::string try_meant_plugin(const onnx::Node& node);
   void set_aside();
   [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes);
   /// In this share of the time that is left.
@@ -108,31 +110,31 @@ class TensorRTProbe {
   [[nodiscard]] std::vector<Finding> findings_alike(const Finding& finding);
   /// The same finding, or those in the branches or the body of its node, each of which is asked about as a model.
   [[nodiscard]] std::vector<Finding> look_inside(Finding finding);
-  [[nodiscard]] std::vector<Finding> ask_inside(const Node& node, std::size_t subgraph);
-  [[nodiscard]] std::optional<Model> alone(const Node& outer, const Node& inside) const;
-  [[nodiscard]] std::optional<Model> inside_of(const Node& node, std::size_t subgraph) const;
+  [[nodiscard]] std::vector<Finding> ask_inside(const onnx::Node& node, std::size_t subgraph);
+  [[nodiscard]] std::optional<onnx::Model> alone(const onnx::Node& outer, const onnx::Node& inside) const;
+  [[nodiscard]] std::optional<onnx::Model> inside_of(const onnx::Node& node, std::size_t subgraph) const;
   [[nodiscard]] Nodes suspects(const Nodes& nodes, const nlohmann::json& answer) const;
   [[nodiscard]] Finding finding_of(const Nodes& part, const Trial& trial) const;
   /// The creator of a node, or of one inside it; null where it is no plugin.
-  [[nodiscard]] const nlohmann::json* creator_in(const Node& node) const;
+  [[nodiscard]] const nlohmann::json* creator_in(const onnx::Node& node) const;
   /// The node of the main graph that an error is about, and the one inside it if it is about that; null if unknown.
-  [[nodiscard]] std::pair<const Node*, const Node*> named_by(const nlohmann::json& error) const;
-  [[nodiscard]] Finding refusal(const Node& node, const Node* inside, const nlohmann::json& error,
+  [[nodiscard]] std::pair<const onnx::Node*, const onnx::Node*> named_by(const nlohmann::json& error) const;
+  [[nodiscard]] Finding refusal(const onnx::Node& node, const onnx::Node* inside, const nlohmann::json& error,
                                 const nlohmann::json& answer);
-  [[nodiscard]] std::string printed_of(const Node& node, const nlohmann::json& answer);
-  void find_number_of_inputs(const Node& node, PluginCause& cause);
+  [[nodiscard]] std::string printed_of(const onnx::Node& node, const nlohmann::json& answer);
+  void find_number_of_inputs(const onnx::Node& node, PluginCause& cause);
 
-  Model& model_;
+  onnx::Model& model_;
   Trials& trials_;
   const SizeRanges& ranges_;
-  std::vector<Node*> nodes_;
-  std::map<std::string, const Node*, std::less<>> by_name_;  // inner nodes lead to the outer one
-  std::set<const Node*> bad_;
-  std::set<const Node*> built_;  // in one part or another
-  std::string open_failure_;     // TensorRT's words of nodes together of which one is being searched for
-  std::map<const Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
-  std::map<const Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
-  std::map<const Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant
+  std::vector<onnx::Node*> nodes_;
+  std::map<std::string, const onnx::Node*, std::less<>> by_name_;  // inner nodes lead to the outer one
+  std::set<const onnx::Node*> bad_;
+  std::set<const onnx::Node*> built_;  // in one part or another
+  std::string open_failure_;           // TensorRT's words of nodes together of which one is being searched for
+  std::map<const onnx::Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
+  std::map<const onnx::Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
+  std::map<const onnx::Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant
   ProbeReport report_;
 };
 

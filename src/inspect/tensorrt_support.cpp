@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
-#include "graph/faults.hpp"
+#include "onnx/faults.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -278,27 +278,29 @@ constexpr auto advice_by_type = std::to_array<Advice>({
     {"ImageDecoder", "decode images before the network, and feed it the pixels"},
 });
 
-bool handles_text(const Node& node) {
-  const auto is_text = [](const Value* value) { return value != nullptr && value->type == ElementType::string; };
+bool handles_text(const onnx::Node& node) {
+  const auto is_text = [](const onnx::Value* value) {
+    return value != nullptr && value->type == onnx::ElementType::string;
+  };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_text) ||
          std::any_of(node.outputs.begin(), node.outputs.end(), is_text);
 }
 
-bool has_output(const Node& node, std::size_t index) {
-  const Value* value = node.output(index);
+bool has_output(const onnx::Node& node, std::size_t index) {
+  const onnx::Value* value = node.output(index);
   return value != nullptr && !value->is_unused();
 }
 
-std::optional<std::string> refused_top_k(const Node& node) {
+std::optional<std::string> refused_top_k(const onnx::Node& node) {
   constexpr std::int64_t largest = 3840;
-  const Value* k = node.input(1);
-  const std::optional<TensorData> constant = k == nullptr ? std::nullopt : k->constant();
+  const onnx::Value* k = node.input(1);
+  const std::optional<onnx::TensorData> constant = k == nullptr ? std::nullopt : k->constant();
   const std::optional<double> value = constant ? constant->scalar() : std::nullopt;
   if (!value || *value <= largest) return std::nullopt;
   return fmt::format("K is {:.0f}; TensorRT's builder takes at most {}", *value, largest);
 }
 
-std::optional<std::string> refused_resize(const Node& node) {
+std::optional<std::string> refused_resize(const onnx::Node& node) {
   if (node.int_or("antialias", 0) != 0) return "antialias = 1; TensorRT has no antialiased Resize";
   if (const std::string policy = node.string_or("keep_aspect_ratio_policy", "stretch"); policy != "stretch") {
     return fmt::format("keep_aspect_ratio_policy = {}; TensorRT's Resize has stretch only", policy);
@@ -310,7 +312,7 @@ std::optional<std::string> refused_resize(const Node& node) {
   return std::nullopt;
 }
 
-std::optional<std::string> refused_pooling(const Node& node) {
+std::optional<std::string> refused_pooling(const onnx::Node& node) {
   const auto dilations = node.ints("dilations").value_or(std::vector<std::int64_t>());
   if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) {
     return "dilations other than 1, which TensorRT's pooling does not have";
@@ -322,46 +324,46 @@ std::optional<std::string> refused_pooling(const Node& node) {
   return std::nullopt;
 }
 
-std::optional<std::string> refused_scatter(const Node& node) {
+std::optional<std::string> refused_scatter(const onnx::Node& node) {
   const std::string reduction = node.string_or("reduction", "none");
   if (reduction == "none") return std::nullopt;
   return fmt::format("reduction = {}; TensorRT scatters without reduction only", reduction);
 }
 
-bool is_type_of(const Value* value, std::initializer_list<ElementType> types) {
+bool is_type_of(const onnx::Value* value, std::initializer_list<onnx::ElementType> types) {
   return value != nullptr && value->type && std::find(types.begin(), types.end(), *value->type) != types.end();
 }
 
 /// The first tensor of a node that has one of these types.
-const Value* tensor_of_type(const Node& node, std::initializer_list<ElementType> types) {
-  for (const std::vector<Value*>* values : {&node.inputs, &node.outputs}) {
-    for (const Value* value : *values) {
+const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<onnx::ElementType> types) {
+  for (const std::vector<onnx::Value*>* values : {&node.inputs, &node.outputs}) {
+    for (const onnx::Value* value : *values) {
       if (is_type_of(value, types)) return value;
     }
   }
   return nullptr;
 }
 
-std::optional<std::string> refused_type(const Node& node) {
-  using enum ElementType;
-  const Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128});
+std::optional<std::string> refused_type(const onnx::Node& node) {
+  using enum onnx::ElementType;
+  const onnx::Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128});
   if (value == nullptr) return std::nullopt;
   return fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type));
 }
 
 /// An input that has to be a constant, and is fed to the network.
-std::optional<std::string> refused_input(const Node& node, std::size_t index, std::string_view what) {
-  const Value* value = node.input(index);
+std::optional<std::string> refused_input(const onnx::Node& node, std::size_t index, std::string_view what) {
+  const onnx::Value* value = node.input(index);
   if (value == nullptr || !value->is_input || value->initializer) return std::nullopt;
   return fmt::format("its {} '{}' is an input of the network; TensorRT takes a constant only", what, value->name);
 }
 
-std::optional<std::string> refused_quantization(const Node& node) {
-  if (const Value* value = tensor_of_type(node, {ElementType::u8})) {
+std::optional<std::string> refused_quantization(const onnx::Node& node) {
+  if (const onnx::Value* value = tensor_of_type(node, {onnx::ElementType::u8})) {
     return fmt::format("'{}' is u8; TensorRT quantizes to signed numbers", value->name);
   }
-  const Value* zero = node.input(2);
-  const std::optional<TensorData> constant = zero == nullptr ? std::nullopt : zero->constant();
+  const onnx::Value* zero = node.input(2);
+  const std::optional<onnx::TensorData> constant = zero == nullptr ? std::nullopt : zero->constant();
   if (!constant) return std::nullopt;
   const auto bytes = constant->bytes.view();
   if (std::all_of(bytes.begin(), bytes.end(), [](auto byte) { return byte == decltype(byte){}; })) return std::nullopt;
@@ -369,11 +371,11 @@ std::optional<std::string> refused_quantization(const Node& node) {
 }
 
 /// -1 where it is unknown.
-std::int64_t rank_of(const Value* value) {
+std::int64_t rank_of(const onnx::Value* value) {
   return value == nullptr || !value->shape ? -1 : static_cast<std::int64_t>(value->shape->size());
 }
 
-std::optional<std::string> refused_tensor_scatter(const Node& node) {
+std::optional<std::string> refused_tensor_scatter(const onnx::Node& node) {
   if (const std::string mode = node.string_or("mode", "linear"); mode != "linear") {
     return fmt::format("mode = {}; TensorRT has linear only", mode);
   }
@@ -382,7 +384,7 @@ std::optional<std::string> refused_tensor_scatter(const Node& node) {
   return fmt::format("its past_cache has rank {}; TensorRT takes 4 only", rank);
 }
 
-std::optional<std::string> refused_attention(const Node& node) {
+std::optional<std::string> refused_attention(const onnx::Node& node) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
     if (has_output(node, i)) return "more than its first output is used; TensorRT's Attention gives that one only";
   }
@@ -393,8 +395,8 @@ std::optional<std::string> refused_attention(const Node& node) {
   return std::nullopt;
 }
 
-std::optional<std::string> refused_form(const Node& node) {
-  using enum ElementType;
+std::optional<std::string> refused_form(const onnx::Node& node) {
+  using enum onnx::ElementType;
   const std::string& type = node.op_type;
   if (type == "TopK") return refused_top_k(node);
   if (type == "Resize") return refused_resize(node);
@@ -411,8 +413,8 @@ std::optional<std::string> refused_form(const Node& node) {
   if (type == "Celu" && is_type_of(node.input(0), {f16, bf16})) return "Celu is taken in f32 only";
   if (type == "TensorScatter") return refused_tensor_scatter(node);
   if (type == "Dropout") {
-    const Value* training = node.input(2);
-    const std::optional<TensorData> constant = training == nullptr ? std::nullopt : training->constant();
+    const onnx::Value* training = node.input(2);
+    const std::optional<onnx::TensorData> constant = training == nullptr ? std::nullopt : training->constant();
     if (constant && constant->scalar().value_or(0) != 0) return "its training_mode is true; TensorRT is for inference";
   }
   if (type == "MatMul" && rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2) {
@@ -431,8 +433,8 @@ std::optional<std::string> refused_form(const Node& node) {
 }
 
 /// A tensor of fewer than 8 bits an element, or of floating-point numbers of 8.
-const Value* narrow_float_or_integer(const Node& node) {
-  using enum ElementType;
+const onnx::Value* narrow_float_or_integer(const onnx::Node& node) {
+  using enum onnx::ElementType;
   return tensor_of_type(node, {f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, i4, f4e2m1, u2, i2, f6e2m3});
 }
 
@@ -451,7 +453,7 @@ constexpr auto takes_bytes = std::to_array<std::string_view>({
 
 }  // namespace
 
-std::optional<std::string> refusal_of_tensorrt(const Node& node) {
+std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node) {
   const std::string& type = node.op_type;
   const auto measured = [](std::string_view what) { return fmt::format("{} (measured in {})", what, measured_in); };
   if (is_in(refused, type)) return measured("TensorRT's parser does not know it");
@@ -467,8 +469,8 @@ std::optional<std::string> refusal_of_tensorrt(const Node& node) {
   return std::nullopt;
 }
 
-std::optional<std::string> doubt_about(const Node& node) {
-  using enum ElementType;
+std::optional<std::string> doubt_about(const onnx::Node& node) {
+  using enum onnx::ElementType;
   if (node.is("RoiAlign")) {
     return fmt::format(
         "TensorRT makes NVIDIA's plugin ROIAlign of it, which calls CUDA when it is made: without a GPU its parser "
@@ -480,18 +482,18 @@ std::optional<std::string> doubt_about(const Node& node) {
   }
   if (!is_in(built, node.op_type)) return fmt::format("it was not measured in {}", measured_in);
   const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
-  if (const Value* narrow = is_quantizing ? nullptr : narrow_float_or_integer(node)) {
+  if (const onnx::Value* narrow = is_quantizing ? nullptr : narrow_float_or_integer(node)) {
     return fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and DequantizeLinear (measured in {})",
                        narrow->name, to_string(*narrow->type), measured_in);
   }
-  const Value* bytes = is_in(takes_bytes, node.op_type) ? nullptr : tensor_of_type(node, {i8, u8});
+  const onnx::Value* bytes = is_in(takes_bytes, node.op_type) ? nullptr : tensor_of_type(node, {i8, u8});
   if (bytes == nullptr) return std::nullopt;
   return fmt::format(
       "'{}' is {}; computing with 8-bit integers builds in some cases and fails in others (measured in {})",
       bytes->name, to_string(*bytes->type), measured_in);
 }
 
-std::string advice_on_refusal(const Node& node) {
+std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) return std::string(each.advice);
@@ -499,10 +501,10 @@ std::string advice_on_refusal(const Node& node) {
   return "no operator of Graft stands in for it; write one: graft's guide \"add an operator\"";
 }
 
-std::optional<RefusalHint> hint_on_refusal(const Node& node) {
-  const Value* k = node.is("TopK") ? node.input(1) : nullptr;
+std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
+  const onnx::Value* k = node.is("TopK") ? node.input(1) : nullptr;
   if (k == nullptr || k->constant()) return std::nullopt;
-  const std::string maker = k->producer == nullptr ? "an input" : describe(*k->producer);
+  const std::string maker = k->producer == nullptr ? "an input" : onnx::describe(*k->producer);
   return RefusalHint{
       .reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
       .advice =
@@ -510,18 +512,20 @@ std::optional<RefusalHint> hint_on_refusal(const Node& node) {
           "network, whose values --shapes NAME=1..4..8 tells"};
 }
 
-bool fails_by_rule(const Node& node) {
+bool fails_by_rule(const onnx::Node& node) {
   try {
-    return node.metadata.contains(fault_note) || refusal_of_tensorrt(node);
+    return node.metadata.contains(onnx::fault_note) || refusal_of_tensorrt(node);
   } catch (const Error&) {  // an attribute of the wrong type
     return true;
   }
 }
 
-bool is_known_to_fail(const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); }
+bool is_known_to_fail(const onnx::Node& node) {
+  return fails_by_rule(node) && !node.metadata.contains(onnx::fault_note);
+}
 
-std::optional<std::string> rule_against(const Node& node) {
-  if (node.metadata.contains(fault_note)) return std::nullopt;
+std::optional<std::string> rule_against(const onnx::Node& node) {
+  if (node.metadata.contains(onnx::fault_note)) return std::nullopt;
   try {
     return refusal_of_tensorrt(node);
   } catch (const Error&) {  // an attribute of the wrong type

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/onnx_io.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "onnx/onnx_io.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -30,10 +30,10 @@ Outcome outcome_of(const std::string& word) {
 }
 
 /// The TopK whose number of results is no constant, which is why TensorRT asks for values.
-std::string open_counts(const Model& model) {
+std::string open_counts(const onnx::Model& model) {
   std::string text;
-  model.graph().for_each_node([&](const Node& node) {
-    if (const auto hint = hint_on_refusal(node)) text += fmt::format("; {}: {}", describe(node), hint->reason);
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (const auto hint = hint_on_refusal(node)) text += fmt::format("; {}: {}", onnx::describe(node), hint->reason);
   });
   return text;
 }
@@ -43,7 +43,7 @@ std::string open_counts(const Model& model) {
 DriverTrials::DriverTrials(TrialOptions options, TrialCallbacks callbacks)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
-      session_(find_engine_driver(), driver_command(options_),
+      session_(engine::find_engine_driver(), driver_command(options_),
                {.on_progress = {}, .on_log = {}, .should_stop = callbacks_.should_stop}) {
   if (callbacks_.on_start) callbacks_.on_start({.action = "load TensorRT", .outcome = {}});
   ready_ = session_.ask({{"action", "start"}, {"limit", options_.limit}});
@@ -66,13 +66,13 @@ BudgetSpent DriverTrials::seconds_spent() const {
   return {fmt::format("the budget of {:g} s is spent (--max-seconds)", options_.max_seconds)};
 }
 
-Trial DriverTrials::parse(const Model& model) {
+Trial DriverTrials::parse(const onnx::Model& model) {
   if (parses_ > 0 && is_spent()) throw seconds_spent();
   ++parses_;
   return ask("parse", model, {}, 1.0);
 }
 
-Trial DriverTrials::build(const Model& model, const std::vector<std::string>& shapes, double share) {
+Trial DriverTrials::build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) {
   if (builds_ >= options_.max_builds) {
     throw BudgetSpent{fmt::format("the budget of {} build{} is spent (--max-builds)", options_.max_builds,
                                   options_.max_builds == 1 ? "" : "s")};
@@ -82,7 +82,7 @@ Trial DriverTrials::build(const Model& model, const std::vector<std::string>& sh
   return ask("build", model, shapes, share);
 }
 
-Trial DriverTrials::ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes,
+Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const std::vector<std::string>& shapes,
                         double share) {
   const auto number = static_cast<double>(parses_ + builds_);
   TrialProgress progress{.action = action,
@@ -92,7 +92,7 @@ Trial DriverTrials::ask(std::string_view action, const Model& model, const std::
                          .outcome = {}};
   if (callbacks_.on_start) callbacks_.on_start(progress);
   const std::string file = (folder_.path() / "model.onnx").string();
-  write_onnx(model, file);
+  onnx::write_onnx(model, file);
   // The first trial has all the time that one may take; of the others none goes far beyond the budget.
   const bool is_first = parses_ + builds_ == 1;
   const double left = is_first ? options_.limit : std::max(1.0, (options_.max_seconds - seconds()) * share);

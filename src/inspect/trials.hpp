@@ -12,7 +12,7 @@
 
 #include "engine/driver.hpp"
 #include "engine/temporary_folder.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::inspect {
 
@@ -59,10 +59,10 @@ class Trials {
   /// Whether the seconds of the budget are spent.
   [[nodiscard]] virtual bool is_spent() const = 0;
   /// These throw BudgetSpent; the first trial is always made.
-  [[nodiscard]] virtual Trial parse(const Model& model) = 0;
+  [[nodiscard]] virtual Trial parse(const onnx::Model& model) = 0;
   /// `shapes` are NAME=MIN..OPT..MAX of the inputs with dynamic dimensions. Throws Error where one is missing. It may
   /// take `share` of the seconds that are left.
-  [[nodiscard]] virtual Trial build(const Model& model, const std::vector<std::string>& shapes, double share) = 0;
+  [[nodiscard]] virtual Trial build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) = 0;
 };
 
 /// One trial, as it is told to who waits for it.
@@ -104,8 +104,8 @@ class DriverTrials final : public Trials {
   [[nodiscard]] TensorRTIdentity tensorrt() const;
   [[nodiscard]] const nlohmann::json& creators() const override { return ready_["creators"]; }
   [[nodiscard]] bool is_spent() const override;
-  [[nodiscard]] Trial parse(const Model& model) override;
-  [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes, double share) override;
+  [[nodiscard]] Trial parse(const onnx::Model& model) override;
+  [[nodiscard]] Trial build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) override;
 
   [[nodiscard]] TrialSummary summary() const;
 
@@ -113,14 +113,14 @@ class DriverTrials final : public Trials {
   [[nodiscard]] double seconds() const;
   /// Of the whole budget.
   [[nodiscard]] BudgetSpent seconds_spent() const;
-  [[nodiscard]] Trial ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes,
+  [[nodiscard]] Trial ask(std::string_view action, const onnx::Model& model, const std::vector<std::string>& shapes,
                           double share);
 
   TrialOptions options_;
   TrialCallbacks callbacks_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  TemporaryFolder folder_;
-  DriverSession session_;
+  engine::TemporaryFolder folder_;
+  engine::DriverSession session_;
   nlohmann::json ready_;
   std::size_t parses_ = 0;
   std::size_t builds_ = 0;

@@ -11,13 +11,13 @@
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/faults.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_name.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/plugin_reason.hpp"
-#include "graph/standard_operators.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_name.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/plugin_reason.hpp"
+#include "onnx/standard_operators.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -28,12 +28,12 @@ struct Judgment {
   std::string advice;
 };
 
-Judgment judge_operator(const Node& node, const OperatorMatch& match, const Forecast& forecast) {
+Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match, const Forecast& forecast) {
   const std::unique_ptr<Operator> op = make_operator(node);
-  const Value* input = node.input(0);
+  const onnx::Value* input = node.input(0);
   const std::optional<DType> dtype =
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
-  const bool is_kept = node.metadata.contains(std::string(keep_note));  // `graft convert` leaves it a plugin too
+  const bool is_kept = node.metadata.contains(std::string(onnx::keep_note));  // `graft convert` leaves it a plugin too
   if (const auto form = dtype && !is_kept ? op->native_form(function_inputs(node)) : std::nullopt;
       form && !forecast.stays.contains(ref_of(node))) {
     return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
@@ -59,9 +59,9 @@ struct Near {
 };
 
 /// A node with the name of a plugin that Graft stands in for, which something else keeps from being it.
-Near near_drop_in(const Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
+Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
   const auto text_of = [&](std::string_view attribute) {
-    const NodeAttribute* found = node.attribute(attribute);
+    const onnx::NodeAttribute* found = node.attribute(attribute);
     const auto* text = found == nullptr ? nullptr : found->get<std::string>();
     return text == nullptr ? std::string() : *text;
   };
@@ -82,14 +82,14 @@ Near near_drop_in(const Node& node, const OperatorType& type, const std::vector<
 }
 
 /// Why a node that has the name of something known, or nearly, is not taken for it; empty where it has not.
-Near near_operator(const Node& node) {
+Near near_operator(const onnx::Node& node) {
   for (const std::string_view name : {"plugin_version", "plugin_namespace"}) {
-    const NodeAttribute* attribute = node.attribute(name);
+    const onnx::NodeAttribute* attribute = node.attribute(name);
     if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
     return {fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
             fmt::format("write {} as a text: '1', and not 1", name)};
   }
-  if (is_standard_operator("", node.op_type)) {
+  if (onnx::is_standard_operator("", node.op_type)) {
     return {fmt::format("TensorRT's parser goes by the name alone and takes it for ONNX's {}", node.op_type),
             "leave out its domain, if ONNX's is meant; otherwise it needs a name that ONNX does not have"};
   }
@@ -108,7 +108,7 @@ Near near_operator(const Node& node) {
     }
   }
   if (stands_in != nullptr) return near_drop_in(node, *stands_in, versions);
-  if (const auto meant = nearest_standard_operator(node.op_type)) {
+  if (const auto meant = onnx::nearest_standard_operator(node.op_type)) {
     return {fmt::format("did you mean ONNX's {}?", *meant),
             fmt::format("if {0} is meant, give the node that operator type{1}; otherwise {2}", *meant,
                         node.domain.empty() ? "" : " and no domain", use_library)};
@@ -125,14 +125,15 @@ Judgment faulty(std::string what) { return {Verdict::unsupported, std::move(what
 
 class Judge {
  public:
-  Judge(const Model& model, const Forecast& forecast) : model_(model), forecast_(forecast) {}
+  Judge(const onnx::Model& model, const Forecast& forecast) : model_(model), forecast_(forecast) {}
 
-  [[nodiscard]] Judgment judge(const Node& node, int depth = 0) const {
-    if (const auto fault = node.metadata.find(fault_note); fault != node.metadata.end()) return faulty(fault->second);
-    if (const OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
-    if (const FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
+  [[nodiscard]] Judgment judge(const onnx::Node& node, int depth = 0) const {
+    if (const auto fault = node.metadata.find(onnx::fault_note); fault != node.metadata.end())
+      return faulty(fault->second);
+    if (const onnx::OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
+    if (const onnx::FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
     const auto replaced = forecast_.becomes.find(ref_of(node));
-    if (is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
+    if (onnx::is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node);
       if (!refusal) {
         const auto doubt = doubt_about(node);
@@ -144,7 +145,7 @@ class Judge {
       }
       return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
-    if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
+    if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
       return {Verdict::plugin, kept->second, "the library that has it: graft build --plugin-lib LIB.so"};
     }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
@@ -163,20 +164,20 @@ class Judge {
 
  private:
   /// TensorRT inlines a function, so its worst node decides.
-  [[nodiscard]] Judgment judge_function(const FunctionDefinition& function, int depth) const {
+  [[nodiscard]] Judgment judge_function(const onnx::FunctionDefinition& function, int depth) const {
     constexpr int deepest = 24;
     Judgment worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
     if (depth >= deepest) return worst;
-    function.body->for_each_node([&](const Node& inner) {
+    function.body->for_each_node([&](const onnx::Node& inner) {
       const Judgment judgment = judge(inner, depth + 1);
       if (judgment.verdict <= worst.verdict) return;
       worst = judgment;
-      worst.reason = fmt::format("inside its function, {}: {}", describe(inner), judgment.reason);
+      worst.reason = fmt::format("inside its function, {}: {}", onnx::describe(inner), judgment.reason);
     });
     return worst;
   }
 
-  const Model& model_;
+  const onnx::Model& model_;
   const Forecast& forecast_;
 };
 
@@ -231,10 +232,10 @@ std::optional<std::string> nearest_own_operator(const std::string& op_type) {
   return nearest(op_type, names);
 }
 
-std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecast) {
+std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast) {
   const Judge judge(model, forecast);
   std::vector<NodeVerdict> nodes;
-  model.graph().for_each_node([&](const Node& node) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     Judgment judged;
     try {
       judged = judge.judge(node);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
-#include "graph/model.hpp"
-#include "graph/node_ref.hpp"
+#include "onnx/model.hpp"
+#include "onnx/node_ref.hpp"
 
 namespace graft::inspect {
 
@@ -65,8 +65,8 @@ struct NodeVerdict {
 
 /// What `graft convert` will do.
 struct Forecast {
-  std::map<NodeRef, std::string, ByName> becomes;  ///< Of nodes that go: what comes.
-  std::set<NodeRef, ByName> stays;                 ///< Operators whose native form was tried and is not the same.
+  std::map<NodeRef, std::string, onnx::ByName> becomes;  ///< Of nodes that go: what comes.
+  std::set<NodeRef, onnx::ByName> stays;                 ///< Operators whose native form was tried and is not the same.
 };
 
 /// Whether a network with these nodes runs; nothing where that is unknown.
@@ -76,6 +76,6 @@ struct Forecast {
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
 
 /// Every node, those of sub-graphs too. Without a forecast: of a model that is converted already.
-[[nodiscard]] std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecast = {});
+[[nodiscard]] std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast = {});
 
 }  // namespace graft::inspect

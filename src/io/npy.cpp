@@ -13,12 +13,12 @@
 #include <optional>
 
 #include "graft/error.hpp"
-#include "graph/atomic_file.hpp"
-#include "graph/mapped_file.hpp"
+#include "onnx/atomic_file.hpp"
+#include "onnx/mapped_file.hpp"
 
 static_assert(std::endian::native == std::endian::little, "arrays are copied as they lie in the file");
 
-namespace graft {
+namespace graft::io {
 namespace {
 
 constexpr std::string_view magic{"\x93NUMPY", 6};
@@ -27,22 +27,22 @@ constexpr std::size_t largest_rank = 64;           // NumPy's limit
 
 struct TypeEntry {
   std::string_view descr;
-  ElementType type;
+  onnx::ElementType type;
   std::int64_t size;
 };
-constexpr std::array<TypeEntry, 13> types{{{"|b1", ElementType::boolean, 1},
-                                           {"|i1", ElementType::i8, 1},
-                                           {"|u1", ElementType::u8, 1},
-                                           {"<i2", ElementType::i16, 2},
-                                           {"<u2", ElementType::u16, 2},
-                                           {"<i4", ElementType::i32, 4},
-                                           {"<u4", ElementType::u32, 4},
-                                           {"<i8", ElementType::i64, 8},
-                                           {"<u8", ElementType::u64, 8},
-                                           {"<f2", ElementType::f16, 2},
-                                           {"<f4", ElementType::f32, 4},
-                                           {"<f8", ElementType::f64, 8},
-                                           {"|V2", ElementType::bf16, 2}}};
+constexpr std::array<TypeEntry, 13> types{{{"|b1", onnx::ElementType::boolean, 1},
+                                           {"|i1", onnx::ElementType::i8, 1},
+                                           {"|u1", onnx::ElementType::u8, 1},
+                                           {"<i2", onnx::ElementType::i16, 2},
+                                           {"<u2", onnx::ElementType::u16, 2},
+                                           {"<i4", onnx::ElementType::i32, 4},
+                                           {"<u4", onnx::ElementType::u32, 4},
+                                           {"<i8", onnx::ElementType::i64, 8},
+                                           {"<u8", onnx::ElementType::u64, 8},
+                                           {"<f2", onnx::ElementType::f16, 2},
+                                           {"<f4", onnx::ElementType::f32, 4},
+                                           {"<f8", onnx::ElementType::f64, 8},
+                                           {"|V2", onnx::ElementType::bf16, 2}}};
 
 [[noreturn]] void fail(std::string_view name, const std::string& what) { throw Error(std::string(name) + ": " + what); }
 
@@ -389,14 +389,15 @@ std::string format_npy(const NpyArray& array) {
 }
 
 NpyArray read_npy(const std::filesystem::path& path) {
-  return parse_npy(MappedFile::open(path)->view(), path.string());
+  return parse_npy(onnx::MappedFile::open(path)->view(), path.string());
 }
 
 void NpzFile::Closer::operator()(zip* archive) const { zip_discard(archive); }
 
-NpzFile::NpzFile(const std::filesystem::path& path) : NpzFile(MappedFile::open(path), path.string()) {}
+NpzFile::NpzFile(const std::filesystem::path& path) : NpzFile(onnx::MappedFile::open(path), path.string()) {}
 
-NpzFile::NpzFile(std::shared_ptr<const MappedFile> file, std::string name) : NpzFile(file->view(), std::move(name)) {
+NpzFile::NpzFile(std::shared_ptr<const onnx::MappedFile> file, std::string name)
+    : NpzFile(file->view(), std::move(name)) {
   file_ = std::move(file);
 }
 
@@ -461,12 +462,12 @@ NpzArrays read_npz(const std::filesystem::path& path) { return NpzFile(path).rea
 
 NpzArrays parse_npz(std::string_view bytes, const std::string& name) { return NpzFile(bytes, name).read_all(); }
 
-void write_npy(const std::filesystem::path& path, const NpyArray& array) { write_file(path, format_npy(array)); }
+void write_npy(const std::filesystem::path& path, const NpyArray& array) { onnx::write_file(path, format_npy(array)); }
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there is no array to write");
   // libzip writes to a temporary file beside the archive and renames it in zip_close.
-  Archive archive = new_archive(writable_target(path));
+  Archive archive = new_archive(onnx::writable_target(path));
   std::vector<std::string> contents;  // libzip reads them in zip_close
   contents.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {
@@ -490,4 +491,4 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   static_cast<void>(archive.release());  // zip_close freed it
 }
 
-}  // namespace graft
+}  // namespace graft::io

@@ -10,17 +10,19 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 
 struct zip;  // of libzip
 
-namespace graft {
-
+namespace graft::onnx {
 class MappedFile;
+}  // namespace graft::onnx
+
+namespace graft::io {
 
 /// A row-major, little-endian array. bf16, for which NumPy has no type, is stored as ml_dtypes does: two opaque bytes.
 struct NpyArray {
-  ElementType type = ElementType::f32;
+  onnx::ElementType type = onnx::ElementType::f32;
   std::vector<std::int64_t> shape;  ///< Empty for a scalar.
   std::vector<std::byte> data;
 
@@ -58,14 +60,14 @@ class NpzFile {
     std::uint64_t size;  // uncompressed, as the directory says
   };
 
-  NpzFile(std::shared_ptr<const MappedFile> file, std::string name);
+  NpzFile(std::shared_ptr<const onnx::MappedFile> file, std::string name);
 
   [[nodiscard]] std::string shown(std::string_view entry) const;
   [[nodiscard]] const Entry& find(std::string_view array) const;
 
   std::string name_;
   std::size_t file_size_;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const onnx::MappedFile> file_;
   std::unique_ptr<zip, Closer> archive_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
@@ -87,4 +89,4 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array);
 /// An archive holds at least one array; an empty one is refused.
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays);
 
-}  // namespace graft
+}  // namespace graft::io

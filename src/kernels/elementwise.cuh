@@ -9,7 +9,7 @@
 #include "kernels/vector.cuh"
 
 namespace graft {
-namespace detail {
+namespace kernels {
 
 /// Tuned on an H200.
 struct ElementwisePolicy {
@@ -189,14 +189,14 @@ struct ElementwiseKernels {
   }
 };
 
-}  // namespace detail
+}  // namespace kernels
 
 /// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 through a table
 /// of all results) and leaves padded channels and addresses that are no multiple of 16 to "scalar", which takes
 /// anything.
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
-  using Kernels = detail::ElementwiseKernels<Op>;
+  using Kernels = kernels::ElementwiseKernels<Op>;
   static constexpr std::array variants{Variant<Op>{"vector16", Kernels::fits, Kernels::run_vector},
                                        Variant<Op>{"scalar", Kernels::fits, Kernels::run_scalar}};
   return variants;

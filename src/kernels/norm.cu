@@ -53,7 +53,7 @@ Status run_in_two_passes(const NormTask& task, const T* x, T* y, bool may_split,
   });
 }
 
-Columns columns_of(const ReductionPlan& plan) {
+Columns columns_of(const ops::ReductionPlan& plan) {
   const int rank = plan.kept_extents.rank();
   return {.outer = rank == 1 ? 1 : plan.kept_extents[0],
           .inner = plan.kept_extents[rank - 1],
@@ -79,7 +79,7 @@ Status run_norm_rows(const NormTask& task, const CudaContext& context) {
 Status run_norm_pieces(const NormTask& task, const CudaContext& context) {
   return with_types(task, [&]<class T>(const T* x, T* y) {
     constexpr int N = widest<T>;
-    const ReductionPlan& plan = task.plan;
+    const ops::ReductionPlan& plan = task.plan;
     const int piece = static_cast<int>(plan.reduced_extents[1]);
     const auto of_piece = static_cast<int>(row_vectors(piece, N));
     if (!task.aligned || plan.reduced_extents[0] * of_piece > most_vectors(task)) {
@@ -93,8 +93,8 @@ Status run_norm_pieces(const NormTask& task, const CudaContext& context) {
                             .by_vectors = Divisor(of_piece),
                             .stride = plan.reduced_strides[0],
                             .kept = StridedLoop::make(plan.kept_extents, plan.kept_strides)};
-    auto* run = piece % N == 0 ? detail::run_rows_by_blocks<T, N, RowForm::whole, RowsInPieces>
-                               : detail::run_rows_by_blocks<T, N, RowForm::shifted, RowsInPieces>;
+    auto* run = piece % N == 0 ? kernels::run_rows_by_blocks<T, N, RowForm::whole, RowsInPieces>
+                               : kernels::run_rows_by_blocks<T, N, RowForm::shifted, RowsInPieces>;
     return run(task.what, x, y, rows, task.normalizer, task.weights, task.device, context);
   });
 }

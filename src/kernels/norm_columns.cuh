@@ -35,7 +35,7 @@ struct ColumnsPolicy {
   static constexpr int large = 20;  ///< Times that a large tensor's vectors are more than the GPU's threads.
 };
 
-namespace detail {
+namespace kernels {
 
 inline constexpr int columns_cluster_width = 32;  // the widest block of a cluster
 
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   }
 }
 
-}  // namespace detail
+}  // namespace kernels
 
 /// The longest vector, in any case with a cluster of blocks, which then are as narrow as pays; without clusters they
 /// get narrower.
@@ -166,7 +166,7 @@ template <class T, int N, bool Chw32 = false>
 [[nodiscard]] Status run_columns(const char* what, const T* x, T* y, const Columns& columns,
                                  const Normalizer& normalizer, const ChannelWeights& weights,
                                  const DeviceTraits& device, const CudaContext& context) {
-  using namespace detail;
+  using namespace kernels;
   using Policy = ColumnsPolicy<T, N>;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
   // The logarithm of the largest width whose height takes a column; of a single thread where none does.

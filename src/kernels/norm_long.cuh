@@ -10,7 +10,7 @@
 
 namespace graft {
 
-namespace detail {
+namespace kernels {
 
 inline constexpr int long_threads = 256;
 inline constexpr int long_in_flight = 8;  // vectors that a thread reads before it uses the first
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(long_threads)
   }
 }
 
-}  // namespace detail
+}  // namespace kernels
 
 /// `count` rows of `length` elements, at most two_steps_most_rows.
 template <class T, int N, RowForm Form>
@@ -92,7 +92,7 @@ template <class T, int N, RowForm Form>
                                    const Normalizer& normalizer, const ChannelWeights& weights, void* workspace,
                                    std::size_t workspace_bytes, const DeviceTraits& device,
                                    const CudaContext& context) {
-  using namespace detail;
+  using namespace kernels;
   TwoSteps steps{};
   float* sums = nullptr;
   constexpr std::int64_t turn = std::int64_t{long_threads} * N * long_in_flight;

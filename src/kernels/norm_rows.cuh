@@ -27,7 +27,7 @@ struct RowsPolicy {
   static constexpr int shortest = 20;           ///< which are those of up to so many elements.
 };
 
-namespace detail {
+namespace kernels {
 
 /// The part of a row that one thread holds: R vectors of N elements, `step` vectors apart.
 template <class T, int N, int R, RowForm Form>
@@ -112,13 +112,13 @@ __global__ void __launch_bounds__(rows_largest_block)
   part.store(y, rows, begin, first, step, normalizer.factor<T>(sum), weights);
 }
 
-}  // namespace detail
+}  // namespace kernels
 
 /// The longest row, in vectors, without clusters and with them.
-inline constexpr int rows_capacity_of_block = detail::rows_largest_block * RowsPolicy::most;
+inline constexpr int rows_capacity_of_block = kernels::rows_largest_block * RowsPolicy::most;
 inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
-namespace detail {
+namespace kernels {
 
 /// Rows of more vectors than a small block takes: a block or a cluster to each.
 template <class T, int N, RowForm Form, class AnyRows>
@@ -149,12 +149,12 @@ template <class T, int N, RowForm Form, class AnyRows>
   return run(std::integral_constant<int, Policy::most>{});
 }
 
-}  // namespace detail
+}  // namespace kernels
 
 template <class T, int N, RowForm Form>
 [[nodiscard]] Status run_rows(const char* what, const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
                               const ChannelWeights& weights, const DeviceTraits& device, const CudaContext& context) {
-  using namespace detail;
+  using namespace kernels;
   using Policy = RowsPolicy;
   const auto by_lanes = [&](auto* kernel, int log2_lanes) {
     return launch(what, kernel, spread_grid(rows.count << log2_lanes, device), context, x, y, rows, log2_lanes,

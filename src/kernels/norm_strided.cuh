@@ -23,7 +23,7 @@ struct Strided {
 
 enum class StridedStep : std::uint8_t { everything, sum, scale };
 
-namespace detail {
+namespace kernels {
 
 inline constexpr int strided_threads = 512;
 inline constexpr int in_flight = 4;  // vectors that a thread reads before it uses the first
@@ -142,20 +142,20 @@ __global__ void __launch_bounds__(strided_threads)
   }
 }
 
-}  // namespace detail
+}  // namespace kernels
 
 /// Whether the innermost dimension is one that is kept.
-[[nodiscard]] inline bool inner_is_kept(const ReductionPlan& plan) {
+[[nodiscard]] inline bool inner_is_kept(const ops::ReductionPlan& plan) {
   const int rank = plan.kept_extents.rank();
   return rank > 0 && plan.kept_strides[rank - 1] == 1;
 }
 
 /// `splits` more than 1 takes two launches and kept_count x splits floats at `partials`.
 template <class T, int N>
-[[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ReductionPlan& plan,
+[[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ops::ReductionPlan& plan,
                                  const Normalizer& normalizer, const ChannelWeights& weights, int splits,
                                  float* partials, const CudaContext& context) {
-  using namespace detail;
+  using namespace kernels;
   const bool inner_kept = inner_is_kept(plan);
   const Strided problem{.kept = StridedLoop::make(plan.kept_extents, plan.kept_strides, inner_kept ? N : 1),
                         .reduced = StridedLoop::make(plan.reduced_extents, plan.reduced_strides, inner_kept ? 1 : N),

@@ -11,7 +11,7 @@
 namespace graft {
 
 struct Normalizer {
-  InverseNorm inverse_norm;
+  ops::InverseNorm inverse_norm;
   float x_scale;
   float y_scale;
   float ratio = x_scale / y_scale;

@@ -25,12 +25,12 @@ class Quantizer {
     float rounded[4];
     if (reciprocal_ == 0) {  // asked once for all four, as it is a branch
 #pragma unroll
-      for (int i = 0; i < 4; ++i) rounded[i] = divided(values[i]) + detail::rounder;
+      for (int i = 0; i < 4; ++i) rounded[i] = divided(values[i]) + kernels::rounder;
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) rounded[i] = multiplied(values[i]) + detail::rounder;
+      for (int i = 0; i < 4; ++i) rounded[i] = multiplied(values[i]) + kernels::rounder;
     }
-    return detail::pack_i8(rounded);
+    return kernels::pack_i8(rounded);
   }
   [[nodiscard]] __device__ std::int8_t one(float value) const {
     return quantize_device(reciprocal_ == 0 ? divided(value) : multiplied(value), 1.F);

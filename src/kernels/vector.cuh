@@ -37,7 +37,7 @@ inline constexpr int widest = 16 / static_cast<int>(sizeof(T));
   return static_cast<std::int8_t>(__float2int_rn(fminf(fmaxf(steps, -128.F), 127.F)));
 }
 
-namespace detail {
+namespace kernels {
 
 // Adding 1.5 * 2^23 to a float leaves its nearest integer, ties to even, in the low bits; taking it away is exact.
 // Both replace instructions that convert one number, which run at a quarter of the speed or less.
@@ -90,7 +90,7 @@ __device__ inline unsigned pack_shares(const float* shares, float span = 255.F, 
   return __byte_perm(low, high, 0x5410U) ^ 0x80808080U;
 }
 
-}  // namespace detail
+}  // namespace kernels
 
 /// N elements: one, or as many as fill 32, 64 or 128 bits, at an address that is a multiple of their size.
 template <class T, int N>
@@ -143,7 +143,7 @@ struct Vector {
           values[2 * w] = __uint_as_float(bits << 16U);
           values[2 * w + 1] = __uint_as_float(bits & 0xFFFF0000U);
         } else {
-          detail::unpack_i8(bits, values + 4 * w);
+          kernels::unpack_i8(bits, values + 4 * w);
         }
       }
     }
@@ -168,7 +168,7 @@ struct Vector {
           const __nv_bfloat162 pair = __floats2bfloat162_rn(values[2 * w], values[2 * w + 1]);
           result.word(w) = *reinterpret_cast<const unsigned*>(&pair);
         } else {
-          result.word(w) = detail::round_to_i8(values + 4 * w);
+          result.word(w) = kernels::round_to_i8(values + 4 * w);
         }
       }
       return result;
@@ -208,13 +208,13 @@ struct Vector {
       for (int i = 0; i < N; ++i) {
         // The bits of floats rise as the numbers do, but those of negative ones lie below all others; as far down as
         // that, every step saturates.
-        constexpr int low_enough = static_cast<int>(detail::rounder_bits) - (1 << 20);
-        const int bits = __float_as_int(fmaf(values[i], factors[i], detail::rounder));
+        constexpr int low_enough = static_cast<int>(kernels::rounder_bits) - (1 << 20);
+        const int bits = __float_as_int(fmaf(values[i], factors[i], kernels::rounder));
         values[i] = __int_as_float(::max(bits, low_enough));
       }
       Vector result;
 #pragma unroll
-      for (int w = 0; w < words; ++w) result.word(w) = detail::pack_i8(values + 4 * w);
+      for (int w = 0; w < words; ++w) result.word(w) = kernels::pack_i8(values + 4 * w);
       return result;
     } else {
       return times(factors);

@@ -9,7 +9,7 @@
 
 #include "graft/tensor.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// The input that is left out: as long as the attribute, or `count` where that is empty.
 [[nodiscard]] inline TensorDesc channel_values(const std::vector<float>& values, std::int64_t count) {
@@ -29,4 +29,4 @@ inline void fill_channel_values(const std::vector<float>& values, float otherwis
   }
 }
 
-}  // namespace graft
+}  // namespace graft::ops

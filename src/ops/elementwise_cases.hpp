@@ -3,7 +3,7 @@
 
 #include "ops/operator_case.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Every type row, size, rank and fill for each set of attributes. `roundings`: in sequence, of f32 `apply`.
 template <class Definition>
@@ -53,4 +53,4 @@ template <class Definition>
   return cases;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "graft/attribute.hpp"
 #include "graft/elementwise.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Where the epsilon goes that keeps a zero vector from being divided by zero.
 enum class EpsilonMode : std::uint8_t {
@@ -47,4 +47,4 @@ struct InverseNorm {
   }
 };
 
-}  // namespace graft
+}  // namespace graft::ops

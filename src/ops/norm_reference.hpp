@@ -7,7 +7,7 @@
 #include "ops/reduction.hpp"
 #include "ops/reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// y = x * inverse_norm(sum of squares) * weight(i), for element i of every vector of the plan; sums in double.
 /// `op` has x_scale and y_scale.
@@ -39,4 +39,4 @@ template <class Definition, class Weight>
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -12,7 +12,7 @@
 #include "core/hash.hpp"
 #include "ops/reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 void check(const Status& status) {
@@ -312,4 +312,4 @@ std::string compare(const HostTensor& found, std::span<const float> expected, do
   return message;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -17,7 +17,7 @@
 #include "graft/define_operator.hpp"
 #include "graft/tensor.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// What the inputs hold.
 enum class Fill : std::uint8_t {
@@ -152,4 +152,4 @@ struct OperatorTimings {
 };
 [[nodiscard]] const std::vector<OperatorTimings>& operator_timings();
 
-}  // namespace graft
+}  // namespace graft::ops

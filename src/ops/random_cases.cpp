@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// Tells problems apart.
@@ -71,4 +71,4 @@ std::vector<TimedCase> random_cases(const OperatorType& type, DrawCase draw, std
   return list;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

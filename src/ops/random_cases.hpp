@@ -13,7 +13,7 @@
 
 #include "ops/operator_case.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Integers from `least` to `most`, both included, that are multiples of `step`.
 struct SizeRange {
@@ -72,4 +72,4 @@ class Draw {
 [[nodiscard]] std::vector<TimedCase> random_cases(const OperatorType& type, DrawCase draw, std::uint64_t seed,
                                                   int count);
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-namespace graft {
+namespace graft::ops {
 
 Status plan_reduction(const Extents& extents, std::span<const std::int64_t> axes, ReductionPlan& plan) {
   const int rank = extents.rank();
@@ -51,4 +51,4 @@ Status plan_reduction(const Extents& extents, std::span<const std::int64_t> axes
   return {};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

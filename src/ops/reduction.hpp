@@ -7,7 +7,7 @@
 #include "graft/shape.hpp"
 #include "graft/status.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// A tensor as an outer loop over what is kept and an inner loop over what is reduced. Neighboring axes of the same
 /// kind are merged and axes of size 1 dropped: NCHW over {1} is kept [N, HW], reduced [C].
@@ -33,4 +33,4 @@ struct ReductionPlan {
   return extents.rank() == 0 ? 0 : offset + index * strides[0];
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,7 +9,7 @@
 #include "graft/define_operator.hpp"
 #include "graft/quantization.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Scales for i8 elements; other types ignore them.
 template <class Element>
@@ -59,4 +59,4 @@ template <class Definition>
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/plugin_reason.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/plugin_reason.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// A standard operator that one of Graft's has as its native form, read off that form: `y =
@@ -33,7 +33,7 @@ const std::map<std::string, NativeForm, std::less<>>& native_forms() {
     for (const OperatorType* type : operators()) {
       const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
       if (!text) continue;
-      Graph form;
+      onnx::Graph form;
       std::vector<std::string> outputs;
       for (const Port& port : type->ports) {
         if (port.is_output) {
@@ -46,12 +46,12 @@ const std::map<std::string, NativeForm, std::less<>>& native_forms() {
         const AttributeInfo* info = type->find_attribute(name);
         return info == nullptr ? std::nullopt : std::optional(info->type);
       });
-      const std::vector<Node*> nodes = form.nodes();
+      const std::vector<onnx::Node*> nodes = form.nodes();
       if (nodes.size() != 1 || nodes[0]->inputs != form.inputs()) continue;
       NativeForm native{type, {}};
       bool all_referenced = true;
       for (const auto& [name, value] : nodes[0]->attributes) {
-        const auto* reference = value.get<AttributeReference>();
+        const auto* reference = value.get<onnx::AttributeReference>();
         all_referenced = all_referenced && reference != nullptr;
         if (reference != nullptr) native.attributes.emplace(name, reference->name);
       }
@@ -62,13 +62,13 @@ const std::map<std::string, NativeForm, std::less<>>& native_forms() {
   return all;
 }
 
-std::optional<DType> dtype_of(const Node& node) {
-  const Value* x = node.input(0);
+std::optional<DType> dtype_of(const onnx::Node& node) {
+  const onnx::Value* x = node.input(0);
   return x == nullptr || !x->type ? std::nullopt : to_dtype(*x->type);
 }
 
 /// Graft's operator in the place of a standard one; null where it has none for this node.
-std::shared_ptr<Operator> operator_for_native(const Node& node) {
+std::shared_ptr<Operator> operator_for_native(const onnx::Node& node) {
   const auto found = node.domain.empty() ? native_forms().find(node.op_type) : native_forms().end();
   const auto dtype = dtype_of(node);
   if (found == native_forms().end() || !dtype) return nullptr;
@@ -76,20 +76,21 @@ std::shared_ptr<Operator> operator_for_native(const Node& node) {
   if (!native.type->output_dtypes(std::vector<DType>(node.inputs.size(), *dtype))) return nullptr;
   std::shared_ptr<Operator> op = native.type->create();
   for (const auto& [theirs, ours] : native.attributes) {
-    const NodeAttribute* given = node.attribute(theirs);
-    const auto value = given != nullptr ? given->value() : default_attribute(node.op_type, theirs, node.graph->opset());
+    const onnx::NodeAttribute* given = node.attribute(theirs);
+    const auto value =
+        given != nullptr ? given->value() : onnx::default_attribute(node.op_type, theirs, node.graph->opset());
     if (value && !op->set(ours, *value).ok()) return nullptr;
   }
   return op;
 }
 
-std::vector<std::string> input_names(const Node& node) {
+std::vector<std::string> input_names(const onnx::Node& node) {
   std::vector<std::string> names;
-  for (const Value* input : node.inputs) names.push_back(input == nullptr ? "" : input->name);
+  for (const onnx::Value* input : node.inputs) names.push_back(input == nullptr ? "" : input->name);
   return names;
 }
 
-Proposal proposal_for(Node& node, std::string replacement, std::string reason) {
+Proposal proposal_for(onnx::Node& node, std::string replacement, std::string reason) {
   Proposal proposal{.nodes = {&node},
                     .inputs = {},
                     .outputs = {},
@@ -97,40 +98,40 @@ Proposal proposal_for(Node& node, std::string replacement, std::string reason) {
                     .reason = std::move(reason),
                     .by_definition = "",
                     .edit = {}};
-  for (Value* input : node.inputs) {
+  for (onnx::Value* input : node.inputs) {
     if (input != nullptr) proposal.inputs.push_back(input);
   }
-  for (Value* output : node.outputs) {
+  for (onnx::Value* output : node.outputs) {
     if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
   }
   return proposal;
 }
 
 /// Replaces a node of Graft by standard ones with `replace`, and says whether that was done.
-bool replace(Rewriter& rewriter, Node& node, std::string replacement, const std::string& reason,
-             bool (*replace_node)(Node&)) {
+bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, const std::string& reason,
+             bool (*replace_node)(onnx::Node&)) {
   Proposal proposal = proposal_for(node, std::move(replacement), reason);
   if (proposal.outputs.empty()) return false;
-  proposal.edit = [name = proposal.outputs.front()->name, replace_node](Graph& graph) {
+  proposal.edit = [name = proposal.outputs.front()->name, replace_node](onnx::Graph& graph) {
     replace_node(*graph.find(name)->producer);
   };
   return rewriter.apply(proposal);
 }
 
 /// Says that a node runs as a plugin, and writes the reason on it, where inspect and build find it.
-void choose_plugin(Rewriter& rewriter, Node& node, const NodeRef& who, const std::string& name,
+void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
-  node.metadata[std::string(reason_note)] = reason;
+  node.metadata[std::string(onnx::reason_note)] = reason;
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
 }
 
-void choose_for_operator(Rewriter& rewriter, Node& node) {
+void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
   using enum OperatorChoice::Kind;
   const std::shared_ptr<Operator> op = make_operator(node);
   const NodeRef who = ref_of(node);
   const std::string name(op->type().name);
   const PluginMode mode = rewriter.options().plugins;
-  if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
+  if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
     choose_plugin(rewriter, node, who, name, kept->second);
     return;
   }
@@ -141,26 +142,26 @@ void choose_for_operator(Rewriter& rewriter, Node& node) {
   const auto dtype = dtype_of(node);
   if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt) {
     const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
-    if (replace(rewriter, node, *form, reason, replace_with_native_form)) {
+    if (replace(rewriter, node, *form, reason, onnx::replace_with_native_form)) {
       rewriter.choose(who, name, native, reason);
       return;
     }
   }
   if (mode == PluginMode::never && dtype && op->function(function_inputs(node))) {
     const std::string reason = "asked for: no plugins; standard operators compute the same";
-    if (replace(rewriter, node, "the body of its ONNX function", reason, replace_with_function_body)) {
+    if (replace(rewriter, node, "the body of its ONNX function", reason, onnx::replace_with_function_body)) {
       rewriter.choose(who, name, function, reason);
       return;
     }
   }
-  node.metadata.erase(std::string(reason_note));  // of an earlier conversion, which may have been asked otherwise
+  node.metadata.erase(std::string(onnx::reason_note));  // of an earlier conversion, which may have been asked otherwise
   const std::string reason = mode == PluginMode::never
                                  ? "no plugins were asked for, but standard operators cannot take its place here"
                                  : reason_for_plugin(node);
   choose_plugin(rewriter, node, who, name, reason);
 }
 
-void choose_for_standard(Rewriter& rewriter, Node& node) {
+void choose_for_standard(Rewriter& rewriter, onnx::Node& node) {
   using enum OperatorChoice::Kind;
   const std::shared_ptr<Operator> op = operator_for_native(node);
   if (op == nullptr || node.output() == nullptr) return;
@@ -171,7 +172,7 @@ void choose_for_standard(Rewriter& rewriter, Node& node) {
     Proposal proposal = proposal_for(node, to_text(*op), reason);
     proposal.edit = operator_edit(op, input_names(node), node.output()->name);
     const std::string output = node.output()->name;
-    Graph& graph = *node.graph;
+    onnx::Graph& graph = *node.graph;
     if (!proposal.outputs.empty() && rewriter.apply(proposal)) {
       choose_plugin(rewriter, *graph.find(output)->producer, who, std::string(name), reason);
       return;
@@ -183,8 +184,8 @@ void choose_for_standard(Rewriter& rewriter, Node& node) {
 }  // namespace
 
 void choose_plugins(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (find_operator_for(*node)) {
         choose_for_operator(rewriter, *node);
       } else {
@@ -194,4 +195,4 @@ void choose_plugins(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

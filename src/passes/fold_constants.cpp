@@ -16,15 +16,15 @@
 #include <vector>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/schema.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
 #include "passes/passes.hpp"
 #include "passes/proven_shapes.hpp"
 #include "passes/rewriter.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// A result may take at most this number of bytes more than the constants it is made from.
@@ -34,12 +34,12 @@ constexpr std::int64_t bytes_at_once = 1 << 26;
 
 /// Random results are no constants, Dropout's neither in training; TensorRT finds int8 by the nodes that scale
 /// integers.
-bool is_left_alone(const Node& node) {
-  return has_trait(node, trait::random | trait::scales_integers) || node.is("Dropout");
+bool is_left_alone(const onnx::Node& node) {
+  return has_trait(node, onnx::trait::random | onnx::trait::scales_integers) || node.is("Dropout");
 }
 
 /// Nothing where a dimension is not known, or the product exceeds 64 bits.
-std::optional<std::int64_t> bytes_of(const Value& value) {
+std::optional<std::int64_t> bytes_of(const onnx::Value& value) {
   if (!value.type || !value.shape) return std::nullopt;
   std::int64_t count = 1;
   for (const Dim& dim : *value.shape) {
@@ -51,36 +51,36 @@ std::optional<std::int64_t> bytes_of(const Value& value) {
 }
 
 /// Types that the CPU engine computes exactly.
-bool is_calculable(const Value& value) {
-  return value.type && (*value.type == ElementType::f64 || to_dtype(*value.type) != std::nullopt);
+bool is_calculable(const onnx::Value& value) {
+  return value.type && (*value.type == onnx::ElementType::f64 || to_dtype(*value.type) != std::nullopt);
 }
 
 class ConstantRegion {
  public:
   /// `most_bytes`: of one tensor. Without that, results doubled again and again would grow without end.
-  ConstantRegion(Graph& graph, std::int64_t most_bytes) : most_bytes_(most_bytes) {
-    for (Node* node : graph.nodes()) {
+  ConstantRegion(onnx::Graph& graph, std::int64_t most_bytes) : most_bytes_(most_bytes) {
+    for (onnx::Node* node : graph.nodes()) {
       if (can_fold(*node)) members_.insert(node);
     }
-    for (Node* node : graph.nodes()) {
+    for (onnx::Node* node : graph.nodes()) {
       if (!members_.contains(node)) continue;
-      for (Value* output : node->outputs) {
+      for (onnx::Value* output : node->outputs) {
         if (output != nullptr && is_read_outside(*output)) results_.push_back(output);
       }
     }
   }
 
   /// The values that the rest of the graph reads.
-  [[nodiscard]] const std::vector<Value*>& results() const { return results_; }
+  [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
   /// What goes with one result, the last ones of many.
-  [[nodiscard]] Rewriter::Subject nodes_of(const Value& result) const {
+  [[nodiscard]] Rewriter::Subject nodes_of(const onnx::Value& result) const {
     constexpr std::size_t most = 32;  // the report would grow with the square of the graph
     Rewriter::Subject subject;
-    std::unordered_set<const Node*> seen;
-    std::vector<const Node*> waiting{result.producer};
+    std::unordered_set<const onnx::Node*> seen;
+    std::vector<const onnx::Node*> waiting{result.producer};
     while (!waiting.empty()) {
-      const Node* node = waiting.back();
+      const onnx::Node* node = waiting.back();
       waiting.pop_back();
       if (node == nullptr || !members_.contains(node) || !seen.insert(node).second) continue;
       if (subject.nodes.size() == most) {
@@ -88,7 +88,7 @@ class ConstantRegion {
         break;
       }
       subject.nodes.push_back(ref_of(*node));
-      for (const Value* input : node->inputs) {
+      for (const onnx::Value* input : node->inputs) {
         if (input != nullptr) waiting.push_back(input->producer);
       }
     }
@@ -97,13 +97,13 @@ class ConstantRegion {
   }
 
  private:
-  [[nodiscard]] bool is_known(const Value& value) const {
+  [[nodiscard]] bool is_known(const onnx::Value& value) const {
     return value.constant().has_value() || (value.producer != nullptr && members_.contains(value.producer));
   }
 
   /// Integers by 0, or the lowest one by -1: the processor stops the program.
-  [[nodiscard]] static bool may_trap(const Node& node) {
-    const Value* divisor = node.is("Div") || node.is("Mod") ? node.input(1) : nullptr;
+  [[nodiscard]] static bool may_trap(const onnx::Node& node) {
+    const onnx::Value* divisor = node.is("Div") || node.is("Mod") ? node.input(1) : nullptr;
     if (divisor == nullptr || !divisor->type || !is_integer(*divisor->type)) return false;
     const auto constant = divisor->constant();
     const auto numbers = constant ? constant->ints() : std::nullopt;
@@ -112,9 +112,9 @@ class ConstantRegion {
 
   /// The engine's Max, Min and Clip take the other number where one is NaN. A number that is not there yet is looked at
   /// in the next round.
-  [[nodiscard]] static bool may_lose_nan(const Node& node) {
+  [[nodiscard]] static bool may_lose_nan(const onnx::Node& node) {
     if (!node.is("Max") && !node.is("Min") && !node.is("Clip")) return false;
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* input) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [](const onnx::Value* input) {
       if (input == nullptr || !input->type || !is_floating_point(*input->type)) return false;
       const auto constant = input->constant();
       const auto numbers = constant ? constant->numbers() : std::nullopt;
@@ -122,17 +122,17 @@ class ConstantRegion {
     });
   }
 
-  [[nodiscard]] static bool is_bias_of_32_bits(const Node& node) {
+  [[nodiscard]] static bool is_bias_of_32_bits(const onnx::Node& node) {
     return node.is("DequantizeLinear") && node.inputs.front() != nullptr &&
-           node.inputs.front()->type == ElementType::i32;
+           node.inputs.front()->type == onnx::ElementType::i32;
   }
 
-  [[nodiscard]] bool can_fold(const Node& node) const {
+  [[nodiscard]] bool can_fold(const onnx::Node& node) const {
     if (!node.domain.empty() || node.inputs.empty() || !node.subgraphs().empty() || node.is("Constant")) return false;
     if (may_trap(node) || may_lose_nan(node)) return false;
     if (is_left_alone(node) && !is_bias_of_32_bits(node)) return false;
     std::int64_t source_bytes = 0;
-    for (const Value* input : node.inputs) {
+    for (const onnx::Value* input : node.inputs) {
       if (input == nullptr) continue;
       if (!is_known(*input) || !is_calculable(*input)) return false;
       const auto bytes = bytes_of(*input);
@@ -141,38 +141,38 @@ class ConstantRegion {
     std::int64_t most = 0;
     if (__builtin_add_overflow(source_bytes, allowed_growth, &most)) return false;
     most = std::min(most, most_bytes_);
-    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* output) {
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const onnx::Value* output) {
       if (output == nullptr) return true;
       const auto bytes = bytes_of(*output);
       return !output->is_output() && is_calculable(*output) && bytes && *bytes <= most;
     });
   }
 
-  [[nodiscard]] bool is_read_outside(const Value& value) const {
+  [[nodiscard]] bool is_read_outside(const onnx::Value& value) const {
     return std::any_of(value.uses.begin(), value.uses.end(),
-                       [&](const Use& use) { return !members_.contains(use.node); });
+                       [&](const onnx::Use& use) { return !members_.contains(use.node); });
   }
 
   std::int64_t most_bytes_;
-  std::unordered_set<const Node*> members_;
-  std::vector<Value*> results_;
+  std::unordered_set<const onnx::Node*> members_;
+  std::vector<onnx::Value*> results_;
 };
 
 /// Puts a constant in the place of a value, under the value's own name.
-void replace_by_constant(Graph& graph, Value& value, TensorData tensor) {
+void replace_by_constant(onnx::Graph& graph, onnx::Value& value, onnx::TensorData tensor) {
   std::string name = value.name;
-  Value* constant = graph.add_constant(name, std::move(tensor));
+  onnx::Value* constant = graph.add_constant(name, std::move(tensor));
   graph.replace_all_uses(value, *constant);
   graph.rename(value, graph.unique_name(name + "_before"));
   graph.rename(*constant, std::move(name));
 }
 
 /// Tensors of Constant nodes become initializers, which every reader takes for weights.
-void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
+void constants_to_initializers(Rewriter& rewriter, onnx::Graph& graph) {
   std::size_t count = 0;
-  for (Node* node : graph.nodes()) {
+  for (onnx::Node* node : graph.nodes()) {
     if (!node->is("Constant")) continue;
-    Value* output = node->output();
+    onnx::Value* output = node->output();
     auto tensor = output == nullptr || output->is_output() ? std::nullopt : output->constant();
     if (!tensor) continue;
     tensor->name.clear();
@@ -186,7 +186,7 @@ void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
 }
 
 /// Shape of a tensor whose dimensions in question are all fixed.
-std::optional<TensorData> static_shape(const Node& node, const ProvenShapes& shapes) {
+std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
   if (!node.is("Shape") || node.input(0) == nullptr) return std::nullopt;
   const Shape* shape = shapes.of(*node.input(0));
   if (shape == nullptr) return std::nullopt;
@@ -202,13 +202,13 @@ std::optional<TensorData> static_shape(const Node& node, const ProvenShapes& sha
     if (!dim.is_constant()) return std::nullopt;
     dims.push_back(dim.value());
   }
-  return TensorData::from_ints(dims);
+  return onnx::TensorData::from_ints(dims);
 }
 
 /// Whether there was anything to fold; the same below.
-bool fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
+bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes) {
   bool folded = false;
-  for (Node* node : graph.nodes()) {
+  for (onnx::Node* node : graph.nodes()) {
     const auto dims = static_shape(*node, shapes);
     if (!dims || node->output() == nullptr || node->output()->is_output() || node->output()->is_unused()) continue;
     rewriter.record({.nodes = {ref_of(*node)}}, to_string(*dims), "these dimensions are fixed",
@@ -219,16 +219,17 @@ bool fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
   return folded;
 }
 
-using Computed = std::unordered_map<const Value*, TensorData>;
+using Computed = std::unordered_map<const onnx::Value*, onnx::TensorData>;
 
 /// Computed by the CPU engine, all in one run since each run takes a while. Where it refuses, halves of them are
 /// tried; what it refuses alone is not among the results, and runs where it ran before.
-void compute(const runtime::Engine& engine, const Model& model, std::span<Value* const> results, Computed& computed) {
-  std::vector<const Value*> outputs;
-  std::vector<std::pair<const Value*, const Value*>> sources;
-  for (const Value* result : results) {
+void compute(const runtime::Engine& engine, const onnx::Model& model, std::span<onnx::Value* const> results,
+             Computed& computed) {
+  std::vector<const onnx::Value*> outputs;
+  std::vector<std::pair<const onnx::Value*, const onnx::Value*>> sources;
+  for (const onnx::Value* result : results) {
     // The engine does not see through copies.
-    const Value* value = result;
+    const onnx::Value* value = result;
     while (value->producer != nullptr && value->producer->is("Identity")) value = value->producer->input(0);
     if (auto constant = value->constant()) {
       constant->name.clear();
@@ -240,12 +241,12 @@ void compute(const runtime::Engine& engine, const Model& model, std::span<Value*
   }
   if (outputs.empty()) return;
   try {
-    Model part = extract(model, {}, outputs);
-    for (const Node* node : part.graph().nodes()) {
+    onnx::Model part = extract(model, {}, outputs);
+    for (const onnx::Node* node : part.graph().nodes()) {
       if (node->is("Identity")) part.graph().replace_all_uses(*node->output(), *node->input(0));
     }
     part.graph().remove_dead();
-    const TensorMap values = engine.evaluate_constant_graph(part);
+    const runtime::TensorMap values = engine.evaluate_constant_graph(part);
     for (const auto& [result, source] : sources) {
       const auto found = values.find(source->name);
       if (found != values.end()) computed.emplace(result, found->second);
@@ -259,10 +260,10 @@ void compute(const runtime::Engine& engine, const Model& model, std::span<Value*
 }
 
 /// Bytes of all constants of the graphs: what folding makes of them may not take much more.
-std::int64_t constant_bytes(const std::vector<Graph*>& graphs) {
+std::int64_t constant_bytes(const std::vector<onnx::Graph*>& graphs) {
   std::int64_t bytes = 0;
-  for (const Graph* graph : graphs) {
-    for (const Value* value : graph->initializers()) {
+  for (const onnx::Graph* graph : graphs) {
+    for (const onnx::Value* value : graph->initializers()) {
       bytes += static_cast<std::int64_t>(value->initializer->bytes.size());
     }
   }
@@ -270,12 +271,12 @@ std::int64_t constant_bytes(const std::vector<Graph*>& graphs) {
 }
 
 /// `room`: bytes that results may take, which are counted down.
-bool fold_region(Rewriter& rewriter, Graph& graph, std::int64_t& room) {
+bool fold_region(Rewriter& rewriter, onnx::Graph& graph, std::int64_t& room) {
   bool folded = false;
   const ConstantRegion region(graph, room);
-  const std::vector<Value*>& results = region.results();
+  const std::vector<onnx::Value*>& results = region.results();
   for (std::size_t next = 0; next < results.size();) {
-    std::vector<Value*> together;
+    std::vector<onnx::Value*> together;
     for (std::int64_t bytes = 0; next < results.size() && bytes < bytes_at_once; ++next) {
       const std::int64_t wanted = bytes_of(*results[next]).value_or(0);
       if (wanted > room - bytes) continue;
@@ -284,7 +285,7 @@ bool fold_region(Rewriter& rewriter, Graph& graph, std::int64_t& room) {
     }
     Computed computed;
     compute(rewriter.engine(), rewriter.model(), together, computed);
-    for (Value* result : together) {
+    for (onnx::Value* result : together) {
       const auto found = computed.find(result);
       if (found == computed.end() || found->second.type != *result->type) continue;
       const auto declared = bytes_of(*result);
@@ -303,7 +304,7 @@ bool fold_region(Rewriter& rewriter, Graph& graph, std::int64_t& room) {
 }  // namespace
 
 void fold_constants(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) constants_to_initializers(rewriter, *graph);
+  for (onnx::Graph* graph : rewriter.graphs()) constants_to_initializers(rewriter, *graph);
   const std::int64_t taken = constant_bytes(rewriter.graphs());
   std::int64_t room = std::max(allowed_growth, rewriter.most_constant_bytes(2 * taken + 8 * allowed_growth) - taken);
   // A size that has just become a constant tells how large the next result is.
@@ -311,7 +312,7 @@ void fold_constants(Rewriter& rewriter) {
   for (int round = 0; round < most_rounds; ++round) {
     const ProvenShapes shapes(rewriter);
     bool folded = false;
-    for (Graph* graph : rewriter.graphs()) {
+    for (onnx::Graph* graph : rewriter.graphs()) {
       folded = fold_shapes(rewriter, *graph, shapes) || folded;
       folded = fold_region(rewriter, *graph, room) || folded;
     }
@@ -321,4 +322,4 @@ void fold_constants(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -15,11 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Pads = std::vector<std::int64_t>;
@@ -29,7 +29,7 @@ struct Padding {
   double value = 0;
 };
 
-std::optional<Padding> padding_of(const Node& pad, std::string& why_not) {
+std::optional<Padding> padding_of(const onnx::Node& pad, std::string& why_not) {
   const auto fail = [&](std::string reason) {
     why_not = std::move(reason);
     return std::nullopt;
@@ -61,18 +61,18 @@ std::optional<Padding> padding_of(const Node& pad, std::string& why_not) {
 }
 
 /// Nothing below zero can come out of what makes this value.
-bool is_not_negative(const Value& value) {
-  const Node* node = value.producer;
+bool is_not_negative(const onnx::Value& value) {
+  const onnx::Node* node = value.producer;
   if (node == nullptr) return false;
   if (node->is("Clip")) {
     const auto least = node->input(1) == nullptr ? std::nullopt : node->input(1)->constant();
     return least && least->scalar().value_or(-1) >= 0;
   }
-  return has_trait(*node, trait::not_negative);
+  return has_trait(*node, onnx::trait::not_negative);
 }
 
 /// Why the layer cannot pad by itself; empty where it can.
-std::string obstacle_of(const Node& layer, const Padding& padding, const Value& x) {
+std::string obstacle_of(const onnx::Node& layer, const Padding& padding, const onnx::Value& x) {
   const std::size_t count = padding.pads.size();
   const Pads own = layer.ints("pads").value_or(Pads(count, 0));
   if (layer.string_or("auto_pad", "NOTSET") != "NOTSET") return "its padding follows from a rule (auto_pad)";
@@ -105,7 +105,7 @@ std::string obstacle_of(const Node& layer, const Padding& padding, const Value& 
   return "";
 }
 
-void propose(Rewriter& rewriter, Node& pad, Node& layer, const Padding& padding) {
+void propose(Rewriter& rewriter, onnx::Node& pad, onnx::Node& layer, const Padding& padding) {
   Pads sum = layer.ints("pads").value_or(Pads(padding.pads.size(), 0));
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += padding.pads[i];
   Proposal proposal{.nodes = {&pad, &layer},
@@ -114,20 +114,20 @@ void propose(Rewriter& rewriter, Node& pad, Node& layer, const Padding& padding)
                     .replacement = fmt::format("{} with pads [{}]", layer.op_type, fmt::join(sum, ", ")),
                     .reason = "the layer pads by itself",
                     .by_definition = "",
-                    .edit = [x = pad.input(0)->name, y = layer.output()->name, sum](Graph& edited) {
-                      Node& node = *edited.find(y)->producer;
+                    .edit = [x = pad.input(0)->name, y = layer.output()->name, sum](onnx::Graph& edited) {
+                      onnx::Node& node = *edited.find(y)->producer;
                       edited.set_input(node, 0, edited.find(x));
-                      node.attributes.insert_or_assign("pads", NodeAttribute(AttributeData(sum)));
+                      node.attributes.insert_or_assign("pads", onnx::NodeAttribute(onnx::AttributeData(sum)));
                       if (!node.is("AveragePool")) return;
                       node.attributes.insert_or_assign("count_include_pad",
-                                                       NodeAttribute(AttributeData(std::int64_t{1})));
+                                                       onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
                     }};
   if (layer.is("MaxPool") && padding.value == 0) {
     // What makes the numbers, none of them negative, is part of the proof.
-    Node* source = pad.input(0)->producer;
+    onnx::Node* source = pad.input(0)->producer;
     proposal.nodes.insert(proposal.nodes.begin(), source);
     proposal.inputs.clear();
-    for (Value* input : source->inputs) {
+    for (onnx::Value* input : source->inputs) {
       if (input != nullptr && !input->constant()) proposal.inputs.push_back(input);
     }
   }
@@ -135,7 +135,7 @@ void propose(Rewriter& rewriter, Node& pad, Node& layer, const Padding& padding)
 }
 
 /// The axes of a Squeeze or Unsqueeze, of a tensor of this rank, from the front.
-std::vector<std::int64_t> axes_of(const Node& node, std::int64_t rank) {
+std::vector<std::int64_t> axes_of(const onnx::Node& node, std::int64_t rank) {
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   auto axes = constant ? constant->ints().value_or(Pads{}) : Pads{};
   for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
@@ -158,15 +158,15 @@ std::optional<Pads> pads_without(const Pads& pads, const std::vector<std::int64_
   return result;
 }
 
-void unwrap_pad(Rewriter& rewriter, Node& squeeze) {
-  const auto before = [&](const Node& node, std::string_view type) -> Node* {
-    const Value* value = node.input(0);
-    Node* producer = value == nullptr || value->graph != squeeze.graph ? nullptr : value->producer;
+void unwrap_pad(Rewriter& rewriter, onnx::Node& squeeze) {
+  const auto before = [&](const onnx::Node& node, std::string_view type) -> onnx::Node* {
+    const onnx::Value* value = node.input(0);
+    onnx::Node* producer = value == nullptr || value->graph != squeeze.graph ? nullptr : value->producer;
     const bool is_alone = producer != nullptr && value->uses.size() == 1 && !value->is_output();
     return is_alone && producer->is(type) ? producer : nullptr;
   };
-  Node* pad = before(squeeze, "Pad");
-  Node* unsqueeze = pad == nullptr ? nullptr : before(*pad, "Unsqueeze");
+  onnx::Node* pad = before(squeeze, "Pad");
+  onnx::Node* unsqueeze = pad == nullptr ? nullptr : before(*pad, "Unsqueeze");
   if (unsqueeze == nullptr || pad->input(3) != nullptr) return;
   const auto constant = pad->input(1) == nullptr ? std::nullopt : pad->input(1)->constant();
   const auto all = constant ? constant->ints() : std::nullopt;
@@ -190,14 +190,14 @@ void unwrap_pad(Rewriter& rewriter, Node& squeeze) {
                   // OpenVINO cannot wrap, so there is nothing to run.
                   .by_definition = mode == "wrap" ? "by definition: a Pad pads each axis by itself" : "",
                   .edit = [x = unsqueeze->input(0)->name, y = squeeze.output()->name, sizes = *pads, mode,
-                           filling](Graph& edited) {
-                    Node& old = *edited.find(y)->producer;
-                    Value* added = edited.add_constant(y + "_pads", TensorData::from_ints(sizes));
-                    std::vector<Value*> inputs{edited.find(x), added};
+                           filling](onnx::Graph& edited) {
+                    onnx::Node& old = *edited.find(y)->producer;
+                    onnx::Value* added = edited.add_constant(y + "_pads", onnx::TensorData::from_ints(sizes));
+                    std::vector<onnx::Value*> inputs{edited.find(x), added};
                     if (!filling.empty()) inputs.push_back(edited.find(filling));
-                    Node* made = edited.add_node("Pad", inputs, {y + "_padded"}, &old);
+                    onnx::Node* made = edited.add_node("Pad", inputs, {y + "_padded"}, &old);
                     made->name = old.name;
-                    made->attributes["mode"] = NodeAttribute(AttributeData(mode));
+                    made->attributes["mode"] = onnx::NodeAttribute(onnx::AttributeData(mode));
                     edited.move_output(old, 0, *made, 0);
                   }});
 }
@@ -205,19 +205,19 @@ void unwrap_pad(Rewriter& rewriter, Node& squeeze) {
 }  // namespace
 
 void unwrap_pads(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (node->is("Squeeze")) unwrap_pad(rewriter, *node);
     }
   }
 }
 
 void fold_pads(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* layer : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* layer : graph->nodes()) {
       const bool pads = layer->is("Conv") || layer->is("MaxPool") || layer->is("AveragePool");
-      Value* x = pads ? layer->input(0) : nullptr;
-      Node* pad = x == nullptr ? nullptr : x->producer;
+      onnx::Value* x = pads ? layer->input(0) : nullptr;
+      onnx::Node* pad = x == nullptr ? nullptr : x->producer;
       if (pad == nullptr || !pad->is("Pad") || pad->graph != graph || layer->outputs.size() != 1) continue;
       std::string why_not;
       const auto padding = padding_of(*pad, why_not);
@@ -233,4 +233,4 @@ void fold_pads(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -15,7 +15,7 @@
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// Beside larger matrices a transposition takes no time, and their copies would take memory.
@@ -23,10 +23,10 @@ constexpr std::int64_t most_bytes = 32 << 20;
 
 /// What lies after a transposition.
 struct Found {
-  Value* x = nullptr;                ///< Before it.
-  std::vector<Node*> reshapes;       ///< To [N, K].
-  std::vector<Node*> products;       ///< MatMul or Gemm.
-  std::vector<std::int64_t> places;  ///< places[k]: which element of a flat item of x is element k after it.
+  onnx::Value* x = nullptr;           ///< Before it.
+  std::vector<onnx::Node*> reshapes;  ///< To [N, K].
+  std::vector<onnx::Node*> products;  ///< MatMul or Gemm.
+  std::vector<std::int64_t> places;   ///< places[k]: which element of a flat item of x is element k after it.
   std::string obstacle;
 };
 
@@ -54,9 +54,9 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
 }
 
 /// The dimensions of one item, if all are known and the first axis, that of the batch, stays where it is.
-std::optional<std::vector<std::int64_t>> item_dims(const Node& transpose) {
+std::optional<std::vector<std::int64_t>> item_dims(const onnx::Node& transpose) {
   const auto permutation = transpose.ints("perm");
-  const Value* x = transpose.input(0);
+  const onnx::Value* x = transpose.input(0);
   if (!permutation || permutation->empty() || x == nullptr || !x->shape || x->shape->size() != permutation->size() ||
       (*permutation)[0] != 0) {
     return std::nullopt;
@@ -72,44 +72,45 @@ std::optional<std::vector<std::int64_t>> item_dims(const Node& transpose) {
   return count <= most_bytes ? std::optional(dims) : std::nullopt;
 }
 
-bool is_flat(const Value& value, std::int64_t count) {
+bool is_flat(const onnx::Value& value, std::int64_t count) {
   return value.shape && value.shape->size() == 2 && (*value.shape)[1].is_constant() &&
          (*value.shape)[1].value() == count;
 }
 
 /// Why the rows of this product's matrix cannot be put in another order; empty where they can.
-std::string obstacle_of(const Node& product, const Use& use, std::int64_t count) {
+std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::int64_t count) {
   const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
-  if (!is_product || use.index != 0) return fmt::format("{} reads it too", describe(product));
-  const Value* matrix = product.input(1);
+  if (!is_product || use.index != 0) return fmt::format("{} reads it too", onnx::describe(product));
+  const onnx::Value* matrix = product.input(1);
   const auto constant = matrix == nullptr ? std::nullopt : matrix->constant();
-  if (!constant || constant->dims.size() != 2) return fmt::format("the matrix of {} is no constant", describe(product));
+  if (!constant || constant->dims.size() != 2)
+    return fmt::format("the matrix of {} is no constant", onnx::describe(product));
   const std::size_t axis = product.is("Gemm") && product.int_or("transB", 0) != 0 ? 1 : 0;
   const bool has_bytes = bits_of(constant->type) % 8 == 0 && !constant->bytes.view().empty();
   if (constant->dims[axis] != count || !has_bytes)
-    return fmt::format("the matrix of {} has another size", describe(product));
+    return fmt::format("the matrix of {} has another size", onnx::describe(product));
   if (matrix->uses.size() != 1 || matrix->is_output()) return fmt::format("'{}' is needed elsewhere too", matrix->name);
   return "";
 }
 
 /// Everything after the transposition must become products; otherwise it stays, and nothing is gained.
-std::optional<Found> find(const Node& transpose) {
+std::optional<Found> find(const onnx::Node& transpose) {
   const auto dims = item_dims(transpose);
-  const Value* y = transpose.output();
+  const onnx::Value* y = transpose.output();
   if (!dims || y == nullptr || y->is_unused() || y->is_output()) return std::nullopt;
   Found found{transpose.input(0), {}, {}, {}, ""};
   std::int64_t count = 1;
   for (const std::int64_t dim : *dims) count *= dim;
   std::int64_t bytes = 0;
-  for (const Use& use : y->uses) {
+  for (const onnx::Use& use : y->uses) {
     // A Reshape may also read the shape of what it reshapes.
     if (use.node->is("Shape")) continue;
-    Value* flat = use.node->output();
+    onnx::Value* flat = use.node->output();
     const bool flattens = (use.node->is("Reshape") || use.node->is("Flatten")) && use.index == 0 && flat != nullptr;
     if (!flattens || use.node->graph != transpose.graph || !is_flat(*flat, count) || flat->is_output())
       return std::nullopt;
     found.reshapes.push_back(use.node);
-    for (const Use& reader : flat->uses) {
+    for (const onnx::Use& reader : flat->uses) {
       if (found.obstacle.empty()) found.obstacle = obstacle_of(*reader.node, reader, count);
       if (!found.obstacle.empty()) continue;
       if (reader.node->graph != transpose.graph) return std::nullopt;
@@ -130,7 +131,7 @@ std::optional<Found> find(const Node& transpose) {
 }
 
 /// Row (or column) k moves to places[k].
-TensorData reordered(const TensorData& matrix, const std::vector<std::int64_t>& places, bool columns) {
+onnx::TensorData reordered(const onnx::TensorData& matrix, const std::vector<std::int64_t>& places, bool columns) {
   const auto size = static_cast<std::size_t>(bits_of(matrix.type) / 8);
   const auto width = static_cast<std::size_t>(matrix.dims[1]) * size;
   std::string bytes(matrix.bytes.size(), '\0');
@@ -145,28 +146,28 @@ TensorData reordered(const TensorData& matrix, const std::vector<std::int64_t>& 
       std::copy_n(from + row * width + k * size, size, bytes.data() + row * width + place * size);
     }
   }
-  TensorData result;
+  onnx::TensorData result;
   result.type = matrix.type;
   result.dims = matrix.dims;
-  result.bytes = Bytes(std::move(bytes));
+  result.bytes = onnx::Bytes(std::move(bytes));
   return result;
 }
 
-void edit(Graph& graph, const std::string& x, const std::vector<std::string>& outputs,
-          const std::vector<TensorData>& matrices) {
+void edit(onnx::Graph& graph, const std::string& x, const std::vector<std::string>& outputs,
+          const std::vector<onnx::TensorData>& matrices) {
   // Where the transposition is, which comes before all of the products.
-  const Node& reshape = *graph.find(outputs.front())->producer->input(0)->producer;
-  Node* flatten = graph.add_node("Flatten", {graph.find(x)}, {x + "/flat"}, reshape.input(0)->producer);
-  flatten->attributes.emplace("axis", NodeAttribute(AttributeData(std::int64_t{1})));
+  const onnx::Node& reshape = *graph.find(outputs.front())->producer->input(0)->producer;
+  onnx::Node* flatten = graph.add_node("Flatten", {graph.find(x)}, {x + "/flat"}, reshape.input(0)->producer);
+  flatten->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    Node& product = *graph.find(outputs[i])->producer;
-    Value* matrix = graph.add_constant(product.input(1)->name + "/reordered", matrices[i]);
+    onnx::Node& product = *graph.find(outputs[i])->producer;
+    onnx::Value* matrix = graph.add_constant(product.input(1)->name + "/reordered", matrices[i]);
     graph.set_input(product, 0, flatten->output());
     graph.set_input(product, 1, matrix);
   }
 }
 
-void propose(Rewriter& rewriter, Node& transpose, const Found& found) {
+void propose(Rewriter& rewriter, onnx::Node& transpose, const Found& found) {
   Proposal proposal{.nodes = {&transpose},
                     .inputs = {found.x},
                     .outputs = {},
@@ -179,22 +180,22 @@ void propose(Rewriter& rewriter, Node& transpose, const Found& found) {
   proposal.nodes.insert(proposal.nodes.end(), found.reshapes.begin(), found.reshapes.end());
   proposal.nodes.insert(proposal.nodes.end(), found.products.begin(), found.products.end());
   std::vector<std::string> outputs;
-  std::vector<TensorData> matrices;
-  for (const Node* product : found.products) {
+  std::vector<onnx::TensorData> matrices;
+  for (const onnx::Node* product : found.products) {
     proposal.outputs.push_back(product->output());
     outputs.push_back(product->output()->name);
     const bool columns = product->is("Gemm") && product->int_or("transB", 0) != 0;
     matrices.push_back(reordered(*product->input(1)->constant(), found.places, columns));
   }
-  proposal.edit = [x = found.x->name, outputs, matrices](Graph& edited) { edit(edited, x, outputs, matrices); };
+  proposal.edit = [x = found.x->name, outputs, matrices](onnx::Graph& edited) { edit(edited, x, outputs, matrices); };
   rewriter.apply(proposal);
 }
 
 }  // namespace
 
 void fold_transposes(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (!node->is("Transpose")) continue;
       const auto found = find(*node);
       if (!found) continue;
@@ -208,4 +209,4 @@ void fold_transposes(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

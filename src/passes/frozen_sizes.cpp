@@ -10,11 +10,11 @@
 #include <set>
 
 #include "graft/error.hpp"
-#include "graph/node_ref.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/shape_inference.hpp"
 #include "passes/operator_fusion.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -22,9 +22,9 @@ using Numbers = std::vector<std::int64_t>;
 bool is_dynamic(const Dim& dim) { return !dim.is_constant(); }
 
 /// Through what moves elements, but does not change them: is the result one vector for each item?
-bool is_flattened(const Value& value) {
-  return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
-    const Node& node = *use.node;
+bool is_flattened(const onnx::Value& value) {
+  return std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
+    const onnx::Node& node = *use.node;
     if (node.is("Flatten") || node.is("Reshape") || node.is("Squeeze")) return true;
     return (node.is("Transpose") || node.is("Identity")) && node.output() != nullptr && is_flattened(*node.output());
   });
@@ -39,13 +39,13 @@ bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::in
          (stride == ceiling || stride == floor);
 }
 
-std::optional<std::string> frozen_window(const Node& node, const Model& declared) {
+std::optional<std::string> frozen_window(const onnx::Node& node, const onnx::Model& declared) {
   if (!node.is("MaxPool") && !node.is("AveragePool") && !node.is("LpPool")) return std::nullopt;
-  const Value* x = node.input(0);
-  const Value* y = node.output();
+  const onnx::Value* x = node.input(0);
+  const onnx::Value* y = node.output();
   if (x == nullptr || y == nullptr || !x->shape) return std::nullopt;
-  const Value* was_x = declared.graph().find_local(x->name);
-  const Value* was_y = declared.graph().find_local(y->name);
+  const onnx::Value* was_x = declared.graph().find_local(x->name);
+  const onnx::Value* was_y = declared.graph().find_local(y->name);
   if (was_x == nullptr || was_y == nullptr || !was_x->shape || !was_y->shape) return std::nullopt;
   const auto kernel = node.ints("kernel_shape").value_or(Numbers{});
   const auto stride = node.ints("strides").value_or(Numbers(kernel.size(), 1));
@@ -72,7 +72,7 @@ std::optional<std::string> frozen_window(const Node& node, const Model& declared
 
 /// A reshape to a length that takes a factor of the sizes which are dynamic: at other sizes it fails, or puts parts of
 /// an image into the batch.
-std::optional<std::string> frozen_length(const Node& node) {
+std::optional<std::string> frozen_length(const onnx::Node& node) {
   if (!node.is("Reshape") || node.input(0) == nullptr || !node.input(0)->shape || node.input(1) == nullptr) {
     return std::nullopt;
   }
@@ -99,9 +99,9 @@ std::optional<std::string> frozen_length(const Node& node) {
 
 }  // namespace
 
-std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dynamic) {
+std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& declared, const onnx::Model& dynamic) {
   std::vector<FrozenSize> found;
-  for (const Node* node : dynamic.graph().nodes()) {
+  for (const onnx::Node* node : dynamic.graph().nodes()) {
     auto text = frozen_window(*node, declared);
     if (!text) text = frozen_length(*node);
     if (text) found.push_back({ref_of(*node), *std::move(text)});
@@ -109,20 +109,21 @@ std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dy
   return found;
 }
 
-std::vector<FrozenSize> find_frozen_sizes(const Model& model, const std::map<std::string, Shape, std::less<>>& shapes,
-                                          const std::function<Model()>& read_declared) {
+std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& model,
+                                          const std::map<std::string, Shape, std::less<>>& shapes,
+                                          const std::function<onnx::Model()>& read_declared) {
   const bool opens = std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), [](const Dim& dim) { return !dim.is_constant(); });
   });
   if (!opens) return {};
-  Model dynamic = model.clone();
+  onnx::Model dynamic = model.clone();
   infer_shapes(dynamic, shapes);
   try {
-    Model declared = read_declared();
+    onnx::Model declared = read_declared();
     infer_shapes(declared);
     return find_frozen_sizes(declared, dynamic);
   } catch (const Error&) {
-    return find_frozen_sizes(Model(), dynamic);  // a file that needs the shapes declares none
+    return find_frozen_sizes(onnx::Model(), dynamic);  // a file that needs the shapes declares none
   }
 }
 
@@ -137,13 +138,13 @@ std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& fro
   for (const FrozenSize& place : frozen) {
     const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
       return lifts_sizes(rewrite.pass) &&
-             std::set<NodeRef, ByName>(rewrite.nodes.begin(), rewrite.nodes.end()).contains(place.node);
+             std::set<NodeRef, onnx::ByName>(rewrite.nodes.begin(), rewrite.nodes.end()).contains(place.node);
     });
     if (is_replaced) continue;
     warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
-                                   describe(place.node), place.text));
+                                   onnx::describe(place.node), place.text));
   }
   return warnings;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

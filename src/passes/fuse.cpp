@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <unordered_set>
 
-namespace graft {
+namespace graft::passes {
 
-void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_view why,
-          const std::function<Fusion(const Match&)>& read) {
-  const MatchResult result = find_matches(pattern, graph);
-  for (const NearMiss& near : result.near_misses) rewriter.near_miss(pattern.name(), near);
-  for (const Match& match : result.matches) {
+void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, std::string_view why,
+          const std::function<Fusion(const onnx::Match&)>& read) {
+  const onnx::MatchResult result = find_matches(pattern, graph);
+  for (const onnx::NearMiss& near : result.near_misses) rewriter.near_miss(pattern.name(), near);
+  for (const onnx::Match& match : result.matches) {
     const Fusion found = read(match);
     if (found.op == nullptr) {
       rewriter.near_miss(pattern.name(), {.node = match.root,
@@ -21,9 +21,9 @@ void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_
                                           .reason = found.obstacle});
       continue;
     }
-    Value& x = match.value("x");
+    onnx::Value& x = match.value("x");
     if (!is_wanted(rewriter, *found.op, x)) continue;
-    Value* y = match.root->output();
+    onnx::Value* y = match.root->output();
     rewriter.apply({.nodes = match.nodes,
                     .inputs = {&x},
                     .outputs = {y},
@@ -34,9 +34,9 @@ void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_
   }
 }
 
-std::string obstacle_of_x(const Match& match, std::string_view op_name) {
-  const Value& x = match.value("x");
-  const Value& y = *match.root->output();
+std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name) {
+  const onnx::Value& x = match.value("x");
+  const onnx::Value& y = *match.root->output();
   if (!x.type) return fmt::format("the element type of '{}' is unknown", x.name);
   const auto dtype = to_dtype(*x.type);
   if (!dtype || !is_floating_point(*dtype)) {
@@ -50,18 +50,18 @@ std::string obstacle_of_x(const Match& match, std::string_view op_name) {
   return "";
 }
 
-bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x, std::size_t inputs) {
+bool is_wanted(const Rewriter& rewriter, const Operator& op, const onnx::Value& x, std::size_t inputs) {
   const auto dtype = x.type ? to_dtype(*x.type) : std::nullopt;
   const int rank = static_cast<int>(x.rank().value_or(-1));
   return dtype && rewriter.is_wanted(op, {.dtype = *dtype, .count = inputs, .rank = rank});
 }
 
-std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>& inputs, const Value& y,
-                                                std::string& why_not) {
-  std::unordered_set<const Node*> inside;
-  std::vector<const Value*> waiting{&y};
+std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
+                                                      const onnx::Value& y, std::string& why_not) {
+  std::unordered_set<const onnx::Node*> inside;
+  std::vector<const onnx::Value*> waiting{&y};
   while (!waiting.empty()) {
-    const Value* value = waiting.back();
+    const onnx::Value* value = waiting.back();
     waiting.pop_back();
     const bool is_input = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
     if (value == nullptr || is_input || value->constant()) continue;
@@ -70,23 +70,23 @@ std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>&
       return std::nullopt;
     }
     if (!inside.insert(value->producer).second) continue;
-    for (const Value* input : value->producer->inputs) waiting.push_back(input);
+    for (const onnx::Value* input : value->producer->inputs) waiting.push_back(input);
   }
-  std::vector<Node*> result;
-  for (Node* node : y.graph->nodes()) {
+  std::vector<onnx::Node*> result;
+  for (onnx::Node* node : y.graph->nodes()) {
     if (!inside.contains(node)) continue;
     result.push_back(node);
     if (node == y.producer) continue;
-    for (const Value* output : node->outputs) {
+    for (const onnx::Value* output : node->outputs) {
       const bool is_number_of_shape = output != nullptr && output->type && !is_floating_point(*output->type);
       if (output == nullptr || is_number_of_shape) continue;
       if (output->is_output()) {
         why_not = fmt::format("'{}' inside the match is an output of the graph", output->name);
         return std::nullopt;
       }
-      for (const Use& use : output->uses) {
+      for (const onnx::Use& use : output->uses) {
         if (inside.contains(use.node) || use.node->is("Shape")) continue;
-        why_not = fmt::format("'{}' inside the match is used by {} too", output->name, describe(*use.node));
+        why_not = fmt::format("'{}' inside the match is used by {} too", output->name, onnx::describe(*use.node));
         return std::nullopt;
       }
     }
@@ -94,4 +94,4 @@ std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>&
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

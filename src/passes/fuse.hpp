@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "graft/operator.hpp"
-#include "graph/matcher.hpp"
+#include "onnx/matcher.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// The operator that a match stands for, or the first condition on its constants, types and shapes that does not hold.
 struct Fusion {
@@ -24,19 +24,20 @@ struct Fusion {
 };
 
 /// Replaces each match, whose only input is called x, by the operator that `read` finds in it.
-void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_view why,
-          const std::function<Fusion(const Match&)>& read);
+void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, std::string_view why,
+          const std::function<Fusion(const onnx::Match&)>& read);
 
 /// Conditions on x that all fusions of floating-point operators have: a type that Graft's kernels have, and a result of
 /// the rank of x, which no constant of more dimensions raises. Empty where they hold.
-[[nodiscard]] std::string obstacle_of_x(const Match& match, std::string_view op_name);
+[[nodiscard]] std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name);
 
 /// Whether a fusion of x into `op` with so many inputs leads anywhere, see Rewriter::is_wanted.
-[[nodiscard]] bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x, std::size_t inputs = 1);
+[[nodiscard]] bool is_wanted(const Rewriter& rewriter, const Operator& op, const onnx::Value& x,
+                             std::size_t inputs = 1);
 
 /// The nodes that make y from `inputs` and constants, in topological order. Nothing where y depends on something else,
 /// or where an inner value that is no number of a shape is needed elsewhere; `why_not` then says so.
-[[nodiscard]] std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>& inputs, const Value& y,
-                                                              std::string& why_not);
+[[nodiscard]] std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
+                                                                    const onnx::Value& y, std::string& why_not);
 
-}  // namespace graft
+}  // namespace graft::passes

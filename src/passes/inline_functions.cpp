@@ -1,15 +1,15 @@
 // Pass inline_functions: calls of model-local functions that are not Graft's give way to the functions' bodies.
 #include <fmt/format.h>
 
-#include "graph/functions.hpp"
-#include "graph/operator_calls.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_calls.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 void inline_functions_of_exporters(Rewriter& rewriter) {
-  const InlineOptions options{.which = is_plain_call};
+  const onnx::InlineOptions options{.which = onnx::is_plain_call};
   const std::size_t calls = inline_functions(rewriter.model(), options);
   if (calls == 0) return;
   rewriter.record(
@@ -18,4 +18,4 @@ void inline_functions_of_exporters(Rewriter& rewriter) {
       "by definition: a call means its body");
 }
 
-}  // namespace graft
+}  // namespace graft::passes

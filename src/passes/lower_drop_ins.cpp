@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include "graft/registry.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 void lower_drop_ins(Rewriter& rewriter) {
-  Graph& graph = rewriter.model().graph();
-  graph.for_each_node([&](Node& node) {
-    const OperatorMatch found = find_adopted_operator(node);
+  onnx::Graph& graph = rewriter.model().graph();
+  graph.for_each_node([&](onnx::Node& node) {
+    const onnx::OperatorMatch found = find_adopted_operator(node);
     if (!found) return;
     const auto op = make_operator(node);
     if (const OperatorLibrary* library = library_of(*found.type); library != nullptr && found.drop_in == nullptr) {
@@ -30,4 +30,4 @@ void lower_drop_ins(Rewriter& rewriter) {
   adopt_drop_ins(graph);
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -14,25 +14,26 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/model.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/schema.hpp"
-#include "graph/standard_operators.hpp"
+#include "onnx/model.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/standard_operators.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// Two nodes of the operator give different results, or are what a rewrite of numbers must not join.
-bool is_kept_apart(const Node& node) {
-  return (traits_of(node.op_type) & trait::random) != 0 || node.op_type == "Dropout" || node.op_type == "Constant";
+bool is_kept_apart(const onnx::Node& node) {
+  return (onnx::traits_of(node.op_type) & onnx::trait::random) != 0 || node.op_type == "Dropout" ||
+         node.op_type == "Constant";
 }
 
 /// Larger constants are compared by their place in memory.
 constexpr std::size_t most_bytes = 1 << 12;
 
-std::string text_of(const TensorData& tensor) {
+std::string text_of(const onnx::TensorData& tensor) {
   std::string text = fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ","));
   if (tensor.strings) return text + fmt::format("{}", static_cast<const void*>(tensor.strings.get()));
   if (tensor.bytes.size() > most_bytes) return text + fmt::format("{}", static_cast<const void*>(tensor.bytes.data()));
@@ -40,8 +41,8 @@ std::string text_of(const TensorData& tensor) {
 }
 
 /// False for kinds that are not compared.
-bool add_text(std::string& text, const NodeAttribute& attribute) {
-  if (const auto* tensor = attribute.get<TensorData>()) {
+bool add_text(std::string& text, const onnx::NodeAttribute& attribute) {
+  if (const auto* tensor = attribute.get<onnx::TensorData>()) {
     text += text_of(*tensor);
     return true;
   }
@@ -51,7 +52,7 @@ bool add_text(std::string& text, const NodeAttribute& attribute) {
   }
   const auto value = attribute.value();
   if (!value) return false;
-  const std::string written = to_string(*value);
+  const std::string written = graft::to_string(*value);
   text += fmt::format("{}:{}:{}", value->index(), written.size(), written);
   return true;
 }
@@ -60,29 +61,29 @@ bool add_text(std::string& text, const NodeAttribute& attribute) {
 /// Of anybody else's operators nothing is known; they may keep a state.
 class Determinism {
  public:
-  explicit Determinism(const Model& model) : model_(model) {}
+  explicit Determinism(const onnx::Model& model) : model_(model) {}
 
-  [[nodiscard]] bool holds_for(const Node& node) {
+  [[nodiscard]] bool holds_for(const onnx::Node& node) {
     if (is_kept_apart(node)) return false;
     const auto function = model_.functions.find({node.domain, node.op_type, node.overload});
     if (function != model_.functions.end()) return holds_for(function->second);
-    return find_operator_for(node) || (node.domain.empty() && first_version(node.op_type) > 0);
+    return find_operator_for(node) || (node.domain.empty() && onnx::first_version(node.op_type) > 0);
   }
 
  private:
-  bool holds_for(const FunctionDefinition& function) {
+  bool holds_for(const onnx::FunctionDefinition& function) {
     // One that calls itself is refused elsewhere; here it ends.
     const auto [known, is_new] = functions_.try_emplace(&function, false);
     if (!is_new) return known->second;
     bool all = true;
-    const Graph& body = *function.body;
-    body.for_each_node([&](const Node& node) { all = all && (node.is("Constant") || holds_for(node)); });
+    const onnx::Graph& body = *function.body;
+    body.for_each_node([&](const onnx::Node& node) { all = all && (node.is("Constant") || holds_for(node)); });
     functions_.at(&function) = all;
     return all;
   }
 
-  const Model& model_;
-  std::unordered_map<const FunctionDefinition*, bool> functions_;
+  const onnx::Model& model_;
+  std::unordered_map<const onnx::FunctionDefinition*, bool> functions_;
 };
 
 class Merger {
@@ -90,9 +91,9 @@ class Merger {
   explicit Merger(Rewriter& rewriter) : rewriter_(rewriter), determinism_(rewriter.model()) {}
 
   /// Nodes of this type; of any where it is empty.
-  void run(Graph& graph, std::string_view op_type = "") {
-    std::unordered_map<std::string, Node*> first;
-    for (Node* node : graph.nodes()) {
+  void run(onnx::Graph& graph, std::string_view op_type = "") {
+    std::unordered_map<std::string, onnx::Node*> first;
+    for (onnx::Node* node : graph.nodes()) {
       if (!op_type.empty() && !node->is(op_type)) continue;
       const std::string key = key_of(*node);
       if (key.empty()) continue;
@@ -103,7 +104,7 @@ class Merger {
 
  private:
   /// The same for nodes that give the same; empty for one that is left alone.
-  std::string key_of(const Node& node) {
+  std::string key_of(const onnx::Node& node) {
     if (!determinism_.holds_for(node) || !node.subgraphs().empty() || node.outputs.empty() || !node.opaque.empty())
       return "";
     std::string key = fmt::format("{}|{}|{}|{}", node.domain, node.op_type, node.overload, node.outputs.size());
@@ -111,11 +112,11 @@ class Merger {
       key += fmt::format("|{}=", name);
       if (!add_text(key, attribute)) return "";
     }
-    for (const Value* input : node.inputs) key += "|" + key_of(input);
+    for (const onnx::Value* input : node.inputs) key += "|" + key_of(input);
     return key;
   }
 
-  std::string key_of(const Value* value) {
+  std::string key_of(const onnx::Value* value) {
     if (value == nullptr) return "";
     const auto [found, is_new] = keys_.try_emplace(value);
     if (!is_new) return found->second;
@@ -124,14 +125,14 @@ class Merger {
     return found->second;
   }
 
-  void merge(Graph& graph, Node& kept, Node& other) {
+  void merge(onnx::Graph& graph, onnx::Node& kept, onnx::Node& other) {
     for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
-      const Value* a = kept.outputs[i];
-      const Value* b = other.outputs[i];
+      const onnx::Value* a = kept.outputs[i];
+      const onnx::Value* b = other.outputs[i];
       // Each output of the network keeps a node of its own.
       if ((a == nullptr) != (b == nullptr) || (b != nullptr && b->is_output())) return;
     }
-    rewriter_.record({.nodes = {ref_of(other)}}, describe(kept), "both compute the same from the same",
+    rewriter_.record({.nodes = {ref_of(other)}}, onnx::describe(kept), "both compute the same from the same",
                      "by definition: the same operator, attributes and inputs");
     for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
       if (other.outputs[i] != nullptr) graph.replace_all_uses(*other.outputs[i], *kept.outputs[i]);
@@ -140,17 +141,17 @@ class Merger {
 
   Rewriter& rewriter_;
   Determinism determinism_;
-  std::unordered_map<const Value*, std::string> keys_;
+  std::unordered_map<const onnx::Value*, std::string> keys_;
 };
 
 }  // namespace
 
 void merge_transposes(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) Merger(rewriter).run(*graph, "Transpose");
+  for (onnx::Graph* graph : rewriter.graphs()) Merger(rewriter).run(*graph, "Transpose");
 }
 
 void merge_equal_nodes(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) Merger(rewriter).run(*graph);
+  for (onnx::Graph* graph : rewriter.graphs()) Merger(rewriter).run(*graph);
 }
 
-}  // namespace graft
+}  // namespace graft::passes

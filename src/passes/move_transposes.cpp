@@ -15,11 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Permutation = std::vector<std::int64_t>;
@@ -41,9 +41,9 @@ bool is_permutation_of(const Permutation& permutation, std::size_t rank) {
 }
 
 /// The transposition that makes a value, if its permutation is written and the rank known.
-std::optional<Permutation> transposition_of(const Value* value) {
+std::optional<Permutation> transposition_of(const onnx::Value* value) {
   if (value == nullptr || value->producer == nullptr || !value->producer->is("Transpose")) return std::nullopt;
-  const Node& node = *value->producer;
+  const onnx::Node& node = *value->producer;
   auto permutation = node.ints("perm");
   const auto rank = node.input(0) == nullptr ? std::nullopt : node.input(0)->rank();
   if (!permutation || !rank || node.graph != value->graph) return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<Permutation> transposition_of(const Value* value) {
 constexpr std::int64_t most_constant = 1 << 16;
 
 /// A constant as it has to be before the transposition, broadcasting included. Nothing for one of too many elements.
-std::optional<TensorData> before_transposition(const TensorData& tensor, const Permutation& permutation) {
+std::optional<onnx::TensorData> before_transposition(const onnx::TensorData& tensor, const Permutation& permutation) {
   const std::size_t rank = permutation.size();
   const std::int64_t count = tensor.element_count();
   if (tensor.dims.size() > rank || count > most_constant || count == 0) return std::nullopt;
@@ -85,10 +85,10 @@ std::optional<TensorData> before_transposition(const TensorData& tensor, const P
       at[axis] = 0;
     }
   }
-  return TensorData::from_numbers(tensor.type, result_dims, moved);
+  return onnx::TensorData::from_numbers(tensor.type, result_dims, moved);
 }
 
-std::optional<std::vector<std::int64_t>> constant_ints(const Value* value) {
+std::optional<std::vector<std::int64_t>> constant_ints(const onnx::Value* value) {
   if (value == nullptr) return std::nullopt;
   const auto constant = value->constant();
   return constant ? constant->ints() : std::nullopt;
@@ -96,8 +96,8 @@ std::optional<std::vector<std::int64_t>> constant_ints(const Value* value) {
 
 /// What takes the place of an input.
 struct Replacement {
-  std::string value;                 ///< The name of a value, or
-  std::optional<TensorData> tensor;  ///< a constant.
+  std::string value;                       ///< The name of a value, or
+  std::optional<onnx::TensorData> tensor;  ///< a constant.
 };
 
 /// The node as it is before the transposition.
@@ -108,8 +108,8 @@ struct Move {
   std::vector<Permutation> outputs;  ///< The transposition after each output; empty for none.
 };
 
-Replacement keep(const Value* value) { return {value == nullptr ? "" : value->name, std::nullopt}; }
-Replacement ints(const std::vector<std::int64_t>& values) { return {"", TensorData::from_ints(values)}; }
+Replacement keep(const onnx::Value* value) { return {value == nullptr ? "" : value->name, std::nullopt}; }
+Replacement ints(const std::vector<std::int64_t>& values) { return {"", onnx::TensorData::from_ints(values)}; }
 
 std::optional<std::int64_t> moved_axis(std::int64_t axis, const Permutation& permutation) {
   const auto rank = static_cast<std::int64_t>(permutation.size());
@@ -142,9 +142,9 @@ Permutation without_axes(const Permutation& permutation, const std::vector<std::
   return std::is_sorted(result.begin(), result.end()) ? Permutation{} : result;
 }
 
-std::optional<Move> move_elementwise(const Node& node, const Permutation& permutation) {
+std::optional<Move> move_elementwise(const onnx::Node& node, const Permutation& permutation) {
   Move move;
-  for (const Value* input : node.inputs) {
+  for (const onnx::Value* input : node.inputs) {
     const auto found = transposition_of(input);
     if (found == permutation) {
       move.inputs.push_back(keep(input->producer->input(0)));
@@ -171,9 +171,9 @@ std::optional<Move> move_elementwise(const Node& node, const Permutation& permut
 }
 
 /// Every input the same transposition, or a constant; the attribute `axis` moves.
-std::optional<Move> move_concat(const Node& node, const Permutation& permutation) {
+std::optional<Move> move_concat(const onnx::Node& node, const Permutation& permutation) {
   Move move;
-  for (const Value* input : node.inputs) {
+  for (const onnx::Value* input : node.inputs) {
     if (transposition_of(input) == permutation) {
       move.inputs.push_back(keep(input->producer->input(0)));
       continue;
@@ -189,7 +189,7 @@ std::optional<Move> move_concat(const Node& node, const Permutation& permutation
   return move.axis ? std::optional(move) : std::nullopt;
 }
 
-std::optional<Move> move_reduction(const Node& node, const Permutation& permutation) {
+std::optional<Move> move_reduction(const onnx::Node& node, const Permutation& permutation) {
   auto axes = node.ints("axes");
   const bool from_input = !axes && node.input(1) != nullptr;
   if (from_input) axes = constant_ints(node.input(1));
@@ -208,7 +208,7 @@ std::optional<Move> move_reduction(const Node& node, const Permutation& permutat
   return move;
 }
 
-std::optional<Move> move_squeeze(const Node& node, const Permutation& permutation) {
+std::optional<Move> move_squeeze(const onnx::Node& node, const Permutation& permutation) {
   const auto axes = constant_ints(node.input(1));
   if (!axes || axes->empty()) return std::nullopt;
   const auto moved = moved_axes(*axes, permutation);
@@ -219,7 +219,7 @@ std::optional<Move> move_squeeze(const Node& node, const Permutation& permutatio
   return move;
 }
 
-std::optional<Move> move_pad(const Node& node, const Permutation& permutation) {
+std::optional<Move> move_pad(const onnx::Node& node, const Permutation& permutation) {
   const auto pads = constant_ints(node.input(1));
   const std::size_t rank = permutation.size();
   if (!pads || pads->size() != 2 * rank || node.input(3) != nullptr) return std::nullopt;
@@ -236,7 +236,7 @@ std::optional<Move> move_pad(const Node& node, const Permutation& permutation) {
   return move;
 }
 
-std::optional<Move> move_slice(const Node& node, const Permutation& permutation) {
+std::optional<Move> move_slice(const onnx::Node& node, const Permutation& permutation) {
   const auto axes = constant_ints(node.input(3));
   if (!axes) return std::nullopt;
   const auto moved = moved_axes(*axes, permutation);
@@ -248,7 +248,7 @@ std::optional<Move> move_slice(const Node& node, const Permutation& permutation)
   return move;
 }
 
-std::optional<Move> move_along_axis(const Node& node, const Permutation& permutation, std::int64_t default_axis) {
+std::optional<Move> move_along_axis(const onnx::Node& node, const Permutation& permutation, std::int64_t default_axis) {
   Move move;
   move.axis = moved_axis(node.int_or("axis", default_axis), permutation);
   if (!move.axis) return std::nullopt;
@@ -259,8 +259,8 @@ std::optional<Move> move_along_axis(const Node& node, const Permutation& permuta
 }
 
 /// Where the axes that are longer than 1 keep their order, transposing changes nothing but the shape.
-std::optional<Move> move_reshape(const Node& node, const Permutation& permutation) {
-  const Value* x = node.input(0)->producer->input(0);
+std::optional<Move> move_reshape(const onnx::Node& node, const Permutation& permutation) {
+  const onnx::Value* x = node.input(0)->producer->input(0);
   const auto dims = constant_ints(node.input(1));
   if (!x->shape || !dims || std::find(dims->begin(), dims->end(), 0) != dims->end()) return std::nullopt;
   Permutation longer;
@@ -275,17 +275,17 @@ std::optional<Move> move_reshape(const Node& node, const Permutation& permutatio
   return move;
 }
 
-std::optional<Move> move_of(const Node& node) {
+std::optional<Move> move_of(const onnx::Node& node) {
   if (!node.domain.empty() || node.inputs.empty() || node.outputs.empty()) return std::nullopt;
   std::optional<Permutation> permutation;
-  for (const Value* input : node.inputs) {
+  for (const onnx::Value* input : node.inputs) {
     if (!permutation) permutation = transposition_of(input);
   }
   if (!permutation) return std::nullopt;
-  if (has_trait(node, trait::broadcasting)) return move_elementwise(node, *permutation);
+  if (has_trait(node, onnx::trait::broadcasting)) return move_elementwise(node, *permutation);
   if (node.is("Concat")) return move_concat(node, *permutation);
   if (transposition_of(node.input(0)) != permutation) return std::nullopt;
-  if (has_trait(node, trait::elementwise)) {
+  if (has_trait(node, onnx::trait::elementwise)) {
     Move move;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       move.inputs.push_back(keep(i == 0 ? node.input(0)->producer->input(0) : node.input(i)));
@@ -294,7 +294,7 @@ std::optional<Move> move_of(const Node& node) {
     move.outputs = {*permutation};
     return move;
   }
-  if (has_trait(node, trait::reduction)) return move_reduction(node, *permutation);
+  if (has_trait(node, onnx::trait::reduction)) return move_reduction(node, *permutation);
   if (node.is("Squeeze")) return move_squeeze(node, *permutation);
   if (node.is("Pad")) return move_pad(node, *permutation);
   if (node.is("Slice")) return move_slice(node, *permutation);
@@ -312,9 +312,9 @@ std::optional<Shape> untransposed(const std::optional<Shape>& shape, const Permu
   return result;
 }
 
-void edit(Graph& graph, const std::string& output, const Move& move) {
-  Node& old = *graph.find(output)->producer;
-  std::vector<Value*> inputs;
+void edit(onnx::Graph& graph, const std::string& output, const Move& move) {
+  onnx::Node& old = *graph.find(output)->producer;
+  std::vector<onnx::Value*> inputs;
   for (const Replacement& input : move.inputs) {
     if (input.tensor) {
       inputs.push_back(graph.add_constant(output + "/moved", *input.tensor));
@@ -323,56 +323,56 @@ void edit(Graph& graph, const std::string& output, const Move& move) {
     }
   }
   std::vector<std::string> hints;
-  for (const Value* value : old.outputs) hints.push_back(value == nullptr ? "" : value->name);
-  Node* node = graph.add_node(old.op_type, inputs, hints, &old);
+  for (const onnx::Value* value : old.outputs) hints.push_back(value == nullptr ? "" : value->name);
+  onnx::Node* node = graph.add_node(old.op_type, inputs, hints, &old);
   node->name = old.name;
   for (const auto& [name, attribute] : old.attributes) node->attributes.emplace(name, copy_attribute(attribute));
-  if (move.axis) node->attributes.insert_or_assign("axis", NodeAttribute(AttributeData(*move.axis)));
-  if (move.axes) node->attributes.insert_or_assign("axes", NodeAttribute(AttributeData(*move.axes)));
+  if (move.axis) node->attributes.insert_or_assign("axis", onnx::NodeAttribute(onnx::AttributeData(*move.axis)));
+  if (move.axes) node->attributes.insert_or_assign("axes", onnx::NodeAttribute(onnx::AttributeData(*move.axes)));
   for (std::size_t i = 0; i < old.outputs.size(); ++i) {
-    Value* value = old.outputs[i];
+    onnx::Value* value = old.outputs[i];
     if (value == nullptr) continue;
     const Permutation& permutation = move.outputs[i];
-    Value* inner = node->outputs[i];
+    onnx::Value* inner = node->outputs[i];
     inner->type = value->type;
     inner->shape = untransposed(value->shape, permutation);
     if (permutation.empty()) {
       graph.move_output(old, i, *node, i);
       continue;
     }
-    Node* back = graph.add_node("Transpose", {inner}, {value->name}, &old);
-    back->attributes.emplace("perm", NodeAttribute(AttributeData(permutation)));
+    onnx::Node* back = graph.add_node("Transpose", {inner}, {value->name}, &old);
+    back->attributes.emplace("perm", onnx::NodeAttribute(onnx::AttributeData(permutation)));
     graph.move_output(old, i, *back, 0);
   }
 }
 
 /// Two transpositions become one, or none: what follows has to pass what is left only.
-void merge(Rewriter& rewriter, Node& outer) {
+void merge(Rewriter& rewriter, onnx::Node& outer) {
   const auto first = transposition_of(outer.input(0));
   const auto second = transposition_of(outer.output());
   if (!first || !second || outer.output()->is_unused()) return;
-  Node& inner = *outer.input(0)->producer;
+  onnx::Node& inner = *outer.input(0)->producer;
   Permutation both;
   for (const std::int64_t axis : *second) both.push_back((*first)[static_cast<std::size_t>(axis)]);
   const bool none_left = std::is_sorted(both.begin(), both.end());
   if (none_left && outer.output()->is_output()) return;  // remove_identities knows when an output can go
-  const Value& x = *inner.input(0);
+  const onnx::Value& x = *inner.input(0);
   rewriter.apply({.nodes = {&inner, &outer},
                   .inputs = {inner.input(0)},
                   .outputs = {outer.output()},
                   .replacement = none_left ? fmt::format("'{}'", x.name) : "one transposition",
                   .reason = none_left ? "two transpositions that cancel each other" : "two transpositions in a row",
                   .by_definition = "",
-                  .edit = [x = x.name, y = outer.output()->name, both, none_left](Graph& edited) {
-                    Value* value = edited.find(y);
+                  .edit = [x = x.name, y = outer.output()->name, both, none_left](onnx::Graph& edited) {
+                    onnx::Value* value = edited.find(y);
                     if (none_left) {
                       edited.replace_all_uses(*value, *edited.find(x));
                       return;
                     }
-                    Node* old = value->producer;
-                    Node* node = edited.add_node("Transpose", {edited.find(x)}, {y}, old);
+                    onnx::Node* old = value->producer;
+                    onnx::Node* node = edited.add_node("Transpose", {edited.find(x)}, {y}, old);
                     node->name = old->name;
-                    node->attributes.emplace("perm", NodeAttribute(AttributeData(both)));
+                    node->attributes.emplace("perm", onnx::NodeAttribute(onnx::AttributeData(both)));
                     edited.move_output(*old, 0, *node, 0);
                   }});
 }
@@ -380,9 +380,9 @@ void merge(Rewriter& rewriter, Node& outer) {
 }  // namespace
 
 void move_transposes(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
     // In topological order, so that one transposition goes down through all that lets it pass.
-    for (Node* node : graph->nodes()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (!node->subgraphs().empty()) continue;
       if (node->is("Transpose")) merge(rewriter, *node);
       const auto move = move_of(*node);
@@ -396,23 +396,23 @@ void move_transposes(Rewriter& rewriter) {
                             "its inverse",
                         .by_definition = "",
                         .edit = {}};
-      for (Value* input : node->inputs) {
+      for (onnx::Value* input : node->inputs) {
         if (input == nullptr || input->constant()) continue;
         const bool moves = std::any_of(move->inputs.begin(), move->inputs.end(), [&](const Replacement& replacement) {
           return !replacement.tensor && input->producer != nullptr && input->producer->is("Transpose") &&
                  replacement.value == input->producer->input(0)->name;
         });
-        Value* source = moves ? input->producer->input(0) : input;
+        onnx::Value* source = moves ? input->producer->input(0) : input;
         if (moves) proposal.nodes.push_back(input->producer);
         if (std::find(proposal.inputs.begin(), proposal.inputs.end(), source) == proposal.inputs.end()) {
           proposal.inputs.push_back(source);
         }
       }
-      for (Value* output : node->outputs) {
+      for (onnx::Value* output : node->outputs) {
         if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
       }
       if (proposal.outputs.empty()) continue;
-      proposal.edit = [name = proposal.outputs.front()->name, move = *move](Graph& edited) {
+      proposal.edit = [name = proposal.outputs.front()->name, move = *move](onnx::Graph& edited) {
         edit(edited, name, move);
       };
       rewriter.apply(proposal);
@@ -420,4 +420,4 @@ void move_transposes(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -14,40 +14,40 @@
 #include <unordered_set>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/schema.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/schema.hpp"
 #include "passes/fuse.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 constexpr std::size_t most_nodes = 256;          // of one movement; longer ones are no padding
 constexpr std::int64_t most_elements = 1 << 24;  // of x or y in a run
 
 /// Also what fills in a constant: a run on numbered elements tells it from the others.
-bool is_mover(const Node& node) { return has_trait(node, trait::moves_data) || node.is("Pad"); }
+bool is_mover(const onnx::Node& node) { return has_trait(node, onnx::trait::moves_data) || node.is("Pad"); }
 
 /// A constant tensor, or one whose elements are all the same whatever its shape turns out to be.
-bool is_filling(const Value& value) {
+bool is_filling(const onnx::Value& value) {
   return value.constant().has_value() || (value.producer != nullptr && value.producer->is("ConstantOfShape"));
 }
 
 /// The tensors that a mover copies elements from; the others are indices and shapes.
-std::vector<Value*> data_inputs(const Node& node) {
-  std::vector<Value*> result;
+std::vector<onnx::Value*> data_inputs(const onnx::Node& node) {
+  std::vector<onnx::Value*> result;
   const std::size_t count = node.is("Concat") ? node.inputs.size() : 1;
   for (std::size_t i = 0; i < count; ++i) {
-    Value* value = node.input(i);
+    onnx::Value* value = node.input(i);
     if (value != nullptr && !is_filling(*value)) result.push_back(value);
   }
   return result;
 }
 
 /// Every axis as long as before or longer, as far as is known, and one perhaps longer.
-bool may_grow(const Value& x, const Value& y, bool (*may_become)(std::int64_t, std::int64_t)) {
+bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std::int64_t, std::int64_t)) {
   if (!x.shape || !y.shape || x.shape->size() != y.shape->size()) return false;
   bool grows = false;
   for (std::size_t axis = 0; axis < x.shape->size(); ++axis) {
@@ -64,12 +64,12 @@ bool may_grow(const Value& x, const Value& y, bool (*may_become)(std::int64_t, s
 }
 
 /// The tensors that y depends on alone, farthest first.
-std::vector<Value*> sources_of(Value& y, const std::unordered_map<const Node*, std::size_t>& order) {
-  std::vector<Value*> result;
+std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<const onnx::Node*, std::size_t>& order) {
+  std::vector<onnx::Value*> result;
   // By the place of what makes them: the last one is opened first, so whenever one alone is left, all paths meet there.
   // The outputs of a Split have one place and are opened together.
-  std::set<std::pair<std::size_t, Value*>> open;
-  const auto place = [&](const Value& value) {
+  std::set<std::pair<std::size_t, onnx::Value*>> open;
+  const auto place = [&](const onnx::Value& value) {
     const auto found = value.graph == y.graph ? order.find(value.producer) : order.end();
     return found == order.end() ? 0 : found->second + 1;  // an input, or from a node that a fusion has made
   };
@@ -78,13 +78,13 @@ std::vector<Value*> sources_of(Value& y, const std::unordered_map<const Node*, s
     const auto [last, value] = *open.rbegin();
     if (value != &y && open.size() == 1) result.push_back(value);
     if (value->producer == nullptr || value->graph != y.graph || !is_mover(*value->producer)) break;
-    const Node& node = *value->producer;
+    const onnx::Node& node = *value->producer;
     const auto first_of_last = open.lower_bound({last, nullptr});
     const bool of_one_node =
         std::all_of(first_of_last, open.end(), [&](const auto& entry) { return entry.second->producer == &node; });
     if (!of_one_node) break;  // two inputs
     open.erase(first_of_last, open.end());
-    for (Value* input : data_inputs(node)) open.emplace(place(*input), input);
+    for (onnx::Value* input : data_inputs(node)) open.emplace(place(*input), input);
     if (open.empty()) break;
   }
   std::reverse(result.begin(), result.end());
@@ -92,32 +92,33 @@ std::vector<Value*> sources_of(Value& y, const std::unordered_map<const Node*, s
 }
 
 /// Constants of the moved type as f32: moving is the same in every type, and the engine counts in this one.
-void use_f32(Model& region, ElementType type) {
-  if (type == ElementType::f32) return;
-  const auto converted = [](const TensorData& tensor) {
-    return TensorData::from_numbers(ElementType::f32, tensor.dims, tensor.numbers().value());
+void use_f32(onnx::Model& region, onnx::ElementType type) {
+  if (type == onnx::ElementType::f32) return;
+  const auto converted = [](const onnx::TensorData& tensor) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, tensor.dims, tensor.numbers().value());
   };
-  for (Value* value : region.graph().values()) {
-    if (value->type == type) value->type = ElementType::f32;
+  for (onnx::Value* value : region.graph().values()) {
+    if (value->type == type) value->type = onnx::ElementType::f32;
     if (value->initializer && value->initializer->type == type) {
       region.graph().set_initializer(*value, converted(*value->initializer));
     }
   }
-  for (Node* node : region.graph().nodes()) {
+  for (onnx::Node* node : region.graph().nodes()) {
     for (auto& [name, attribute] : node->attributes) {
-      const auto* tensor = attribute.get<TensorData>();
-      if (tensor != nullptr && tensor->type == type) attribute = NodeAttribute(AttributeData(converted(*tensor)));
+      const auto* tensor = attribute.get<onnx::TensorData>();
+      if (tensor != nullptr && tensor->type == type)
+        attribute = onnx::NodeAttribute(onnx::AttributeData(converted(*tensor)));
     }
   }
 }
 
 /// Where elements go must not depend on what they are: a Gather by the places of the largest ones is no movement,
 /// though all its nodes lie between x and y.
-bool moves_blindly(const Value& x, const std::vector<Node*>& nodes) {
-  std::unordered_set<const Value*> data{&x};
-  for (const Node* node : nodes) {
-    if (has_trait(*node, trait::reads_shape)) continue;
-    const auto is_data = [&](const Value* value) { return value != nullptr && data.contains(value); };
+bool moves_blindly(const onnx::Value& x, const std::vector<onnx::Node*>& nodes) {
+  std::unordered_set<const onnx::Value*> data{&x};
+  for (const onnx::Node* node : nodes) {
+    if (has_trait(*node, onnx::trait::reads_shape)) continue;
+    const auto is_data = [&](const onnx::Value* value) { return value != nullptr && data.contains(value); };
     if (std::none_of(node->inputs.begin(), node->inputs.end(), is_data)) continue;
     if (!is_mover(*node)) return false;
     if (!node->is("Concat") && std::any_of(node->inputs.begin() + 1, node->inputs.end(), is_data)) return false;
@@ -134,7 +135,7 @@ std::int64_t count_of(const std::vector<std::int64_t>& dims) {
   return count;
 }
 
-std::vector<float> floats_of(const TensorData& tensor) {
+std::vector<float> floats_of(const onnx::TensorData& tensor) {
   std::vector<float> result(tensor.bytes.size() / sizeof(float));
   std::copy_n(tensor.bytes.data(), result.size() * sizeof(float), reinterpret_cast<char*>(result.data()));
   return result;
@@ -150,7 +151,7 @@ struct Elements {
 
 class Runner {
  public:
-  Runner(const runtime::Engine& engine, const Model& model, const Movement& movement)
+  Runner(const runtime::Engine& engine, const onnx::Model& model, const Movement& movement)
       : x_(movement.x->name),
         y_(movement.y->name),
         region_(region_of(model, movement)),
@@ -158,7 +159,7 @@ class Runner {
 
   /// Throws Error for sizes that do not fit the region.
   Elements run(std::int64_t batch, std::int64_t size) {
-    InputOptions options;
+    verify::InputOptions options;
     options.first_size = batch;
     options.size = size;
     Elements found;
@@ -170,7 +171,7 @@ class Runner {
     const auto low = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i % digit; });
     const auto high = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i / digit; });
     const auto negative = numbered(found.x_dims, count, [](std::int64_t i) { return -(1 + i % digit); });
-    const TensorData first = compiled_->run({{x_, low}}).at(y_);
+    const onnx::TensorData first = compiled_->run({{x_, low}}).at(y_);
     found.y_dims = first.dims;
     found.numbers = floats_of(first);
     const auto upper = floats_of(compiled_->run({{x_, high}}).at(y_));
@@ -184,33 +185,33 @@ class Runner {
     return found;
   }
 
-  [[nodiscard]] bool has_symbols() const { return !symbols_of_inputs(region_).empty(); }
+  [[nodiscard]] bool has_symbols() const { return !verify::symbols_of_inputs(region_).empty(); }
 
  private:
-  static Model region_of(const Model& model, const Movement& movement) {
-    Model region = extract(model, {movement.x}, {movement.y});
+  static onnx::Model region_of(const onnx::Model& model, const Movement& movement) {
+    onnx::Model region = extract(model, {movement.x}, {movement.y});
     use_f32(region, *movement.x->type);
     return region;
   }
 
   template <class Number>
-  static TensorData numbered(const std::vector<std::int64_t>& dims, std::int64_t count, Number number) {
+  static onnx::TensorData numbered(const std::vector<std::int64_t>& dims, std::int64_t count, Number number) {
     std::string bytes(static_cast<std::size_t>(count) * sizeof(float), '\0');
     auto* out = bytes.data();
     for (std::int64_t i = 0; i < count; ++i, out += sizeof(float)) {
       const auto value = static_cast<float>(number(i));
       std::copy_n(reinterpret_cast<const char*>(&value), sizeof(float), out);
     }
-    TensorData tensor;
-    tensor.type = ElementType::f32;
+    onnx::TensorData tensor;
+    tensor.type = onnx::ElementType::f32;
     tensor.dims = dims;
-    tensor.bytes = Bytes(std::move(bytes));
+    tensor.bytes = onnx::Bytes(std::move(bytes));
     return tensor;
   }
 
   std::string x_;
   std::string y_;
-  Model region_;
+  onnx::Model region_;
   std::unique_ptr<runtime::CompiledModel> compiled_;
 };
 
@@ -270,7 +271,7 @@ std::optional<AxisMaps> separate(const Elements& elements, std::string& reason) 
 }
 
 /// Of a few sizes, or of the only one. Empty where it cannot be run or is no such movement.
-std::vector<AxisMaps> learn(const runtime::Engine& engine, const Model& model, const Movement& movement,
+std::vector<AxisMaps> learn(const runtime::Engine& engine, const onnx::Model& model, const Movement& movement,
                             std::string& reason) {
   std::vector<AxisMaps> result;
   try {
@@ -309,7 +310,7 @@ bool broadcasts(const std::vector<AxisMaps>& runs) {
   return false;
 }
 
-bool is_real(const Value& value) {
+bool is_real(const onnx::Value& value) {
   return value.type && to_dtype(*value.type) && is_floating_point(*value.type) && value.shape;
 }
 
@@ -331,17 +332,17 @@ class Finder {
 
   void run() {
     for (std::size_t i = nodes_.size(); i-- > 0;) {
-      Node& node = *nodes_[i];
+      onnx::Node& node = *nodes_[i];
       if (!is_mover(node) || taken_.contains(&node) || node.output() == nullptr || !is_real(*node.output())) continue;
       try_from(*node.output());
     }
   }
 
  private:
-  void try_from(Value& y) {
+  void try_from(onnx::Value& y) {
     std::string reason;
     std::size_t size = 0;
-    for (Value* x : sources_of(y, order_)) {
+    for (onnx::Value* x : sources_of(y, order_)) {
       if (!is_real(*x) || x->type != y.type || !may_grow(*x, y, may_become_)) continue;
       std::string why_not;
       if (in_vain_ > most_in_vain) {
@@ -371,7 +372,7 @@ class Finder {
     const MovementFusion found = read_(movement, maps);
     reason = found.obstacle;
     if (!found.edit) return false;
-    const std::vector<Node*> nodes = movement.nodes;
+    const std::vector<onnx::Node*> nodes = movement.nodes;
     const bool done = rewriter_.apply({.nodes = nodes,
                                        .inputs = {movement.x},
                                        .outputs = {movement.y},
@@ -389,9 +390,9 @@ class Finder {
   std::string pattern_;
   bool (*may_become_)(std::int64_t, std::int64_t);
   const ReadMovement& read_;
-  std::vector<Node*> nodes_;
-  std::unordered_map<const Node*, std::size_t> order_;
-  std::unordered_set<const Node*> taken_;
+  std::vector<onnx::Node*> nodes_;
+  std::unordered_map<const onnx::Node*, std::size_t> order_;
+  std::unordered_set<const onnx::Node*> taken_;
   std::size_t in_vain_ = 0;  // nodes in the regions that were run and not rewritten
 };
 
@@ -402,4 +403,4 @@ void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_b
   Finder(rewriter, pattern, may_become, read).run();
 }
 
-}  // namespace graft
+}  // namespace graft::passes

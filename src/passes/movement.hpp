@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// From `x` to `y` elements of x are copied, and constants put between them; nothing is computed.
 struct Movement {
-  Value* x = nullptr;
-  Value* y = nullptr;
-  std::vector<Node*> nodes;  ///< In topological order, those that compute shapes included.
+  onnx::Value* x = nullptr;
+  onnx::Value* y = nullptr;
+  std::vector<onnx::Node*> nodes;  ///< In topological order, those that compute shapes included.
 };
 
 /// What one run of a movement does, axis by axis: element [i, j, ...] of y is element [axes[0][i], axes[1][j], ...] of
@@ -31,7 +31,7 @@ struct AxisMaps {
 /// The operator found in a movement, or why there is none. `maps` holds one entry for each set of sizes that was tried:
 /// one where the sizes are fixed.
 struct MovementFusion {
-  std::function<void(Graph&)> edit;  ///< Empty where there is none.
+  std::function<void(onnx::Graph&)> edit;  ///< Empty where there is none.
   std::string replacement;
   std::string why;
   std::string obstacle;
@@ -46,4 +46,4 @@ using ReadMovement = std::function<MovementFusion(const Movement&, const std::ve
 void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
                     const ReadMovement& read);
 
-}  // namespace graft
+}  // namespace graft::passes

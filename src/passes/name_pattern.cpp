@@ -7,7 +7,7 @@
 #include "graft/error.hpp"
 #include "passes/rule_file.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// The regular expression of a name with `*` and `?`; each is a group, so that `rename` can use what it took.
@@ -67,4 +67,4 @@ std::string NamePattern::renamed(const std::string& name, const std::string& to)
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -7,7 +7,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 std::vector<Pass> ordered_passes(std::span<const OperatorFusion* const> fusions) {
   std::vector<const OperatorFusion*> waiting(fusions.begin(), fusions.end());
@@ -29,4 +29,4 @@ std::vector<Pass> ordered_passes(std::span<const OperatorFusion* const> fusions)
   return ordered;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

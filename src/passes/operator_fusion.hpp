@@ -7,7 +7,7 @@
 
 #include "passes/passes.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// A pass that replaces what networks write for an operator by that operator. A folder's <op>_fusion.cpp defines one as
 /// `extern const OperatorFusion <op>_fusion`.
@@ -24,4 +24,4 @@ struct OperatorFusion {
 /// fusion names one that is not there or, directly or not, itself.
 [[nodiscard]] std::vector<Pass> ordered_passes(std::span<const OperatorFusion* const> fusions);
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace graft {
+namespace graft::passes {
 
 class Rewriter;
 
@@ -33,4 +33,4 @@ void apply_interface_rules(Rewriter& rewriter);
 void apply_rules_before(Rewriter& rewriter);
 void apply_rules_after(Rewriter& rewriter);
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -9,14 +9,14 @@
 #include <chrono>
 
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 #include "passes/operator_fusion.hpp"
 #include "passes/rewriter.hpp"
 #include "passes/unfreeze_batch.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 constexpr std::array passes_before_fusions = {
@@ -108,11 +108,11 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
 }
 
 /// Of inputs that rules have renamed or cut off, the shape is in the model already.
-void infer(Model& model, const ConvertOptions& options) {
+void infer(onnx::Model& model, const ConvertOptions& options) {
   std::map<std::string, Shape, std::less<>> shapes = options.input_shapes;
   if (!options.rules.empty()) {
     std::erase_if(shapes, [&](const auto& entry) {
-      const Value* value = model.graph().find_local(entry.first);
+      const onnx::Value* value = model.graph().find_local(entry.first);
       return value == nullptr || !value->is_input;
     });
   }
@@ -123,7 +123,7 @@ void infer(Model& model, const ConvertOptions& options) {
   }
 }
 
-ConvertReport run_passes(const runtime::Engine& engine, Model& model, const ConvertOptions& options) {
+ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
@@ -136,8 +136,8 @@ ConvertReport run_passes(const runtime::Engine& engine, Model& model, const Conv
     infer_shapes(model, options.input_shapes);
   }
   // A node that no runtime will take is bad input, and no pass could make it right.
-  for (Graph* graph : rewriter.graphs()) {
-    for (const Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (const onnx::Node* node : graph->nodes()) {
       try {
         check_operator(*node);
       } catch (const Error& error) {
@@ -163,7 +163,7 @@ ConvertReport run_passes(const runtime::Engine& engine, Model& model, const Conv
   }
   rewriter.finish();
   // What layers were in the network that was imported matters to rules alone.
-  model.graph().for_each_node([](Node& node) { node.metadata.erase(std::string(layer_type_note)); });
+  model.graph().for_each_node([](onnx::Node& node) { node.metadata.erase(std::string(onnx::layer_type_note)); });
   attach_functions(model);
   remove_unused_functions(model);
   return report;
@@ -176,14 +176,14 @@ std::span<const Pass> pipeline() {
   return passes;
 }
 
-ConvertReport convert(const runtime::Engine& engine, Model& model, const ConvertOptions& options) {
+ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
   if (options.prove && !engine.can_run()) {
     throw Error(Error::Kind::missing_tool,
                 "rewrites are proven by running them, and this build of Graft has no CPU engine\n"
                 "Install it with: make deps build; or leave the proofs out: --no-prove");
   }
   if (!options.prove || options.prove_each) return run_passes(engine, model, options);
-  const Model original = model.clone();  // without the weights, which copies share
+  const onnx::Model original = model.clone();  // without the weights, which copies share
   try {
     return run_passes(engine, model, options);
   } catch (const NotAlike&) {
@@ -194,4 +194,4 @@ ConvertReport convert(const runtime::Engine& engine, Model& model, const Convert
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "graft/shape.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "passes/passes.hpp"
 #include "passes/report.hpp"
 #include "passes/rule_file.hpp"
 #include "runtime/engine.hpp"
 #include "verify/prove.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 enum class PluginMode : std::uint8_t {
   automatic,  ///< A plugin where there is no native layer that is exact and as fast.
@@ -30,7 +30,7 @@ struct ConvertOptions {
   std::vector<std::string> without;  ///< Passes to leave out.
   bool prove = true;                 ///< Without proof every rewrite is made as it is.
   bool prove_each = false;           ///< Also those that differ from a proven one in the values of weights alone.
-  ProofOptions proof;
+  verify::ProofOptions proof;
   /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
   /// most this number of times, since that may take long.
   std::size_t whole_model_proofs = 8;
@@ -48,6 +48,6 @@ struct ConvertOptions {
 /// Rewrites the model in place and says what was done. Afterwards every node of Graft carries its ONNX function where
 /// it has one, so that the model runs anywhere. Converting a converted model changes nothing. Throws Error for an
 /// unknown pass name and for a model that contradicts itself.
-ConvertReport convert(const runtime::Engine& engine, Model& model, const ConvertOptions& options = {});
+ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::passes

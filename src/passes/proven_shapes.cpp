@@ -3,25 +3,25 @@
 
 #include <vector>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone()) {
-  const std::vector<Graph*> originals = rewriter.graphs();
-  const std::vector<Graph*> copies = graphs_of(copy_);
+  const std::vector<onnx::Graph*> originals = rewriter.graphs();
+  const std::vector<onnx::Graph*> copies = graphs_of(copy_);
   for (std::size_t i = 0; i < copies.size(); ++i) {
     copies_.emplace(originals[i], copies[i]);
     if (i == 0) continue;  // the main graph, whose inputs the caller vouches for
-    for (Value* input : copies[i]->inputs()) input->shape.reset();
+    for (onnx::Value* input : copies[i]->inputs()) input->shape.reset();
   }
   infer_shapes(copy_, {});
 }
 
-const Shape* ProvenShapes::of(const Value& value) const {
+const Shape* ProvenShapes::of(const onnx::Value& value) const {
   const auto graph = copies_.find(value.graph);
-  const Value* found = graph == copies_.end() ? nullptr : graph->second->find_local(value.name);
+  const onnx::Value* found = graph == copies_.end() ? nullptr : graph->second->find_local(value.name);
   return found == nullptr || !found->shape ? nullptr : &*found->shape;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -3,10 +3,10 @@
 
 #include <unordered_map>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// What a file merely declares of inner values does not count: it keeps the old sizes when somebody makes the inputs of
 /// a model dynamic. Made on a copy, so it stays good while the model is changed, for values that keep their names.
@@ -15,11 +15,11 @@ class ProvenShapes {
   explicit ProvenShapes(Rewriter& rewriter);
 
   /// Null where it does not follow.
-  [[nodiscard]] const Shape* of(const Value& value) const;
+  [[nodiscard]] const Shape* of(const onnx::Value& value) const;
 
  private:
-  Model copy_;
-  std::unordered_map<const Graph*, const Graph*> copies_;
+  onnx::Model copy_;
+  std::unordered_map<const onnx::Graph*, const onnx::Graph*> copies_;
 };
 
-}  // namespace graft
+}  // namespace graft::passes

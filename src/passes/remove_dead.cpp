@@ -3,25 +3,25 @@
 
 #include <algorithm>
 
-#include "graph/functions.hpp"
+#include "onnx/functions.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 void remove_dead(Rewriter& rewriter) {
-  std::vector<Graph*> graphs = rewriter.graphs();
+  std::vector<onnx::Graph*> graphs = rewriter.graphs();
   // Those inside first: a dead If takes its branches with it.
   std::reverse(graphs.begin(), graphs.end());
-  for (Graph* graph : graphs) {
+  for (onnx::Graph* graph : graphs) {
     std::vector<NodeRef> before;
-    for (const Node* node : graph->nodes()) before.push_back(ref_of(*node));
+    for (const onnx::Node* node : graph->nodes()) before.push_back(ref_of(*node));
     if (graph->remove_dead() == 0) continue;
-    for (const Node* node : graph->nodes()) std::erase(before, ref_of(*node));
+    for (const onnx::Node* node : graph->nodes()) std::erase(before, ref_of(*node));
     rewriter.record({.nodes = std::move(before)}, "nothing", "no output needs them",
                     "by definition: nothing reads their outputs");
   }
   remove_unused_functions(rewriter.model());
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -13,19 +13,19 @@
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 constexpr std::string_view by_onnx = "by definition of the operator in ONNX";
 
 struct Sameness {
-  Value* x = nullptr;  ///< What the node's first output is.
+  onnx::Value* x = nullptr;  ///< What the node's first output is.
   std::string reason;
   std::string_view by_definition;
-  Node* partner = nullptr;  ///< A second node that goes, if nothing else needs it.
+  onnx::Node* partner = nullptr;  ///< A second node that goes, if nothing else needs it.
 };
 
-bool all_are(const TensorData& constant, double number) {
+bool all_are(const onnx::TensorData& constant, double number) {
   constexpr std::int64_t most = 1 << 16;
   if (constant.element_count() > most || constant.element_count() == 0) return false;
   const auto values = constant.numbers();
@@ -34,20 +34,20 @@ bool all_are(const TensorData& constant, double number) {
          });
 }
 
-bool is_constant(const Value* value, double number) {
+bool is_constant(const onnx::Value* value, double number) {
   if (value == nullptr) return false;
   const auto constant = value->constant();
   return constant && all_are(*constant, number);
 }
 
 /// Dropout outside training: the operator's default, or training_mode given as false.
-bool drops_nothing(const Node& node) {
+bool drops_nothing(const onnx::Node& node) {
   if (node.input(2) == nullptr) return true;
   const auto training = node.input(2)->constant();
   return training && training->scalar() == 0.0;
 }
 
-std::optional<std::vector<std::int64_t>> permutation_of(const Node& node) {
+std::optional<std::vector<std::int64_t>> permutation_of(const onnx::Node& node) {
   if (auto given = node.ints("perm")) return given;
   const auto rank = node.input(0) == nullptr ? std::nullopt : node.input(0)->rank();
   if (!rank) return std::nullopt;
@@ -63,12 +63,12 @@ bool leaves_order(const std::vector<std::int64_t>& permutation) {
   return true;
 }
 
-std::optional<Sameness> sameness_of_transpose(const Node& node) {
+std::optional<Sameness> sameness_of_transpose(const onnx::Node& node) {
   const auto outer = permutation_of(node);
   if (!outer) return std::nullopt;
   if (leaves_order(*outer))
     return Sameness{node.input(0), "the permutation leaves every axis where it is", {}, nullptr};
-  Node* inner = node.input(0)->producer;
+  onnx::Node* inner = node.input(0)->producer;
   if (inner == nullptr || !inner->is("Transpose") || inner->graph != node.graph || inner->input(0) == nullptr) {
     return std::nullopt;
   }
@@ -83,9 +83,9 @@ std::optional<Sameness> sameness_of_transpose(const Node& node) {
   return Sameness{inner->input(0), "two transpositions that cancel each other", {}, inner};
 }
 
-std::optional<Sameness> sameness_of(const Node& node) {
-  Value* x = node.input(0);
-  const Value* y = node.output();
+std::optional<Sameness> sameness_of(const onnx::Node& node) {
+  onnx::Value* x = node.input(0);
+  const onnx::Value* y = node.output();
   if (x == nullptr || y == nullptr || !node.domain.empty()) return std::nullopt;
   if (node.is("Identity")) return Sameness{x, "Identity copies", by_onnx, nullptr};
   if (node.is("Dropout") && drops_nothing(node))
@@ -103,10 +103,10 @@ std::optional<Sameness> sameness_of(const Node& node) {
     if (!same_shape(*x, *y)) return std::nullopt;
     return Sameness{x, fmt::format("{} to the shape that the tensor has", node.op_type), {}, nullptr};
   }
-  Value* z = node.input(1);
+  onnx::Value* z = node.input(1);
   if (z == nullptr || node.inputs.size() != 2 || !x->type || to_dtype(*x->type) == std::nullopt) return std::nullopt;
   const bool real = is_floating_point(*x->type);
-  const auto same_as = [&](Value* kept, const char* reason) -> std::optional<Sameness> {
+  const auto same_as = [&](onnx::Value* kept, const char* reason) -> std::optional<Sameness> {
     if (!same_shape(*kept, *y)) return std::nullopt;
     return Sameness{kept, reason, {}, nullptr};
   };
@@ -120,7 +120,7 @@ std::optional<Sameness> sameness_of(const Node& node) {
 }
 
 /// Whether the readers of y can read x in its place: a graph's output needs a value of its own.
-bool can_take_place(const Value& x, const Value& y, const Node& node) {
+bool can_take_place(const onnx::Value& x, const onnx::Value& y, const onnx::Node& node) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != nullptr && !node.outputs[i]->is_unused()) return false;
   }
@@ -131,8 +131,8 @@ bool can_take_place(const Value& x, const Value& y, const Node& node) {
 }  // namespace
 
 void remove_identities(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
       const auto same = sameness_of(*node);
       if (!same || same->x->constant() || node->output()->is_unused() ||
           !can_take_place(*same->x, *node->output(), *node)) {
@@ -144,7 +144,7 @@ void remove_identities(Rewriter& rewriter) {
                         .replacement = fmt::format("'{}'", same->x->name),
                         .reason = same->reason,
                         .by_definition = std::string(same->by_definition),
-                        .edit = [x = same->x->name, y = node->output()->name](Graph& edited) {
+                        .edit = [x = same->x->name, y = node->output()->name](onnx::Graph& edited) {
                           edited.replace_all_uses(*edited.find(y), *edited.find(x));
                         }};
       if (same->partner != nullptr) proposal.nodes.push_back(same->partner);
@@ -153,4 +153,4 @@ void remove_identities(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

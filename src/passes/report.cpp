@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graft {
+namespace graft::passes {
 
 std::string_view to_string(OperatorChoice::Kind kind) {
   switch (kind) {
@@ -28,4 +28,4 @@ std::string_view to_string(ProofKind kind) {
   return "";
 }
 
-}  // namespace graft
+}  // namespace graft::passes

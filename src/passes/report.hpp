@@ -9,7 +9,7 @@
 
 #include "graft/node_ref.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// How a rewrite was proven.
 enum class ProofKind : std::uint8_t {
@@ -91,4 +91,4 @@ struct ConvertReport {
   [[nodiscard]] std::size_t count(std::string_view pass) const;
 };
 
-}  // namespace graft
+}  // namespace graft::passes

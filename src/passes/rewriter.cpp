@@ -12,16 +12,16 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/opset.hpp"
-#include "graph/origin_note.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/origin_note.hpp"
+#include "onnx/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 constexpr std::string_view as_asked = "not proven, as asked for";
@@ -40,21 +40,23 @@ class Stopwatch {
 };
 
 /// Nodes that the matcher looks through, so that they can lie inside a region without having been matched.
-bool is_transparent(const Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
+bool is_transparent(const onnx::Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
 
-bool is_shape_number(const Value& value) { return value.type == ElementType::i64 || value.type == ElementType::i32; }
+bool is_shape_number(const onnx::Value& value) {
+  return value.type == onnx::ElementType::i64 || value.type == onnx::ElementType::i32;
+}
 
 /// What the proposal gives, and what else of its nodes is used outside: an edit that changes such a value, which the
 /// proposal forgot to name, must not slip through.
-std::vector<const Value*> results_of(const Proposal& proposal) {
-  const std::unordered_set<const Node*> members(proposal.nodes.begin(), proposal.nodes.end());
-  std::vector<const Value*> result(proposal.outputs.begin(), proposal.outputs.end());
-  for (const Node* node : proposal.nodes) {
+std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
+  const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
+  std::vector<const onnx::Value*> result(proposal.outputs.begin(), proposal.outputs.end());
+  for (const onnx::Node* node : proposal.nodes) {
     if (node->graph != proposal.outputs.front()->graph) continue;
-    for (const Value* output : node->outputs) {
+    for (const onnx::Value* output : node->outputs) {
       if (output == nullptr || std::find(result.begin(), result.end(), output) != result.end()) continue;
       const bool used = std::any_of(output->uses.begin(), output->uses.end(),
-                                    [&](const Use& use) { return !members.contains(use.node); });
+                                    [&](const onnx::Use& use) { return !members.contains(use.node); });
       if ((used || output->is_output()) && !output->constant()) result.push_back(output);
     }
   }
@@ -64,21 +66,21 @@ std::vector<const Value*> results_of(const Proposal& proposal) {
 /// Where a region begins: the inputs it is said to have, and what else its nodes read. Integers that are computed
 /// from shapes have to fit the tensors of the region, so the region goes back to the tensors that they are the shapes
 /// of.
-std::vector<const Value*> boundary_of(const Proposal& proposal) {
-  const std::unordered_set<const Node*> members(proposal.nodes.begin(), proposal.nodes.end());
-  std::vector<const Value*> result;
-  std::unordered_set<const Value*> seen;
-  const auto add = [&](const Value* value) {
+std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
+  const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
+  std::vector<const onnx::Value*> result;
+  std::unordered_set<const onnx::Value*> seen;
+  const auto add = [&](const onnx::Value* value) {
     if (seen.insert(value).second && !value->constant()) result.push_back(value);
   };
-  for (const Value* value : proposal.inputs) add(value);
+  for (const onnx::Value* value : proposal.inputs) add(value);
 
-  std::vector<const Value*> waiting = results_of(proposal);
+  std::vector<const onnx::Value*> waiting = results_of(proposal);
   while (!waiting.empty()) {
-    const Value* value = waiting.back();
+    const onnx::Value* value = waiting.back();
     waiting.pop_back();
     if (value == nullptr || seen.contains(value)) continue;
-    const Node* producer = value->producer;
+    const onnx::Node* producer = value->producer;
     const bool inside = producer != nullptr && producer->subgraphs().empty() &&
                         (members.contains(producer) || is_transparent(*producer) ||
                          (is_shape_number(*value) && producer->domain.empty()));
@@ -87,7 +89,7 @@ std::vector<const Value*> boundary_of(const Proposal& proposal) {
       continue;
     }
     seen.insert(value);
-    for (const Value* input : producer->inputs) {
+    for (const onnx::Value* input : producer->inputs) {
       if (input == nullptr) continue;
       const bool only_its_shape = producer->is("Shape") || producer->is("Size");
       if (only_its_shape && (input->producer == nullptr || !members.contains(input->producer))) {
@@ -103,7 +105,7 @@ std::vector<const Value*> boundary_of(const Proposal& proposal) {
 /// Real numbers, of which a rewrite looks at one by one; a few of them may be an epsilon, or a factor that decides.
 constexpr std::size_t fewest_weights = 9;
 
-bool is_weight(const TensorData& tensor) {
+bool is_weight(const onnx::TensorData& tensor) {
   return is_floating_point(tensor.type) && tensor.element_count() >= static_cast<std::int64_t>(fewest_weights) &&
          tensor.numbers().has_value();
 }
@@ -134,12 +136,12 @@ std::string nature_of(const Numbers& numbers) {
 }
 
 /// Operators have weights as attributes.
-void forget_weights(Node& node) {
+void forget_weights(onnx::Node& node) {
   for (auto& [name, attribute] : node.attributes) {
     if (const auto* list = attribute.get<std::vector<float>>(); list != nullptr && list->size() >= fewest_weights) {
-      attribute = NodeAttribute(AttributeData(nature_of(*list)));
-    } else if (const auto* tensor = attribute.get<TensorData>(); tensor != nullptr && is_weight(*tensor)) {
-      attribute = NodeAttribute(AttributeData(fmt::format(
+      attribute = onnx::NodeAttribute(onnx::AttributeData(nature_of(*list)));
+    } else if (const auto* tensor = attribute.get<onnx::TensorData>(); tensor != nullptr && is_weight(*tensor)) {
+      attribute = onnx::NodeAttribute(onnx::AttributeData(fmt::format(
           "{} [{}] {}", to_string(tensor->type), fmt::join(tensor->dims, ", "), nature_of(*tensor->numbers()))));
     }
   }
@@ -147,102 +149,102 @@ void forget_weights(Node& node) {
 
 /// The model as text in which names play no part: the same for two regions that compute the same on the same shapes.
 /// Weights, of which the strings that are kept would be full, are there as digests, or not at all.
-std::string anonymous_text(const Model& model, bool with_weights = true) {
-  Model copy = model.clone();
+std::string anonymous_text(const onnx::Model& model, bool with_weights = true) {
+  onnx::Model copy = model.clone();
   copy.doc.clear();
   copy.producer_name.clear();
   copy.graph().name.clear();
   std::size_t count = 0;
-  std::unordered_set<const Value*> renamed;
-  const auto rename = [&](Value* value) {
+  std::unordered_set<const onnx::Value*> renamed;
+  const auto rename = [&](onnx::Value* value) {
     if (value == nullptr || !renamed.insert(value).second) return;
     copy.graph().rename(*value, fmt::format("\x01{}", count++));
   };
-  for (Value* value : copy.graph().inputs()) rename(value);
-  for (Node* node : copy.graph().nodes()) {
+  for (onnx::Value* value : copy.graph().inputs()) rename(value);
+  for (onnx::Node* node : copy.graph().nodes()) {
     node->name.clear();
     node->doc.clear();
     node->metadata.clear();
-    for (Value* value : node->inputs) rename(value);
-    for (Value* value : node->outputs) rename(value);
+    for (onnx::Value* value : node->inputs) rename(value);
+    for (onnx::Value* value : node->outputs) rename(value);
     if (!with_weights) forget_weights(*node);
   }
-  for (Value* value : copy.graph().initializers()) {
+  for (onnx::Value* value : copy.graph().initializers()) {
     constexpr std::size_t large = 4096;
     if (!with_weights && is_weight(*value->initializer)) {
-      value->initializer->bytes = Bytes(nature_of(*value->initializer->numbers()));
+      value->initializer->bytes = onnx::Bytes(nature_of(*value->initializer->numbers()));
       continue;
     }
     const std::string_view bytes = value->initializer->bytes.view();
     if (bytes.size() <= large) continue;
     const std::hash<std::string_view> hash;
     value->initializer->bytes =
-        Bytes(fmt::format("{} {:x} {:x}", bytes.size(), hash(bytes), hash(bytes.substr(large / 2))));
+        onnx::Bytes(fmt::format("{} {:x} {:x}", bytes.size(), hash(bytes), hash(bytes.substr(large / 2))));
   }
   return serialize_onnx(copy);
 }
 
 /// The last node stands for the others.
 std::string nodes_text(const Proposal& proposal) {
-  return proposal.nodes.empty() ? "another" : describe(*proposal.nodes.back());
+  return proposal.nodes.empty() ? "another" : onnx::describe(*proposal.nodes.back());
 }
 
-std::string anchor_of(const Node& node) {
-  for (const Value* output : node.outputs) {
+std::string anchor_of(const onnx::Node& node) {
+  for (const onnx::Value* output : node.outputs) {
     if (output != nullptr) return output->name;
   }
-  return describe(node);
+  return onnx::describe(node);
 }
 
 /// A sub-graph as a model of its own: what it reads from the graphs around it becomes inputs, or constants.
-Model model_of_subgraph(const Model& model, const Graph& graph) {
-  Model result;
+onnx::Model model_of_subgraph(const onnx::Model& model, const onnx::Graph& graph) {
+  onnx::Model result;
   result.ir_version = model.ir_version;
   result.source = model.source;
   result.graph().opset_imports = model.graph().opset_imports;
-  const auto describe_as = [](const Value& original, Value* made) {
+  const auto describe_as = [](const onnx::Value& original, onnx::Value* made) {
     made->type = original.type;
     made->shape = original.shape;
     return made;
   };
-  const auto input_for = [&](const Value* value) -> Value* {
+  const auto input_for = [&](const onnx::Value* value) -> onnx::Value* {
     if (value == nullptr) return nullptr;
-    if (Value* known = result.graph().find_local(value->name)) return known;
+    if (onnx::Value* known = result.graph().find_local(value->name)) return known;
     const auto constant = value->constant();
     if (!constant) return describe_as(*value, result.graph().add_input(value->name));
-    Value* made = describe_as(*value, result.graph().add_value(value->name));
+    onnx::Value* made = describe_as(*value, result.graph().add_value(value->name));
     result.graph().set_initializer(*made, *constant);
     return made;
   };
-  const auto output_for = [&](const Value* value) -> Value* {
+  const auto output_for = [&](const onnx::Value* value) -> onnx::Value* {
     return value == nullptr ? nullptr : describe_as(*value, result.graph().add_value(value->name));
   };
-  for (const Node* node : graph.nodes()) {
+  for (const onnx::Node* node : graph.nodes()) {
     if (!node->subgraphs().empty() || node->is("Constant")) continue;
-    std::vector<Value*> inputs;
-    std::vector<Value*> outputs;
-    for (const Value* value : node->inputs) inputs.push_back(input_for(value));
-    for (const Value* value : node->outputs) outputs.push_back(output_for(value));
-    Node* copy = result.graph().add_node_with_outputs(node->op_type, inputs, outputs, nullptr, node->domain);
+    std::vector<onnx::Value*> inputs;
+    std::vector<onnx::Value*> outputs;
+    for (const onnx::Value* value : node->inputs) inputs.push_back(input_for(value));
+    for (const onnx::Value* value : node->outputs) outputs.push_back(output_for(value));
+    onnx::Node* copy = result.graph().add_node_with_outputs(node->op_type, inputs, outputs, nullptr, node->domain);
     copy->name = node->name;
     for (const auto& [name, attribute] : node->attributes) copy->attributes.emplace(name, copy_attribute(attribute));
   }
   return result;
 }
 
-std::vector<const Value*> values_named(const Model& model, const std::vector<const Value*>& values) {
-  std::vector<const Value*> result;
-  for (const Value* value : values) {
-    const Value* found = model.graph().find_local(value->name);
+std::vector<const onnx::Value*> values_named(const onnx::Model& model, const std::vector<const onnx::Value*>& values) {
+  std::vector<const onnx::Value*> result;
+  for (const onnx::Value* value : values) {
+    const onnx::Value* found = model.graph().find_local(value->name);
     if (found == nullptr) throw Error(fmt::format("'{}' lies inside a sub-graph of a sub-graph", value->name));
     result.push_back(found);
   }
   return result;
 }
 
-void fix_shapes(Model& region, const std::map<std::string, Shape, std::less<>>& fixed) {
+void fix_shapes(onnx::Model& region, const std::map<std::string, Shape, std::less<>>& fixed) {
   std::map<std::string, Shape, std::less<>> shapes = fixed;
-  for (const Value* input : region.graph().inputs()) {
+  for (const onnx::Value* input : region.graph().inputs()) {
     if (input->shape) shapes.emplace(input->name, *input->shape);
   }
   infer_shapes(region, shapes);
@@ -251,29 +253,29 @@ void fix_shapes(Model& region, const std::map<std::string, Shape, std::less<>>& 
 /// Makes the change, and writes on each node that is new what it stands for.
 void edit_and_note_origin(const Proposal& proposal) {
   std::vector<std::string> tensors;
-  for (const Node* node : proposal.nodes) {
+  for (const onnx::Node* node : proposal.nodes) {
     for (std::string& name : stands_for(*node)) {
       if (std::find(tensors.begin(), tensors.end(), name) == tensors.end()) tensors.push_back(std::move(name));
     }
   }
-  Graph& graph = *proposal.outputs.front()->graph;
+  onnx::Graph& graph = *proposal.outputs.front()->graph;
   // Not by comparing the graph's nodes before and after: thousands of edits of a long chain took seconds.
-  for (Node* node : graph.nodes_added_by([&] { proposal.edit(graph); })) note_origin(*node, tensors);
+  for (onnx::Node* node : graph.nodes_added_by([&] { proposal.edit(graph); })) note_origin(*node, tensors);
 }
 
-void collect_graphs(Graph& graph, std::vector<Graph*>& result) {
+void collect_graphs(onnx::Graph& graph, std::vector<onnx::Graph*>& result) {
   result.push_back(&graph);
-  for (Node* node : graph.nodes()) {
-    for (Graph* inner : node->subgraphs()) collect_graphs(*inner, result);
+  for (onnx::Node* node : graph.nodes()) {
+    for (onnx::Graph* inner : node->subgraphs()) collect_graphs(*inner, result);
   }
 }
 
 /// The graph that has a value of this name: the main graph or one inside it.
-const Graph* find_graph_of(const Graph& graph, const std::string& value) {
+const onnx::Graph* find_graph_of(const onnx::Graph& graph, const std::string& value) {
   if (graph.find_local(value) != nullptr) return &graph;
-  const Graph* found = nullptr;
-  graph.for_each_node([&](const Node& node) {
-    for (const Graph* inner : node.subgraphs()) {
+  const onnx::Graph* found = nullptr;
+  graph.for_each_node([&](const onnx::Node& node) {
+    for (const onnx::Graph* inner : node.subgraphs()) {
       if (found == nullptr && inner->find_local(value) != nullptr) found = inner;
     }
   });
@@ -282,11 +284,12 @@ const Graph* find_graph_of(const Graph& graph, const std::string& value) {
 
 }  // namespace
 
-Rewriter::Rewriter(const runtime::Engine& engine, Model& model, const ConvertOptions& options, ConvertReport& report)
+Rewriter::Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options,
+                   ConvertReport& report)
     : engine_(engine), model_(model), options_(options), report_(report) {}
 
-std::vector<Graph*> graphs_of(Model& model) {
-  std::vector<Graph*> result;
+std::vector<onnx::Graph*> graphs_of(onnx::Model& model) {
+  std::vector<onnx::Graph*> result;
   collect_graphs(model.graph(), result);
   return result;
 }
@@ -307,12 +310,12 @@ bool Rewriter::apply(const Proposal& proposal) {
                   .reason = proposal.reason,
                   .proof = verdict.text,
                   .proof_kind = verdict.kind};
-  for (const Node* node : proposal.nodes) rewrite.nodes.push_back(ref_of(*node));
+  for (const onnx::Node* node : proposal.nodes) rewrite.nodes.push_back(ref_of(*node));
   if (!verdict.proven) {
     report_.rejected.push_back(std::move(rewrite));
     return false;
   }
-  for (const Node* node : proposal.nodes) rewritten_.insert(anchor_of(*node));
+  for (const onnx::Node* node : proposal.nodes) rewritten_.insert(anchor_of(*node));
   edit_and_note_origin(proposal);
   report_.rewrites.push_back(std::move(rewrite));
   return true;
@@ -329,18 +332,18 @@ void Rewriter::record(Subject subject, std::string replacement, std::string reas
 
 void Rewriter::record_rejected(Subject subject, std::string replacement, std::string reason, std::string why) {
   report_.rejected.push_back({.pass = pass_,
-                            .nodes = std::move(subject.nodes),
-                            .others = std::move(subject.others),
-                            .replacement = std::move(replacement),
-                            .reason = std::move(reason),
-                            .proof = std::move(why)});
+                              .nodes = std::move(subject.nodes),
+                              .others = std::move(subject.others),
+                              .replacement = std::move(replacement),
+                              .reason = std::move(reason),
+                              .proof = std::move(why)});
 }
 
 Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
   if (!proposal.by_definition.empty()) return {true, proposal.by_definition};
   if (!options_.prove) return {true, std::string(as_asked)};
-  const std::vector<const Value*> inputs = boundary_of(proposal);
-  for (const Value* input : inputs) {
+  const std::vector<const onnx::Value*> inputs = boundary_of(proposal);
+  for (const onnx::Value* input : inputs) {
     if (!input->type || !input->shape) {
       return prove_whole_model(proposal, fmt::format("'{}' has no known type and rank", input->name));
     }
@@ -352,18 +355,18 @@ Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
   }
 }
 
-Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs) {
-  const Graph& graph = *proposal.outputs.front()->graph;
-  const std::vector<const Value*> outputs = results_of(proposal);
-  Model before;
+Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs) {
+  const onnx::Graph& graph = *proposal.outputs.front()->graph;
+  const std::vector<const onnx::Value*> outputs = results_of(proposal);
+  onnx::Model before;
   if (&graph == &model_.graph()) {
     before = extract(model_, inputs, outputs);
   } else {
-    const Model alone = model_of_subgraph(model_, graph);
+    const onnx::Model alone = model_of_subgraph(model_, graph);
     before = extract(alone, values_named(alone, inputs), values_named(alone, outputs));
   }
   if (!proposal.proof_shapes.empty()) fix_shapes(before, proposal.proof_shapes);
-  Model after = before.clone();
+  onnx::Model after = before.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
 
@@ -373,7 +376,7 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   return verdict;
 }
 
-Rewriter::Verdict Rewriter::prove_regions(const Model& before, const Model& after, bool changes_result,
+Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
                                           const std::string& nodes) {
   const std::string key = (changes_result ? "!" : "=") + anonymous_text(before) + anonymous_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
@@ -387,14 +390,15 @@ Rewriter::Verdict Rewriter::prove_regions(const Model& before, const Model& afte
   }
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
-  const ProofResult result = changes_result ? measure_region(engine_, before, after, options_.proof)
-                                            : prove_region(engine_, before, after, options_.proof);
+  const verify::ProofResult result = changes_result ? measure_region(engine_, before, after, options_.proof)
+                                                    : prove_region(engine_, before, after, options_.proof);
   if (!result.proven && result.trials == 0) return {.proven = false, .text = result.text, .could_not_run = true};
   if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});
   return verdicts_.emplace(key, Verdict{.proven = result.proven, .text = result.text}).first->second;
 }
 
-std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const Model& before, const Model& after) {
+std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const onnx::Model& before,
+                                                       const onnx::Model& after) {
   if (!kind.holds) return std::nullopt;
   ++kind.members;
   const bool is_checked = (kind.members & (kind.members - 1)) == 0;
@@ -407,9 +411,9 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const M
   ++report_.proofs_run;
   ++report_.spot_checks;
   const Stopwatch stopwatch(report_.proof_seconds);
-  ProofOptions few = options_.proof;
+  verify::ProofOptions few = options_.proof;
   few.spot_check = true;
-  const ProofResult result = prove_region(engine_, before, after, few);
+  const verify::ProofResult result = prove_region(engine_, before, after, few);
   if (result.proven) {
     return Verdict{.proven = true,
                    .text = fmt::format("alike to {}, which was proven; spot check: {}", kind.first, result.text),
@@ -429,36 +433,36 @@ Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const st
                                whole_model_proofs_)};
   }
   ++whole_model_proofs_;
-  Model after = model_.clone();
+  onnx::Model after = model_.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
   const Verdict verdict = compare_models(model_, after, proposal.changes_result);
   return {verdict.proven, prefix + "; " + verdict.text};
 }
 
-Rewriter::Verdict Rewriter::prove_values(const Model& before, const Model& after,
+Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::Model& after,
                                          const std::vector<std::string>& inputs,
                                          const std::vector<std::string>& outputs) {
   if (!options_.prove) return {true, std::string(as_asked)};
-  const auto region_of = [&](const Model& model) {
-    const auto named = [](const Graph& graph, const std::vector<std::string>& names) {
-      std::vector<const Value*> values;
+  const auto region_of = [&](const onnx::Model& model) {
+    const auto named = [](const onnx::Graph& graph, const std::vector<std::string>& names) {
+      std::vector<const onnx::Value*> values;
       for (const std::string& name : names) {
-        const Value* value = graph.find_local(name);
+        const onnx::Value* value = graph.find_local(name);
         if (value == nullptr) throw Error(fmt::format("'{}' lies in another graph", name));
         values.push_back(value);
       }
       return values;
     };
-    const Graph* graph = find_graph_of(model.graph(), outputs.front());
+    const onnx::Graph* graph = find_graph_of(model.graph(), outputs.front());
     if (graph == nullptr) throw Error(fmt::format("'{}' is not to be found", outputs.front()));
     if (graph == &model.graph()) return extract(model, named(*graph, inputs), named(*graph, outputs));
-    const Model alone = model_of_subgraph(model, *graph);
+    const onnx::Model alone = model_of_subgraph(model, *graph);
     return extract(alone, named(alone.graph(), inputs), named(alone.graph(), outputs));
   };
   try {
-    const Model region_before = region_of(before);
-    const Model region_after = region_of(after);
+    const onnx::Model region_before = region_of(before);
+    const onnx::Model region_after = region_of(after);
     Verdict verdict = prove_regions(region_before, region_after, false, fmt::format("'{}'", outputs.front()));
     if (!verdict.proven && verdict.could_not_run) throw Error(verdict.text);
     return verdict;
@@ -468,24 +472,24 @@ Rewriter::Verdict Rewriter::prove_values(const Model& before, const Model& after
   }
 }
 
-Rewriter::Verdict Rewriter::prove_models(const Model& before, const Model& after) {
+Rewriter::Verdict Rewriter::prove_models(const onnx::Model& before, const onnx::Model& after) {
   return compare_models(before, after, false);
 }
 
-Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& after, bool changes_result) {
+Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx::Model& after, bool changes_result) {
   if (!options_.prove) return {true, std::string(as_asked)};
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
   try {
-    const VerifyReport report = verify_models(engine_, before, after, {.edge_values = true});
-    for (const OutputReport& output : report.outputs) {
+    const verify::VerifyReport report = verify::verify_models(engine_, before, after, {.edge_values = true});
+    for (const verify::OutputReport& output : report.outputs) {
       if (output.not_compared.empty() || changes_result) continue;
       return {false, fmt::format("the whole model proves nothing: output '{}' was not compared: {}",
                                  output.reference_name, output.not_compared)};
     }
-    const bool shows_something = std::any_of(report.outputs.begin(), report.outputs.end(), [](const OutputReport& o) {
-      return o.verdict() != graft::Verdict::nothing_compared;
-    });
+    const bool shows_something = std::any_of(
+        report.outputs.begin(), report.outputs.end(),
+        [](const verify::OutputReport& o) { return o.verdict() != graft::verify::Verdict::nothing_compared; });
     if (report.equal() && shows_something) {
       return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
     }
@@ -494,13 +498,13 @@ Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& aft
     }
     if (changes_result && report.problems.empty()) {
       std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);
-      for (const OutputReport& output : report.outputs) {
+      for (const verify::OutputReport& output : report.outputs) {
         text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
       }
       return {true, std::move(text)};
     }
     std::string text = "the whole model disagrees";
-    for (const OutputReport& output : report.outputs) {
+    for (const verify::OutputReport& output : report.outputs) {
       if (!output.equal()) text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
     }
     for (const std::string& problem : report.problems) text += "; " + problem;
@@ -516,7 +520,7 @@ void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::m
 
 const Rewrite& Rewriter::last_rejected() const { return report_.rejected.back(); }
 
-void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
+void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);
   const double share =
       near.pattern_nodes == 0 ? 0.0 : static_cast<double>(near.matched_nodes) / static_cast<double>(near.pattern_nodes);
@@ -547,18 +551,18 @@ void Rewriter::choose(const NodeRef& node, std::string_view op, OperatorChoice::
 }
 
 bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs) const {
-  if (model_.graph().opset() < working_opset) return false;
+  if (model_.graph().opset() < onnx::working_opset) return false;
   return options_.plugins != PluginMode::never || op.native_form(inputs).has_value();
 }
 
-std::function<void(Graph&)> operator_edit(std::shared_ptr<const Operator> op, std::vector<std::string> inputs,
-                                          std::string output) {
-  return [op = std::move(op), inputs = std::move(inputs), output = std::move(output)](Graph& graph) {
-    Value* y = graph.find(output);
-    Node* old = y->producer;
-    std::vector<Value*> values;
+std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op, std::vector<std::string> inputs,
+                                                std::string output) {
+  return [op = std::move(op), inputs = std::move(inputs), output = std::move(output)](onnx::Graph& graph) {
+    onnx::Value* y = graph.find(output);
+    onnx::Node* old = y->producer;
+    std::vector<onnx::Value*> values;
     for (const std::string& name : inputs) values.push_back(name.empty() ? nullptr : graph.find(name));
-    Node* node = add_operator_node(graph, *op, std::move(values), {output}, old);
+    onnx::Node* node = add_operator_node(graph, *op, std::move(values), {output}, old);
     node->name = old->name;
     graph.move_output(*old, y->output_index, *node, 0);
   };
@@ -570,12 +574,12 @@ namespace {
 std::string short_text(const AttributeValue& value) {
   const auto shortened = [&](const auto& list) {
     constexpr std::size_t few = 8;
-    if (list.size() <= few) return to_string(value);
+    if (list.size() <= few) return graft::to_string(value);
     return fmt::format("[{}, ... {} numbers]", fmt::join(list.begin(), list.begin() + few / 2, ", "), list.size());
   };
   if (const auto* floats = std::get_if<std::vector<float>>(&value)) return shortened(*floats);
   if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return shortened(*integers);
-  return to_string(value);
+  return graft::to_string(value);
 }
 
 }  // namespace
@@ -591,10 +595,10 @@ std::string to_text(const Operator& op) {
   return fmt::format("{}<{}>", op.type().name, attributes);
 }
 
-bool same_shape(const Value& a, const Value& b) {
+bool same_shape(const onnx::Value& a, const onnx::Value& b) {
   if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) return false;
   return std::equal(a.shape->begin(), a.shape->end(), b.shape->begin(),
                     [](const Dim& left, const Dim& right) { return left == right; });
 }
 
-}  // namespace graft
+}  // namespace graft::passes

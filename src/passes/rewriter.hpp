@@ -15,28 +15,28 @@
 #include <vector>
 
 #include "graft/operator.hpp"
-#include "graph/matcher.hpp"
-#include "graph/model.hpp"
-#include "graph/node_ref.hpp"
+#include "onnx/matcher.hpp"
+#include "onnx/model.hpp"
+#include "onnx/node_ref.hpp"
 #include "passes/report.hpp"
 #include "runtime/engine.hpp"
 #include "verify/prove.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 struct ConvertOptions;
 
 /// A change to a region of a graph: the nodes between `inputs` and `outputs` are computed in another way.
 struct Proposal {
-  std::vector<Node*> nodes;     ///< What goes.
-  std::vector<Value*> inputs;   ///< Where the region begins; constants, and tensors of shapes, need not be listed.
-  std::vector<Value*> outputs;  ///< Where it ends. All in the graph that is edited.
+  std::vector<onnx::Node*> nodes;    ///< What goes.
+  std::vector<onnx::Value*> inputs;  ///< Where the region begins; constants, and tensors of shapes, need not be listed.
+  std::vector<onnx::Value*> outputs;  ///< Where it ends. All in the graph that is edited.
   std::string replacement;
   std::string reason;
   std::string by_definition;  ///< Not empty where ONNX itself says so and a run would prove nothing; then the proof.
   /// Makes the change in the graph it is given: the real one, or a copy of the region for the proof. So it finds its
   /// values by name. What becomes unused is removed later.
-  std::function<void(Graph&)> edit;
+  std::function<void(onnx::Graph&)> edit;
   bool changes_result = false;  ///< On purpose: both are run, and how far apart they are is reported.
   /// Of inputs: where the two are the same at these sizes alone. The reason then says so.
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
@@ -53,7 +53,7 @@ class NotAlike : public std::exception {
 };
 
 /// The main graph and all sub-graphs, outer ones first. Bodies of functions are not among them.
-[[nodiscard]] std::vector<Graph*> graphs_of(Model& model);
+[[nodiscard]] std::vector<onnx::Graph*> graphs_of(onnx::Model& model);
 
 /// Rewrites that are alike (the same nodes, shapes, types, small constants and replacement, and weights of the same
 /// sizes and signs) are proven once; the second, fourth, eighth of a kind and so on by a few runs too. Where such a
@@ -61,8 +61,8 @@ class NotAlike : public std::exception {
 class Rewriter {
  public:
   /// All of them have to outlive it.
-  Rewriter(const runtime::Engine& engine, Model& model, const ConvertOptions& options, ConvertReport& report);
-  Rewriter(const runtime::Engine&, Model&, ConvertOptions&&, ConvertReport&) = delete;
+  Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options, ConvertReport& report);
+  Rewriter(const runtime::Engine&, onnx::Model&, ConvertOptions&&, ConvertReport&) = delete;
 
   struct Verdict {
     bool proven = false;
@@ -72,10 +72,10 @@ class Rewriter {
   };
 
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
-  [[nodiscard]] Model& model() { return model_; }
+  [[nodiscard]] onnx::Model& model() { return model_; }
   [[nodiscard]] const ConvertOptions& options() const { return options_; }
   /// See graphs_of.
-  [[nodiscard]] std::vector<Graph*> graphs() { return graphs_of(model_); }
+  [[nodiscard]] std::vector<onnx::Graph*> graphs() { return graphs_of(model_); }
 
   /// What follows is done by this pass.
   void begin(std::string pass);
@@ -97,8 +97,8 @@ class Rewriter {
 
   /// Runs what lies between values of these names in a model and in a changed copy of it, in a sub-graph too; the whole
   /// models, which may take long, where that cannot be run by itself.
-  [[nodiscard]] Verdict prove_values(const Model& before, const Model& after, const std::vector<std::string>& inputs,
-                                     const std::vector<std::string>& outputs);
+  [[nodiscard]] Verdict prove_values(const onnx::Model& before, const onnx::Model& after,
+                                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
   /// Writes down what a rewrite assumes, which the user has to know.
   void warn(std::string text);
@@ -108,7 +108,7 @@ class Rewriter {
   [[nodiscard]] const Rewrite& last_rejected() const;
 
   /// Keeps the best of each anchor node. Those of nodes that are rewritten after all are dropped.
-  void near_miss(const std::string& pattern, const NearMiss& near);
+  void near_miss(const std::string& pattern, const onnx::NearMiss& near);
 
   /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself; and only
   /// in an operator set that functions can be written in.
@@ -124,10 +124,10 @@ class Rewriter {
 
  private:
   [[nodiscard]] Verdict prove(const Proposal& proposal);
-  [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs);
-  [[nodiscard]] Verdict prove_models(const Model& before, const Model& after);
+  [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs);
+  [[nodiscard]] Verdict prove_models(const onnx::Model& before, const onnx::Model& after);
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
-  [[nodiscard]] Verdict compare_models(const Model& before, const Model& after, bool changes_result);
+  [[nodiscard]] Verdict compare_models(const onnx::Model& before, const onnx::Model& after, bool changes_result);
 
   /// Rewrites that are alike.
   struct ProvenKind {
@@ -136,9 +136,10 @@ class Rewriter {
     std::size_t members = 1;
     bool holds = true;  ///< Of every spot check.
   };
-  [[nodiscard]] Verdict prove_regions(const Model& before, const Model& after, bool changes_result,
+  [[nodiscard]] Verdict prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
                                       const std::string& nodes);
-  [[nodiscard]] std::optional<Verdict> prove_alike(ProvenKind& kind, const Model& before, const Model& after);
+  [[nodiscard]] std::optional<Verdict> prove_alike(ProvenKind& kind, const onnx::Model& before,
+                                                   const onnx::Model& after);
 
   struct Note {
     NearMissNote note;
@@ -146,7 +147,7 @@ class Rewriter {
   };
 
   const runtime::Engine& engine_;
-  Model& model_;
+  onnx::Model& model_;
   const ConvertOptions& options_;
   ConvertReport& report_;
   std::string pass_;
@@ -160,13 +161,13 @@ class Rewriter {
 };
 
 /// Replaces what gives `output` by a node of `op` that reads `inputs`; in the manner of Proposal::edit.
-[[nodiscard]] std::function<void(Graph&)> operator_edit(std::shared_ptr<const Operator> op,
-                                                        std::vector<std::string> inputs, std::string output);
+[[nodiscard]] std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op,
+                                                              std::vector<std::string> inputs, std::string output);
 
 /// `L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode="max">`.
 [[nodiscard]] std::string to_text(const Operator& op);
 
 /// Both shapes are known and the same, dimension by dimension; two dimensions of which nothing is known are not.
-[[nodiscard]] bool same_shape(const Value& a, const Value& b);
+[[nodiscard]] bool same_shape(const onnx::Value& a, const onnx::Value& b);
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -7,11 +7,11 @@
 
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/schema.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/schema.hpp"
 #include "passes/rule_text.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 [[noreturn]] void fail_attribute(const RuleOperator& with, const std::string& name, const Place& place,
@@ -24,7 +24,8 @@ namespace {
 }  // namespace
 
 void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given) {
-  const OperatorSchema* form = with.domain.empty() ? find_schema(with.op_type, newest_opset) : nullptr;
+  const onnx::OperatorSchema* form =
+      with.domain.empty() ? onnx::find_schema(with.op_type, onnx::newest_opset) : nullptr;
   for (const auto& [name, value] : given) {
     std::optional<AttributeType> type;
     if (with.graft != nullptr) {
@@ -56,4 +57,4 @@ void check_attributes(const RuleOperator& with, const std::vector<std::pair<std:
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

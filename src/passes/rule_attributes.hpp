@@ -7,11 +7,11 @@
 
 #include "passes/rule_file.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// Throws Error naming the place for an attribute that the operator does not have, of another type or out of range.
 /// What is an expression is checked when it has a value; of operators that are neither ONNX's nor Graft's nothing is
 /// known.
 void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given);
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -10,7 +10,7 @@
 #include "passes/rule_file.hpp"
 #include "passes/rule_text.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 struct Numbers {
@@ -184,4 +184,4 @@ RuleValue evaluate(const RuleValue& expression,
   return {expression.place, Expression(std::get<std::string>(expression.data), expression.place, value_of).run()};
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -9,14 +9,14 @@
 
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/mapped_file.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/schema.hpp"
+#include "onnx/mapped_file.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "passes/rule_attributes.hpp"
 #include "passes/rule_text.hpp"
 #include "passes/rule_yaml.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Kind = Rule::Kind;
@@ -167,7 +167,7 @@ class Reader : private YamlReader {
   TensorCondition tensor_condition(const YAML::Node& map) const {
     TensorCondition condition;
     if (const auto node = find(map, "dtype")) {
-      condition.dtype = parse_element_type(text_of(*node, "`dtype`"));
+      condition.dtype = onnx::parse_element_type(text_of(*node, "`dtype`"));
       if (!condition.dtype)
         fail(*node, fmt::format("there is no type {}; f32, f16, i64 and so on are", node->Scalar()));
     }
@@ -247,7 +247,7 @@ class Reader : private YamlReader {
     if (result.domain == "ai.onnx") result.domain.clear();
     std::vector<std::string> ours;
     for (const OperatorType* type : operators()) ours.emplace_back(type->name);
-    if (result.domain.empty() && is_standard_operator("", result.op_type)) return result;
+    if (result.domain.empty() && onnx::is_standard_operator("", result.op_type)) return result;
     if (result.domain.empty() || result.domain == onnx_domain) {
       result.graft = find_operator(result.op_type);
       if (result.graft != nullptr) {
@@ -256,7 +256,7 @@ class Reader : private YamlReader {
       }
       std::vector<std::string> known;
       if (result.domain.empty()) {
-        for (const OperatorSchema* schema : all_schemas()) {
+        for (const onnx::OperatorSchema* schema : onnx::all_schemas()) {
           if (schema->removed == 0) known.emplace_back(schema->name);
         }
       }
@@ -289,7 +289,7 @@ class Reader : private YamlReader {
         if (rule.select.op && rule.select.op->is_exact()) {
           RuleOperator op;
           const std::string& name = rule.select.op->text();
-          if (is_standard_operator("", name)) {
+          if (onnx::is_standard_operator("", name)) {
             op.op_type = name;
             check_attributes(op, rule.attributes);
           }
@@ -297,7 +297,7 @@ class Reader : private YamlReader {
         return;
       case Kind::match:
         try {
-          rule.pattern = std::make_shared<const Pattern>(text_of(node, "a pattern"), rule.place.to_string());
+          rule.pattern = std::make_shared<const onnx::Pattern>(text_of(node, "a pattern"), rule.place.to_string());
         } catch (const Error& error) {
           fail(node, fmt::format("{}\nA pattern is lines such as `y = Relu(Add(x, @bias))`, the last node last",
                                  error.what()));
@@ -392,7 +392,7 @@ class Reader : private YamlReader {
       }
       case Kind::dtype:
         value.data = text_of(node, "a type");
-        if (!parse_element_type(node.Scalar())) {
+        if (!onnx::parse_element_type(node.Scalar())) {
           fail(node, fmt::format("there is no type {}; f32, f16, u8, i64 and so on are", node.Scalar()));
         }
         return value;
@@ -456,7 +456,7 @@ class Reader : private YamlReader {
 std::vector<Rule> parse_rules(const std::string& text, const std::string& name) { return Reader(name).read(text); }
 
 std::vector<Rule> read_rules(const std::filesystem::path& path) {
-  return parse_rules(std::string(MappedFile::open(path, most_bytes)->view()), path.string());
+  return parse_rules(std::string(onnx::MappedFile::open(path, most_bytes)->view()), path.string());
 }
 
-}  // namespace graft
+}  // namespace graft::passes

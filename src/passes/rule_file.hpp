@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "graft/operator.hpp"
-#include "graph/matcher.hpp"
-#include "graph/tensor_data.hpp"
+#include "onnx/matcher.hpp"
+#include "onnx/tensor_data.hpp"
 
 namespace re2 {
 class RE2;
 }
 
-namespace graft {
+namespace graft::passes {
 
 /// A place in a file of rules.
 struct Place {
@@ -76,7 +76,7 @@ struct RuleValue {
 
 /// What a tensor has to be.
 struct TensorCondition {
-  std::optional<ElementType> dtype;
+  std::optional<onnx::ElementType> dtype;
   std::optional<std::size_t> rank;
   std::optional<std::vector<std::string>> shape;  ///< Sizes, names of dimensions, or "any".
 };
@@ -146,9 +146,9 @@ struct Rule {
   bool prove = true;
   std::string reason;
 
-  Selector select;                         ///< replace, remove, set; of `match` what its last node has to be.
-  std::shared_ptr<const Pattern> pattern;  ///< match
-  RuleOperator with;                       ///< replace, match
+  Selector select;                               ///< replace, remove, set; of `match` what its last node has to be.
+  std::shared_ptr<const onnx::Pattern> pattern;  ///< match
+  RuleOperator with;                             ///< replace, match
   std::optional<std::vector<RuleValue>> inputs;
   std::vector<std::string> outputs;
   std::vector<std::pair<std::string, RuleValue>> attributes;
@@ -174,4 +174,4 @@ struct Rule {
 /// One dimension as it is written: a size, or a name. Throws Error naming the place.
 [[nodiscard]] Dim parse_dim(const std::string& text, const Place& place);
 
-}  // namespace graft
+}  // namespace graft::passes

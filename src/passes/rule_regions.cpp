@@ -9,31 +9,31 @@
 #include <unordered_set>
 
 #include "core/suggest.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/standard_operators.hpp"
-#include "graph/text.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/standard_operators.hpp"
+#include "onnx/text.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
-std::string note_of(const Node& node, std::string_view key) {
+std::string note_of(const onnx::Node& node, std::string_view key) {
   const auto found = node.metadata.find(key);
   return found == node.metadata.end() ? "" : found->second;
 }
 
-std::string type_of(const Node& node) {
-  if (const OperatorMatch match = find_operator_for(node); match && match.drop_in == nullptr) {
+std::string type_of(const onnx::Node& node) {
+  if (const onnx::OperatorMatch match = find_operator_for(node); match && match.drop_in == nullptr) {
     return std::string(match.type->name);
   }
   return node.op_type;
 }
 
-std::string full_type_of(const Node& node) {
+std::string full_type_of(const onnx::Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "::" + type_of(node);
 }
 
 /// The importers call what a layer consists of `layer:part`.
-std::string layer_of(const Node& node) {
+std::string layer_of(const onnx::Node& node) {
   std::string name = name_of(node);
   name.resize(std::min(name.find(':'), name.size()));
   while (name.starts_with('/')) name.erase(0, 1);
@@ -41,7 +41,7 @@ std::string layer_of(const Node& node) {
 }
 
 /// The part of a node's name that a scope matches; nothing where the node lies elsewhere.
-std::optional<std::string> scope_of(const Node& node, const NamePattern& scope) {
+std::optional<std::string> scope_of(const onnx::Node& node, const NamePattern& scope) {
   const std::string name = layer_of(node);
   for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
     std::string prefix = name.substr(0, end);
@@ -50,7 +50,7 @@ std::optional<std::string> scope_of(const Node& node, const NamePattern& scope) 
   }
 }
 
-std::optional<RuleValue::Data> to_data(const TensorData& tensor) {
+std::optional<RuleValue::Data> to_data(const onnx::TensorData& tensor) {
   if (const auto integers = tensor.ints()) {
     if (tensor.dims.empty()) return integers->front();
     return *integers;
@@ -92,7 +92,7 @@ bool same(const RuleValue::Data& a, const RuleValue::Data& b) {
                     [](double x, double y) { return static_cast<float>(x) == static_cast<float>(y); });
 }
 
-std::string failure_of(const TensorCondition& condition, const Value* value, std::size_t index) {
+std::string failure_of(const TensorCondition& condition, const onnx::Value* value, std::size_t index) {
   if (value == nullptr) return fmt::format("input {} is absent", index);
   if (condition.dtype && value->type != condition.dtype) {
     return fmt::format("input {} is {}, the rule wants {}", index, type_text(*value), to_string(*condition.dtype));
@@ -117,7 +117,7 @@ struct Trial {
   std::string failure;
 };
 
-Trial try_node(const Selector& selector, const Node& node) {
+Trial try_node(const Selector& selector, const onnx::Node& node) {
   Trial trial;
   const auto wants = [&](const std::optional<NamePattern>& pattern, const char* what,
                          const std::vector<std::string>& names) {
@@ -131,11 +131,11 @@ Trial try_node(const Selector& selector, const Node& node) {
     }
   };
   wants(selector.op, "its operator", {full_type_of(node), type_of(node), node.op_type});
-  wants(selector.layer_type, "its layer type", {note_of(node, layer_type_note)});
+  wants(selector.layer_type, "its layer type", {note_of(node, onnx::layer_type_note)});
   wants(selector.layer, "its layer", {layer_of(node)});
   if (selector.name) {
     std::vector<std::string> names{node.name};
-    for (const Value* output : node.outputs) {
+    for (const onnx::Value* output : node.outputs) {
       if (output != nullptr) names.push_back(output->name);
     }
     wants(selector.name, "its name", names);
@@ -161,11 +161,11 @@ Trial try_node(const Selector& selector, const Node& node) {
 }
 
 /// Names like the one that nothing has.
-std::vector<std::string> near_names(const Selector& selector, const std::vector<Graph*>& graphs) {
+std::vector<std::string> near_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
   std::set<std::string> names;
-  const auto collect = [&](const std::function<std::string(const Node&)>& name) {
-    for (const Graph* graph : graphs) {
-      for (const Node* node : graph->nodes()) names.insert(name(*node));
+  const auto collect = [&](const std::function<std::string(const onnx::Node&)>& name) {
+    for (const onnx::Graph* graph : graphs) {
+      for (const onnx::Node* node : graph->nodes()) names.insert(name(*node));
     }
   };
   const NamePattern* wanted = nullptr;
@@ -188,7 +188,7 @@ std::vector<std::string> near_names(const Selector& selector, const std::vector<
   } else if (selector.layer_type) {
     wanted = &*selector.layer_type;
     what = "layer types";
-    collect([](const Node& node) { return note_of(node, layer_type_note); });
+    collect([](const onnx::Node& node) { return note_of(node, onnx::layer_type_note); });
     names.erase("");
     if (names.empty()) return {"only networks of Caffe and TensorFlow have layer types"};
   } else if (selector.layer) {
@@ -212,83 +212,84 @@ std::vector<std::string> near_names(const Selector& selector, const std::vector<
 
 }  // namespace
 
-std::string name_of(const Node& node) {
+std::string name_of(const onnx::Node& node) {
   if (!node.name.empty()) return node.name;
-  for (const Value* output : node.outputs) {
+  for (const onnx::Value* output : node.outputs) {
     if (output != nullptr) return output->name;
   }
   return "";
 }
 
-std::optional<RuleValue::Data> attribute_data(const Node& node, std::string_view name) {
-  if (const NodeAttribute* attribute = node.attribute(name)) {
+std::optional<RuleValue::Data> attribute_data(const onnx::Node& node, std::string_view name) {
+  if (const onnx::NodeAttribute* attribute = node.attribute(name)) {
     if (const auto value = attribute->value()) return to_data(*value);
-    const auto* tensor = attribute->get<TensorData>();
+    const auto* tensor = attribute->get<onnx::TensorData>();
     return tensor == nullptr ? std::nullopt : to_data(*tensor);
   }
   if (!node.domain.empty()) return std::nullopt;
-  for (const AttributeInput& entry : attribute_inputs(node.op_type)) {
-    const Value* value = entry.attribute == name ? node.input(entry.input) : nullptr;
+  for (const onnx::AttributeInput& entry : onnx::attribute_inputs(node.op_type)) {
+    const onnx::Value* value = entry.attribute == name ? node.input(entry.input) : nullptr;
     if (value == nullptr) continue;
     const auto constant = value->constant();
     return constant ? to_data(*constant) : std::nullopt;
   }
-  const auto value = default_attribute(node.op_type, name, node.graph->opset());
+  const auto value = onnx::default_attribute(node.op_type, name, node.graph->opset());
   return value ? std::optional(to_data(*value)) : std::nullopt;
 }
 
-std::optional<RuleValue::Data> constant_data(const TensorData& tensor) {
+std::optional<RuleValue::Data> constant_data(const onnx::TensorData& tensor) {
   if (tensor.strings && tensor.strings->size() == 1) return tensor.strings->front();
   return to_data(tensor);
 }
 
-Region make_region(std::string name, std::vector<Node*> nodes) {
+Region make_region(std::string name, std::vector<onnx::Node*> nodes) {
   Region region{std::move(name), nodes.front()->graph, std::move(nodes), {}, {}};
-  const std::unordered_set<const Node*> inside(region.nodes.begin(), region.nodes.end());
-  std::unordered_set<const Value*> seen;
+  const std::unordered_set<const onnx::Node*> inside(region.nodes.begin(), region.nodes.end());
+  std::unordered_set<const onnx::Value*> seen;
   const bool single = region.nodes.size() == 1;
-  for (const Node* node : region.nodes) {
-    for (Value* input : node->inputs) {
+  for (const onnx::Node* node : region.nodes) {
+    for (onnx::Value* input : node->inputs) {
       const bool comes_in = input != nullptr && !inside.contains(input->producer) && !input->constant();
       if (single || (comes_in && seen.insert(input).second)) region.inputs.push_back(input);
     }
-    for (Value* output : node->outputs) {
+    for (onnx::Value* output : node->outputs) {
       if (output == nullptr) continue;
       const bool used = std::any_of(output->uses.begin(), output->uses.end(),
-                                    [&](const Use& use) { return !inside.contains(use.node); });
+                                    [&](const onnx::Use& use) { return !inside.contains(use.node); });
       if (used || output->is_output()) region.outputs.push_back(output);
     }
   }
   return region;
 }
 
-Selection select(const Selector& selector, const std::vector<Graph*>& graphs) {
+Selection select(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
   Selection selection;
   std::vector<std::pair<std::size_t, std::string>> failures;
-  for (const Graph* graph : graphs) {
-    std::map<std::string, std::vector<Node*>> groups;
+  for (const onnx::Graph* graph : graphs) {
+    std::map<std::string, std::vector<onnx::Node*>> groups;
     std::vector<std::string> order;
-    const auto join = [&](const std::string& group, Node* node) {
+    const auto join = [&](const std::string& group, onnx::Node* node) {
       const auto [found, is_new] = groups.try_emplace(group);
       if (is_new) order.push_back(group);
       found->second.push_back(node);
     };
-    for (Node* node : graph->nodes()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (selector.scope) {
         if (const auto scope = scope_of(*node, *selector.scope)) join(fmt::format("scope `{}`", *scope), node);
         continue;
       }
       Trial trial = try_node(selector, *node);
       if (!trial.failure.empty()) {
-        if (trial.held > 0) failures.emplace_back(trial.held, fmt::format("{}: {}", describe(*node), trial.failure));
+        if (trial.held > 0)
+          failures.emplace_back(trial.held, fmt::format("{}: {}", onnx::describe(*node), trial.failure));
       } else if ((selector.layer || selector.layer_type) && !selector.op && !selector.name) {
         join(fmt::format("layer `{}`", layer_of(*node)), node);
       } else {
-        selection.regions.push_back(make_region(describe(*node), {node}));
+        selection.regions.push_back(make_region(onnx::describe(*node), {node}));
       }
     }
     for (const std::string& group : order) {
-      std::vector<Node*>& nodes = groups.at(group);
+      std::vector<onnx::Node*>& nodes = groups.at(group);
       const std::string name = fmt::format("{}, {} node{}", group, nodes.size(), nodes.size() == 1 ? "" : "s");
       selection.regions.push_back(make_region(name, std::move(nodes)));
       selection.regions.back().is_group = true;
@@ -304,4 +305,4 @@ Selection select(const Selector& selector, const std::vector<Graph*>& graphs) {
   return selection;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

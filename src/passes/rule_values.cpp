@@ -14,7 +14,7 @@
 #include "passes/rule_file.hpp"
 #include "passes/rule_text.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 std::optional<std::int64_t> to_integer(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -149,4 +149,4 @@ std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rul
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::passes

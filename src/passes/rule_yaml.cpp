@@ -10,7 +10,7 @@
 #include "graft/error.hpp"
 #include "passes/rule_text.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 Place YamlReader::place_of(const YAML::Node& node) const {
   const YAML::Mark mark = node.Mark();
@@ -118,4 +118,4 @@ std::size_t YamlReader::index_of(const YAML::Node& node) const {
   return static_cast<std::size_t>(*index);
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -12,7 +12,7 @@
 
 #include "passes/rule_file.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 /// All methods throw Error with the line and column of a node that is something else.
 class YamlReader {
@@ -38,4 +38,4 @@ class YamlReader {
   std::string name_;
 };
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -14,23 +14,23 @@
 #include <utility>
 #include <vector>
 
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "passes/passes.hpp"
 #include "passes/proven_shapes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-bool only_reshapes(const Value* value) {
+bool only_reshapes(const onnx::Value* value) {
   if (value == nullptr || value->producer == nullptr || value->producer->graph != value->graph) return false;
-  const Node& node = *value->producer;
-  return has_trait(node, trait::view) && !node.is("Identity");  // remove_identities takes those
+  const onnx::Node& node = *value->producer;
+  return has_trait(node, onnx::trait::view) && !node.is("Identity");  // remove_identities takes those
 }
 
-bool is_computed(const Value* value) { return value != nullptr && !value->constant(); }
+bool is_computed(const onnx::Value* value) { return value != nullptr && !value->constant(); }
 
 /// The constant that Reshape needs to make `after` of `before`; nothing where 0 and one -1 do not say it.
 std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
@@ -102,8 +102,8 @@ std::optional<Numbers> repetitions_of(const Shape& before, const Shape& after) {
 }
 
 /// One node of this type, with a constant for its shape, in the place of what makes y.
-void propose(Rewriter& rewriter, std::vector<Node*> nodes, Value& x, Value& y, const std::string& op_type,
-             const Numbers& numbers) {
+void propose(Rewriter& rewriter, std::vector<onnx::Node*> nodes, onnx::Value& x, onnx::Value& y,
+             const std::string& op_type, const Numbers& numbers) {
   const std::string reason = nodes.size() > 1
                                  ? fmt::format("{} nodes in a row that change the shape alone", nodes.size())
                                  : "the shape that it computes is known";
@@ -113,26 +113,26 @@ void propose(Rewriter& rewriter, std::vector<Node*> nodes, Value& x, Value& y, c
                   .replacement = fmt::format("{} [{}]", op_type, fmt::join(numbers, ", ")),
                   .reason = reason,
                   .by_definition = "",
-                  .edit = [x = x.name, y = y.name, op_type, numbers](Graph& edited) {
-                    Value* value = edited.find(y);
-                    Node* old = value->producer;
-                    Value* constant = edited.add_constant(y + "/shape", TensorData::from_ints(numbers));
-                    Node* node = edited.add_node(op_type, {edited.find(x), constant}, {y}, old);
+                  .edit = [x = x.name, y = y.name, op_type, numbers](onnx::Graph& edited) {
+                    onnx::Value* value = edited.find(y);
+                    onnx::Node* old = value->producer;
+                    onnx::Value* constant = edited.add_constant(y + "/shape", onnx::TensorData::from_ints(numbers));
+                    onnx::Node* node = edited.add_node(op_type, {edited.find(x), constant}, {y}, old);
                     node->name = old->name;
                     edited.move_output(*old, value->output_index, *node, 0);
                   }});
 }
 
-void simplify_reshape(Rewriter& rewriter, Node& node, const ProvenShapes& shapes) {
-  Value& y = *node.output();
+void simplify_reshape(Rewriter& rewriter, onnx::Node& node, const ProvenShapes& shapes) {
+  onnx::Value& y = *node.output();
   const Shape* after = shapes.of(y);
   if (after == nullptr) return;
   // From the farthest tensor on, so that as many as possible become one.
-  std::vector<Node*> row;
-  for (Value* value = &y; only_reshapes(value); value = value->producer->input(0)) row.push_back(value->producer);
+  std::vector<onnx::Node*> row;
+  for (onnx::Value* value = &y; only_reshapes(value); value = value->producer->input(0)) row.push_back(value->producer);
   const bool computes = node.is("Reshape") && is_computed(node.input(1));
   for (; row.size() > 1 || (row.size() == 1 && computes); row.pop_back()) {
-    Value& x = *row.back()->input(0);
+    onnx::Value& x = *row.back()->input(0);
     const Shape* before = shapes.of(x);
     if (x.constant() || before == nullptr) continue;
     const auto target = target_of(*before, *after);
@@ -143,9 +143,9 @@ void simplify_reshape(Rewriter& rewriter, Node& node, const ProvenShapes& shapes
   }
 }
 
-void simplify_repetition(Rewriter& rewriter, Node& node, const ProvenShapes& shapes) {
-  Value& x = *node.input(0);
-  Value& y = *node.output();
+void simplify_repetition(Rewriter& rewriter, onnx::Node& node, const ProvenShapes& shapes) {
+  onnx::Value& x = *node.input(0);
+  onnx::Value& y = *node.output();
   const Shape* before = shapes.of(x);
   const Shape* after = shapes.of(y);
   if (before == nullptr || after == nullptr || x.constant()) return;
@@ -153,14 +153,14 @@ void simplify_repetition(Rewriter& rewriter, Node& node, const ProvenShapes& sha
   if (numbers) propose(rewriter, {&node}, x, y, node.op_type, *numbers);
 }
 
-void simplify(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes, bool ends_of_rows) {
-  for (Node* node : graph.nodes()) {
-    Value* y = node->output();
+void simplify(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes, bool ends_of_rows) {
+  for (onnx::Node* node : graph.nodes()) {
+    onnx::Value* y = node->output();
     if (y == nullptr || y->is_unused() || node->input(0) == nullptr || node->input(0)->constant()) continue;
     const bool repeats = node->is("Expand") || node->is("Tile");
     if (repeats && ends_of_rows && is_computed(node->input(1))) simplify_repetition(rewriter, *node, shapes);
     if (!only_reshapes(y)) continue;
-    const bool goes_on = !y->is_output() && std::all_of(y->uses.begin(), y->uses.end(), [](const Use& use) {
+    const bool goes_on = !y->is_output() && std::all_of(y->uses.begin(), y->uses.end(), [](const onnx::Use& use) {
       return use.index == 0 && only_reshapes(use.node->output());
     });
     if (goes_on != ends_of_rows) simplify_reshape(rewriter, *node, shapes);
@@ -172,9 +172,9 @@ void simplify(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes, bool
 void simplify_shapes(Rewriter& rewriter) {
   const ProvenShapes shapes(rewriter);
   // The ends of rows first: what they no longer need is not worth a rewrite of its own.
-  for (Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, true);
+  for (onnx::Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, true);
   rewriter.end();
-  for (Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, false);
+  for (onnx::Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, false);
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -24,12 +24,12 @@
 #include <vector>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -63,7 +63,7 @@ std::optional<std::int64_t> per_item(const Dim& dim, const std::string& batch) {
 }
 
 /// The target of a Reshape that takes every element of one item, and none of another.
-std::optional<Numbers> unfrozen_target(const Node& node, const std::string& batch) {
+std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string& batch) {
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   auto target = constant ? constant->ints() : std::nullopt;
   if (!target || std::any_of(target->begin(), target->end(), [](std::int64_t n) { return n < 1; })) return std::nullopt;
@@ -94,11 +94,11 @@ std::optional<Numbers> unfrozen_target(const Node& node, const std::string& batc
 }
 
 /// A Concat of tensors of the batch with others of a batch of 1.
-std::optional<Frozen> frozen_concat(const Node& node, const std::string& batch) {
+std::optional<Frozen> frozen_concat(const onnx::Node& node, const std::string& batch) {
   Frozen frozen;
   bool has_batch = false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value* input = node.inputs[i];
+    const onnx::Value* input = node.inputs[i];
     if (input == nullptr || !input->shape || input->shape->empty()) return std::nullopt;
     const Dim& first = input->shape->front();
     if (first == Dim::symbol(batch)) {
@@ -118,7 +118,7 @@ std::optional<Frozen> frozen_concat(const Node& node, const std::string& batch) 
   return frozen;
 }
 
-std::optional<Frozen> frozen_node(const Node& node, const std::string& batch) {
+std::optional<Frozen> frozen_node(const onnx::Node& node, const std::string& batch) {
   if (node.output() == nullptr || node.input(0) == nullptr || !node.input(0)->shape) return std::nullopt;
   std::optional<Frozen> frozen;
   if (node.is("Concat")) {
@@ -137,30 +137,31 @@ std::optional<Frozen> frozen_node(const Node& node, const std::string& batch) {
   return frozen;
 }
 
-void unfreeze(Graph& graph, const Frozen& frozen) {
-  Node& node = *graph.find(frozen.output)->producer;
+void unfreeze(onnx::Graph& graph, const Frozen& frozen) {
+  onnx::Node& node = *graph.find(frozen.output)->producer;
   if (!frozen.target.empty()) {
-    graph.set_input(node, 1, graph.add_constant(frozen.output + "/shape", TensorData::from_ints(frozen.target)));
+    graph.set_input(node, 1, graph.add_constant(frozen.output + "/shape", onnx::TensorData::from_ints(frozen.target)));
     return;
   }
-  Value* batched = node.inputs[frozen.batched];
+  onnx::Value* batched = node.inputs[frozen.batched];
   const auto rank = batched->shape ? batched->shape->size() : 0;
-  Node* size = graph.add_node("Shape", {batched}, {frozen.output + "/batch"}, &node);
-  size->attributes.emplace("start", NodeAttribute(AttributeData(std::int64_t{0})));
-  size->attributes.emplace("end", NodeAttribute(AttributeData(std::int64_t{1})));
-  Value* ones = graph.add_constant(frozen.output + "/ones", TensorData::from_ints(Numbers(rank - 1, 1)));
-  Node* shape = graph.add_node("Concat", {size->output(), ones}, {frozen.output + "/token_shape"}, &node);
-  shape->attributes.emplace("axis", NodeAttribute(AttributeData(std::int64_t{0})));
+  onnx::Node* size = graph.add_node("Shape", {batched}, {frozen.output + "/batch"}, &node);
+  size->attributes.emplace("start", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
+  size->attributes.emplace("end", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
+  onnx::Value* ones = graph.add_constant(frozen.output + "/ones", onnx::TensorData::from_ints(Numbers(rank - 1, 1)));
+  onnx::Node* shape = graph.add_node("Concat", {size->output(), ones}, {frozen.output + "/token_shape"}, &node);
+  shape->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
   for (const std::size_t index : frozen.tokens) {
-    Node* token = graph.add_node("Expand", {node.inputs[index], shape->output()}, {frozen.output + "/tokens"}, &node);
+    onnx::Node* token =
+        graph.add_node("Expand", {node.inputs[index], shape->output()}, {frozen.output + "/tokens"}, &node);
     graph.set_input(node, index, token->output());
   }
 }
 
 /// The symbol that the inputs declare for the batch; nothing where they do not agree on one.
-std::optional<std::string> batch_of(const Model& model) {
+std::optional<std::string> batch_of(const onnx::Model& model) {
   std::set<std::string> names;
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (!input->shape || input->shape->empty()) continue;
     const Dim& first = input->shape->front();
     if (first.kind() == Dim::Kind::symbol) names.insert(first.name());
@@ -168,25 +169,25 @@ std::optional<std::string> batch_of(const Model& model) {
   return names.size() == 1 ? std::optional(*names.begin()) : std::nullopt;
 }
 
-bool has_batch(const Value& value, const std::string& batch) {
+bool has_batch(const onnx::Value& value, const std::string& batch) {
   return value.shape && !value.shape->empty() && value.shape->front() == Dim::symbol(batch);
 }
 
 /// All of them, in a copy in which they follow the batch. One that comes after another is seen when that has been
 /// mended.
-std::vector<Frozen> find_and_unfreeze(Model& model, const std::string& batch) {
+std::vector<Frozen> find_and_unfreeze(onnx::Model& model, const std::string& batch) {
   std::vector<Frozen> all;
   constexpr int most_rounds = 4096;
   for (int round = 0; round < most_rounds; ++round) {
     std::vector<Frozen> found;
-    for (const Node* node : model.graph().nodes()) {
+    for (const onnx::Node* node : model.graph().nodes()) {
       if (auto frozen = frozen_node(*node, batch)) found.push_back(*std::move(frozen));
     }
     if (found.empty()) break;
     for (const Frozen& frozen : found) unfreeze(model.graph(), frozen);
     all.insert(all.end(), found.begin(), found.end());
     std::map<std::string, Shape, std::less<>> shapes;
-    for (const Value* input : model.graph().inputs()) {
+    for (const onnx::Value* input : model.graph().inputs()) {
       if (input->shape) shapes.emplace(input->name, *input->shape);
     }
     infer_shapes(model, shapes);
@@ -194,41 +195,42 @@ std::vector<Frozen> find_and_unfreeze(Model& model, const std::string& batch) {
   return all;
 }
 
-TensorData item_of(const TensorData& tensor, std::int64_t index) {
-  TensorData item = tensor;
+onnx::TensorData item_of(const onnx::TensorData& tensor, std::int64_t index) {
+  onnx::TensorData item = tensor;
   const auto count = static_cast<std::size_t>(tensor.dims.front());
   const std::size_t bytes = tensor.bytes.size() / count;
   item.dims.front() = 1;
-  item.bytes = Bytes(std::string(tensor.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
+  item.bytes = onnx::Bytes(std::string(tensor.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
   return item;
 }
 
 /// Each item of a batch becomes what the original makes of it alone. Otherwise, what is not so.
-std::string disagreement(const runtime::Engine& engine, const Model& original, const Model& mended,
-                         const std::string& batch, const ProofOptions& options, std::size_t& runs) {
+std::string disagreement(const runtime::Engine& engine, const onnx::Model& original, const onnx::Model& mended,
+                         const std::string& batch, const verify::ProofOptions& options, std::size_t& runs) {
   const std::unique_ptr<runtime::CompiledModel> alone = engine.compile(original);
   const std::unique_ptr<runtime::CompiledModel> together = engine.compile(mended);
   for (const std::int64_t size : proven_batches) {
     for (std::uint64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
-      InputOptions made;
+      verify::InputOptions made;
       made.seed = seed;
       made.dims[batch] = size;
-      const TensorMap inputs = make_inputs(mended, made);
-      const TensorMap found = together->run(inputs);
+      const runtime::TensorMap inputs = verify::make_inputs(mended, made);
+      const runtime::TensorMap found = together->run(inputs);
       for (std::int64_t index = 0; index < size; ++index) {
-        TensorMap item = inputs;
-        for (const Value* input : mended.graph().inputs()) {
+        runtime::TensorMap item = inputs;
+        for (const onnx::Value* input : mended.graph().inputs()) {
           if (has_batch(*input, batch)) item.at(input->name) = item_of(item.at(input->name), index);
         }
-        const TensorMap expected = alone->run(item);
+        const runtime::TensorMap expected = alone->run(item);
         ++runs;
-        for (const Value* output : mended.graph().outputs()) {
-          const TensorData& reference = expected.at(output->name);
-          const TensorData& all = found.at(output->name);
+        for (const onnx::Value* output : mended.graph().outputs()) {
+          const onnx::TensorData& reference = expected.at(output->name);
+          const onnx::TensorData& all = found.at(output->name);
           if (!has_batch(*output, batch) || all.dims.empty() || all.dims.front() != size) {
             return fmt::format("the output '{}' has no batch", output->name);
           }
-          const Difference difference = compare(reference, item_of(all, index), Tolerance::of_network(reference.type));
+          const verify::Difference difference =
+              verify::compare(reference, item_of(all, index), verify::Tolerance::of_network(reference.type));
           if (!difference.equal()) {
             return fmt::format("output '{}', item {} of {}: {}", output->name, index, size, difference.to_string());
           }
@@ -242,10 +244,10 @@ std::string disagreement(const runtime::Engine& engine, const Model& original, c
 }  // namespace
 
 void unfreeze_batch(Rewriter& rewriter) {
-  Model& model = rewriter.model();
+  onnx::Model& model = rewriter.model();
   const auto batch = batch_of(model);
   if (!batch || model.graph().opset() < 15) return;  // before that, Shape takes no part of a shape
-  Model mended = model.clone();
+  onnx::Model mended = model.clone();
   std::vector<Frozen> frozen;
   std::string trouble;
   try {
@@ -258,7 +260,7 @@ void unfreeze_batch(Rewriter& rewriter) {
   for (const Frozen& one : frozen) nodes.push_back(one.node);
   const std::string what =
       fmt::format("{}: the inputs declare a dynamic batch '{}', and this node holds for a batch of 1: {}{}",
-                  describe(frozen.front().node), *batch, frozen.front().text,
+                  onnx::describe(frozen.front().node), *batch, frozen.front().text,
                   frozen.size() == 1 ? "" : fmt::format("; so do {} others", frozen.size() - 1));
   const std::string replacement =
       frozen.size() == 1 ? frozen.front().replacement() : fmt::format("{} nodes that follow the batch", frozen.size());
@@ -285,4 +287,4 @@ void unfreeze_batch(Rewriter& rewriter) {
                                          : what + "; `graft convert` lets them follow the batch");
 }
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -3,8 +3,8 @@
 
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 void unfreeze_batch(Rewriter& rewriter);
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
-#include "graph/opset.hpp"
+#include "onnx/opset.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 void upgrade_model_opset(Rewriter& rewriter) {
-  Model& model = rewriter.model();
+  onnx::Model& model = rewriter.model();
   const std::int64_t opset = model.graph().opset();
-  if (opset == 0 || opset >= working_opset) return;
+  if (opset == 0 || opset >= onnx::working_opset) return;
   const Rewriter::Subject whole{.others = fmt::format("the model, in operator set {}", opset)};
-  const std::string replacement = fmt::format("the same in operator set {}", working_opset);
+  const std::string replacement = fmt::format("the same in operator set {}", onnx::working_opset);
   const std::string reason = "a model and its functions have to be of one operator set";
-  Model before = model.clone();
-  std::vector<RaisedNode> raised;
+  onnx::Model before = model.clone();
+  std::vector<onnx::RaisedNode> raised;
   try {
     raised = upgrade_opset(model);
   } catch (const Error& error) {
@@ -27,7 +27,7 @@ void upgrade_model_opset(Rewriter& rewriter) {
   // Most operators only took other inputs and attributes. Those that others compute now are compared, each alone: a
   // model with operators that only TensorRT knows cannot be run as a whole.
   std::size_t compared = 0;
-  for (const RaisedNode& node : raised) {
+  for (const onnx::RaisedNode& node : raised) {
     if (!node.computed_anew || node.outputs.empty()) continue;
     Rewriter::Verdict verdict = rewriter.prove_values(before, model, node.inputs, node.outputs);
     if (!verdict.proven) {
@@ -43,4 +43,4 @@ void upgrade_model_opset(Rewriter& rewriter) {
                               raised.size() - compared, compared));
 }
 
-}  // namespace graft
+}  // namespace graft::passes

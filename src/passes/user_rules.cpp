@@ -14,16 +14,16 @@
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/schema.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "passes/fuse.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
 #include "passes/rule_regions.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Kind = Rule::Kind;
@@ -31,7 +31,7 @@ using Kind = Rule::Kind;
 /// What the new node reads. Constants come along, since a copy of the region need not hold them.
 struct PlannedInput {
   std::string name;
-  std::optional<TensorData> constant;
+  std::optional<onnx::TensorData> constant;
   bool is_new = false;  ///< The constant is no tensor of the model.
 };
 
@@ -46,48 +46,49 @@ struct Plan {
   std::string note;
 };
 
-Value* add_scale(Graph& graph, const std::string& name, double scale) {
-  return graph.add_constant(name + "_scale", TensorData::scalar_of(ElementType::f32, scale));
+onnx::Value* add_scale(onnx::Graph& graph, const std::string& name, double scale) {
+  return graph.add_constant(name + "_scale", onnx::TensorData::scalar_of(onnx::ElementType::f32, scale));
 }
 
-void make(const Plan& plan, Graph& graph) {
-  std::vector<Value*> inputs;
+void make(const Plan& plan, onnx::Graph& graph) {
+  std::vector<onnx::Value*> inputs;
   for (const PlannedInput& input : plan.inputs) {
-    Value* value = input.is_new || input.name.empty() ? nullptr : graph.find(input.name);
+    onnx::Value* value = input.is_new || input.name.empty() ? nullptr : graph.find(input.name);
     if (value == nullptr && input.constant) value = graph.add_constant(input.name, *input.constant);
     if (value == nullptr && !input.name.empty()) {
       throw Error(fmt::format("'{}' does not reach the place where the operator comes", input.name));
     }
     inputs.push_back(value);
   }
-  std::vector<Value*> outputs;
+  std::vector<onnx::Value*> outputs;
   for (const std::string& name : plan.outputs) outputs.push_back(graph.find(name));
-  Node* before = outputs.front()->producer;
+  onnx::Node* before = outputs.front()->producer;
   std::vector<std::string> hints = plan.outputs;
-  Value* zero = nullptr;
+  onnx::Value* zero = nullptr;
   if (plan.int8) {
-    zero = graph.add_constant("zero", TensorData::scalar_of(ElementType::i8, 0));
-    Value* scale = add_scale(graph, inputs[0]->name, plan.int8->x_scale);
-    Node* quantize = graph.add_node("QuantizeLinear", {inputs[0], scale, zero}, {inputs[0]->name + "_int8"}, before);
-    quantize->output()->type = ElementType::i8;
+    zero = graph.add_constant("zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));
+    onnx::Value* scale = add_scale(graph, inputs[0]->name, plan.int8->x_scale);
+    onnx::Node* quantize =
+        graph.add_node("QuantizeLinear", {inputs[0], scale, zero}, {inputs[0]->name + "_int8"}, before);
+    quantize->output()->type = onnx::ElementType::i8;
     quantize->output()->shape = inputs[0]->shape;
     inputs[0] = quantize->output();
     hints = {plan.outputs[0] + "_int8"};
   }
-  Node* node = nullptr;
+  onnx::Node* node = nullptr;
   if (plan.op != nullptr) {
     node = add_operator_node(graph, *plan.op, std::move(inputs), hints, before);
   } else {
     if (!plan.with.domain.empty()) graph.root().opset_imports.emplace(plan.with.domain, 1);
     node = graph.add_node(plan.with.op_type, std::move(inputs), hints, before, plan.with.domain);
-    for (const auto& [name, value] : plan.attributes) node->attributes.emplace(name, NodeAttribute(value));
+    for (const auto& [name, value] : plan.attributes) node->attributes.emplace(name, onnx::NodeAttribute(value));
   }
   node->name = before->name.empty() ? plan.outputs[0] : before->name;
-  if (!plan.note.empty()) node->metadata[std::string(keep_note)] = plan.note;
+  if (!plan.note.empty()) node->metadata[std::string(onnx::keep_note)] = plan.note;
   if (plan.int8) {
-    node->output()->type = ElementType::i8;
+    node->output()->type = onnx::ElementType::i8;
     node->output()->shape = outputs[0]->shape;
-    Value* scale = add_scale(graph, plan.outputs[0], plan.int8->y_scale);
+    onnx::Value* scale = add_scale(graph, plan.outputs[0], plan.int8->y_scale);
     node = graph.add_node("DequantizeLinear", {node->output(), scale, zero}, plan.outputs, before);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -96,14 +97,14 @@ void make(const Plan& plan, Graph& graph) {
   graph.topological_sort();
 }
 
-std::vector<std::string> tensor_names(const Graph& graph) {
+std::vector<std::string> tensor_names(const onnx::Graph& graph) {
   std::vector<std::string> names;
-  for (const Value* value : graph.values()) names.push_back(value->name);
+  for (const onnx::Value* value : graph.values()) names.push_back(value->name);
   return names;
 }
 
 /// Integers of low rank are computed from shapes; an operator that takes the place of a region does without them.
-bool is_number_of_shape(const Value& value) {
+bool is_number_of_shape(const onnx::Value& value) {
   return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
 }
 
@@ -145,22 +146,22 @@ class RuleRun {
   }
 
   void match_pattern() {
-    NearMiss nearest;
-    for (Graph* graph : rewriter_.graphs()) {
-      for (const Match& match : find_matches(*rule_.pattern, *graph).matches) {
+    onnx::NearMiss nearest;
+    for (onnx::Graph* graph : rewriter_.graphs()) {
+      for (const onnx::Match& match : find_matches(*rule_.pattern, *graph).matches) {
         ++outcome_.matched;
-        Region region{fmt::format("the pattern at {}", describe(*match.root)), graph, match.nodes, {}, {}};
-        for (Value* output : match.root->outputs) {
+        Region region{fmt::format("the pattern at {}", onnx::describe(*match.root)), graph, match.nodes, {}, {}};
+        for (onnx::Value* output : match.root->outputs) {
           if (output != nullptr && !output->is_unused()) region.outputs.push_back(output);
         }
         replace(region, &match);
       }
       if (outcome_.matched != 0) continue;
-      for (Node* node : graph->nodes()) {
+      for (onnx::Node* node : graph->nodes()) {
         const auto& types = rule_.pattern->root_types();
         if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
-        NearMiss near;
-        if (graft::match(*rule_.pattern, *node, &near)) continue;
+        onnx::NearMiss near;
+        if (onnx::match(*rule_.pattern, *node, &near)) continue;
         if (nearest.node == nullptr || near.matched_nodes > nearest.matched_nodes) nearest = std::move(near);
       }
     }
@@ -169,21 +170,21 @@ class RuleRun {
       outcome_.notes.push_back(fmt::format("the model has no {}, which the pattern ends with",
                                            fmt::join(rule_.pattern->root_types(), " or ")));
     } else {
-      outcome_.notes.push_back(fmt::format("nearest: at {}, {} of {} nodes matched: {}", describe(*nearest.node),
+      outcome_.notes.push_back(fmt::format("nearest: at {}, {} of {} nodes matched: {}", onnx::describe(*nearest.node),
                                            nearest.matched_nodes, nearest.pattern_nodes, nearest.reason));
     }
   }
 
   // ---- Replacing
 
-  void replace(const Region& region, const Match* match) {
+  void replace(const Region& region, const onnx::Match* match) {
     if (region.outputs.empty()) {
       outcome_.notes.push_back(fmt::format("{}: nothing reads its result", region.name));
       return;
     }
-    for (const Node* node : region.nodes) {
+    for (const onnx::Node* node : region.nodes) {
       if (!node->subgraphs().empty())
-        fail(fmt::format("{}: {} holds sub-graphs, which no rule replaces", region.name, describe(*node)));
+        fail(fmt::format("{}: {} holds sub-graphs, which no rule replaces", region.name, onnx::describe(*node)));
     }
     Plan plan{rule_.with, nullptr, {}, {}, {}, rule_.int8, ""};
     plan.inputs = planned_inputs(region, match);
@@ -201,10 +202,10 @@ class RuleRun {
 
     Proposal proposal = proposal_of(region, plan.op == nullptr ? plan.with.to_string() : to_text(*plan.op));
     for (const PlannedInput& input : plan.inputs) {
-      Value* value = input.name.empty() || input.constant ? nullptr : region.graph->find(input.name);
+      onnx::Value* value = input.name.empty() || input.constant ? nullptr : region.graph->find(input.name);
       if (value != nullptr) proposal.inputs.push_back(value);
     }
-    proposal.edit = [plan](Graph& graph) { make(plan, graph); };
+    proposal.edit = [plan](onnx::Graph& graph) { make(plan, graph); };
     apply(region, proposal);
   }
 
@@ -215,12 +216,12 @@ class RuleRun {
     });
   }
 
-  PlannedInput planned(const Value* value) const {
+  PlannedInput planned(const onnx::Value* value) const {
     if (value == nullptr) return {};
     return {value->name, value->constant()};
   }
 
-  std::vector<PlannedInput> planned_inputs(const Region& region, const Match* match) {
+  std::vector<PlannedInput> planned_inputs(const Region& region, const onnx::Match* match) {
     std::vector<PlannedInput> inputs;
     if (!rule_.inputs) {
       if (match != nullptr) {
@@ -229,15 +230,15 @@ class RuleRun {
         }
         return {planned(&match->value("x"))};
       }
-      for (const Value* input : region.inputs) {
+      for (const onnx::Value* input : region.inputs) {
         const bool left_out = region.nodes.size() > 1 && is_number_of_shape(*input);
         if (!left_out) inputs.push_back(planned(input));
       }
       return inputs;
     }
-    std::unordered_set<const Value*> listed;
+    std::unordered_set<const onnx::Value*> listed;
     for (const RuleValue& wanted : *rule_.inputs) {
-      const Value* value = find_input(region, match, wanted, inputs);
+      const onnx::Value* value = find_input(region, match, wanted, inputs);
       if (value == nullptr) continue;
       listed.insert(value);
       inputs.push_back(planned(value));
@@ -247,13 +248,13 @@ class RuleRun {
   }
 
   /// Null where the input is left out, or is a constant that the pattern took; then it is added to `inputs`.
-  const Value* find_input(const Region& region, const Match* match, const RuleValue& wanted,
-                          std::vector<PlannedInput>& inputs) const {
+  const onnx::Value* find_input(const Region& region, const onnx::Match* match, const RuleValue& wanted,
+                                std::vector<PlannedInput>& inputs) const {
     if (const auto* index = std::get_if<std::int64_t>(&wanted.data)) {
       if (*index < 0 || static_cast<std::size_t>(*index) >= region.inputs.size()) {
         fail_at(wanted.place, fmt::format("{} has no input {}; it has {}", region.name, *index, region.inputs.size()));
       }
-      const Value* value = region.inputs[static_cast<std::size_t>(*index)];
+      const onnx::Value* value = region.inputs[static_cast<std::size_t>(*index)];
       if (value == nullptr) inputs.emplace_back();
       return value;
     }
@@ -274,7 +275,7 @@ class RuleRun {
       for (const auto& [value_name, value] : match->values) known.push_back(value_name);
       fail_at(wanted.place, fmt::format("the pattern has no name {}; its names are {}", *name, fmt::join(known, ", ")));
     }
-    const Value* value = region.graph->find(*name);
+    const onnx::Value* value = region.graph->find(*name);
     if (value == nullptr) {
       fail_at(wanted.place,
               fmt::format("the model has no tensor '{}'{}", *name, did_you_mean(*name, tensor_names(*region.graph))));
@@ -282,9 +283,9 @@ class RuleRun {
     return value;
   }
 
-  void check_closed(const Region& region, const std::unordered_set<const Value*>& listed) const {
+  void check_closed(const Region& region, const std::unordered_set<const onnx::Value*>& listed) const {
     std::vector<std::string> missing;
-    for (const Value* input : region.inputs) {
+    for (const onnx::Value* input : region.inputs) {
       if (!listed.contains(input) && !is_number_of_shape(*input)) missing.push_back("'" + input->name + "'");
     }
     if (missing.empty()) return;
@@ -294,7 +295,7 @@ class RuleRun {
 
   std::vector<std::string> planned_outputs(const Region& region) const {
     std::vector<std::string> names;
-    for (const Value* output : region.outputs) names.push_back(output->name);
+    for (const onnx::Value* output : region.outputs) names.push_back(output->name);
     if (rule_.outputs.empty()) return names;
     for (const std::string& name : names) {
       if (std::find(rule_.outputs.begin(), rule_.outputs.end(), name) == rule_.outputs.end()) {
@@ -311,10 +312,10 @@ class RuleRun {
   }
 
   static std::string user_of(const Region& region, const std::string& name) {
-    const Value* value = region.graph->find(name);
-    for (const Use& use : value->uses) {
+    const onnx::Value* value = region.graph->find(name);
+    for (const onnx::Use& use : value->uses) {
       if (std::find(region.nodes.begin(), region.nodes.end(), use.node) == region.nodes.end())
-        return describe(*use.node);
+        return onnx::describe(*use.node);
     }
     return "an output of the graph";
   }
@@ -327,8 +328,8 @@ class RuleRun {
       fewest = plan.with.graft->required_input_count();
       most = plan.with.graft->input_count();
       outputs = plan.with.graft->output_count();
-    } else if (const OperatorSchema* form =
-                   plan.with.domain.empty() ? find_schema(plan.with.op_type, newest_opset) : nullptr) {
+    } else if (const onnx::OperatorSchema* form =
+                   plan.with.domain.empty() ? onnx::find_schema(plan.with.op_type, onnx::newest_opset) : nullptr) {
       fewest = form->fewest_inputs;
       most = form->most_inputs;
       outputs = form->most_outputs;
@@ -352,7 +353,8 @@ class RuleRun {
 
   // ---- Attributes
 
-  std::optional<RuleValue::Data> captured(const Region& region, const Match* match, const std::string& name) const {
+  std::optional<RuleValue::Data> captured(const Region& region, const onnx::Match* match,
+                                          const std::string& name) const {
     if (match != nullptr) {
       const auto found = match->constants.find(name);
       return found == match->constants.end() ? std::nullopt : constant_data(found->second);
@@ -361,7 +363,8 @@ class RuleRun {
     return attribute_data(*region.nodes.front(), name);
   }
 
-  std::vector<std::pair<std::string, RuleValue>> evaluated_attributes(const Region& region, const Match* match) const {
+  std::vector<std::pair<std::string, RuleValue>> evaluated_attributes(const Region& region,
+                                                                      const onnx::Match* match) const {
     std::vector<std::pair<std::string, RuleValue>> result;
     for (const auto& [name, value] : rule_.attributes) {
       result.emplace_back(name,
@@ -383,10 +386,11 @@ class RuleRun {
     return *result;
   }
 
-  void plan_attributes(const Region& region, const Match* match, Plan& plan) {
+  void plan_attributes(const Region& region, const onnx::Match* match, Plan& plan) {
     std::vector<std::pair<std::string, RuleValue>> given = evaluated_attributes(region, match);
     if (plan.with.graft == nullptr) {
-      const OperatorSchema* form = plan.with.domain.empty() ? find_schema(plan.with.op_type, newest_opset) : nullptr;
+      const onnx::OperatorSchema* form =
+          plan.with.domain.empty() ? onnx::find_schema(plan.with.op_type, onnx::newest_opset) : nullptr;
       for (const auto& [name, value] : given) {
         plan.attributes[name] = typed(value, name, form == nullptr ? std::nullopt : form->attribute_type(name));
       }
@@ -413,7 +417,7 @@ class RuleRun {
   }
 
   /// The attributes of a single node carry over to the operator that computes the same, unless the rule gives them.
-  void add_native_attributes(const Node& node, const OperatorType& type,
+  void add_native_attributes(const onnx::Node& node, const OperatorType& type,
                              std::vector<std::pair<std::string, RuleValue>>& given) const {
     const auto found =
         std::find_if(type.native_equivalents.begin(), type.native_equivalents.end(),
@@ -428,15 +432,15 @@ class RuleRun {
   }
 
   /// What Conv takes from its weight or its input where an attribute is missing.
-  std::optional<RuleValue::Data> convolution_default(const Node& node, std::string_view attribute,
+  std::optional<RuleValue::Data> convolution_default(const onnx::Node& node, std::string_view attribute,
                                                      std::string_view own) const {
     if (attribute == "pads") {
       const std::string padding = node.string_or("auto_pad", "NOTSET");
       if (padding == "NOTSET" || padding == "VALID") return std::nullopt;
       fail(fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; give `{}`",
-                       describe(node), padding, own));
+                       onnx::describe(node), padding, own));
     }
-    const Value* weight = node.input(1);
+    const onnx::Value* weight = node.input(1);
     if (attribute != "kernel_shape" || weight == nullptr || !weight->shape) return std::nullopt;
     std::vector<std::int64_t> kernel;
     for (std::size_t axis = 2; axis < weight->shape->size(); ++axis) {
@@ -448,8 +452,8 @@ class RuleRun {
 
   /// The operator's weight becomes int8, each channel with a scale of its own; everything else stays in f32.
   void prepare_int8(const Region& region, Plan& plan, std::vector<std::pair<std::string, RuleValue>>& given) const {
-    const Value* x = plan.inputs.empty() ? nullptr : region.graph->find(plan.inputs[0].name);
-    if (x == nullptr || x->type != ElementType::f32) {
+    const onnx::Value* x = plan.inputs.empty() ? nullptr : region.graph->find(plan.inputs[0].name);
+    if (x == nullptr || x->type != onnx::ElementType::f32) {
       fail(fmt::format("{}: int8 is made of f32, and its input is {}", region.name,
                        x == nullptr || !x->type ? "unknown" : to_string(*x->type)));
     }
@@ -477,7 +481,7 @@ class RuleRun {
         steps.push_back(std::clamp(std::nearbyint((*numbers)[channel * size + i] / scale), -127.0, 127.0));
       }
     }
-    weight.constant = TensorData::from_numbers(ElementType::i8, weight.constant->dims, steps);
+    weight.constant = onnx::TensorData::from_numbers(onnx::ElementType::i8, weight.constant->dims, steps);
     weight.name += "_int8";
     weight.is_new = true;
     given.emplace_back(std::string(stored->scales), RuleValue{rule_.place, scales});
@@ -495,20 +499,20 @@ class RuleRun {
     }
     if (region.outputs.size() > 1) {
       std::vector<std::string> names;
-      for (const Value* output : region.outputs) names.push_back("'" + output->name + "'");
+      for (const onnx::Value* output : region.outputs) names.push_back("'" + output->name + "'");
       fail(fmt::format("{} gives {} to others; a bypass gives one tensor", region.name, fmt::join(names, " and ")));
     }
     if (rule_.input >= region.inputs.size() || region.inputs[rule_.input] == nullptr) {
       fail(fmt::format("{} has no input {}; it has {}", region.name, rule_.input, region.inputs.size()));
     }
-    Value* from = region.inputs[rule_.input];
+    onnx::Value* from = region.inputs[rule_.input];
     Proposal proposal = proposal_of(region, fmt::format("its input '{}'", from->name));
     if (!from->constant()) proposal.inputs.push_back(from);
-    proposal.edit = [from = planned(from), to = region.outputs[0]->name](Graph& graph) {
-      Value* x = graph.find(from.name);
+    proposal.edit = [from = planned(from), to = region.outputs[0]->name](onnx::Graph& graph) {
+      onnx::Value* x = graph.find(from.name);
       if (x == nullptr) x = graph.add_constant(from.name, from.constant.value());
-      Value* y = graph.find(to);
-      Node* copy = graph.add_node("Identity", {x}, {to}, y->producer);
+      onnx::Value* y = graph.find(to);
+      onnx::Node* copy = graph.add_node("Identity", {x}, {to}, y->producer);
       graph.move_output(*y->producer, y->output_index, *copy, 0);
       graph.topological_sort();
     };
@@ -520,8 +524,9 @@ class RuleRun {
       fail(fmt::format("{}: attributes are set on single nodes whose result is used; choose by op or name",
                        region.name));
     }
-    const Node& node = *region.nodes.front();
-    const OperatorSchema* form = node.domain.empty() ? find_schema(node.op_type, newest_opset) : nullptr;
+    const onnx::Node& node = *region.nodes.front();
+    const onnx::OperatorSchema* form =
+        node.domain.empty() ? onnx::find_schema(node.op_type, onnx::newest_opset) : nullptr;
     std::map<std::string, AttributeValue> values;
     std::string text = node.op_type;
     for (const auto& [name, value] : evaluated_attributes(region, nullptr)) {
@@ -535,33 +540,33 @@ class RuleRun {
         if (const auto old = node.attribute(name)->value()) type = type_of(*old);
       }
       values[name] = typed(value, name, type);
-      text += fmt::format(" {}={}", name, to_string(values[name]));
+      text += fmt::format(" {}={}", name, graft::to_string(values[name]));
     }
     Proposal proposal = proposal_of(region, text);
-    for (Value* input : region.inputs) {
+    for (onnx::Value* input : region.inputs) {
       if (input != nullptr) proposal.inputs.push_back(input);
     }
-    proposal.edit = [values, output = region.outputs[0]->name](Graph& graph) {
-      Node* target = graph.find(output)->producer;
-      for (const auto& [name, value] : values) target->attributes[name] = NodeAttribute(value);
+    proposal.edit = [values, output = region.outputs[0]->name](onnx::Graph& graph) {
+      onnx::Node* target = graph.find(output)->producer;
+      for (const auto& [name, value] : values) target->attributes[name] = onnx::NodeAttribute(value);
     };
     apply(region, proposal);
   }
 
   void set_constants() {
-    Graph& graph = rewriter_.model().graph();
+    onnx::Graph& graph = rewriter_.model().graph();
     for (const Rule::Entry& entry : rule_.entries) {
       ++outcome_.matched;
-      Value* value = graph.find_local(entry.name.text());
+      onnx::Value* value = graph.find_local(entry.name.text());
       const auto old = value == nullptr ? std::nullopt : value->constant();
       if (!old) {
         outcome_.notes.push_back(fmt::format("there is no constant '{}'{}", entry.name.text(),
                                              did_you_mean(entry.name.text(), tensor_names(graph))));
         continue;
       }
-      TensorData fresh = new_constant(entry, *old);
-      std::vector<Node*> users;
-      for (const Use& use : value->uses) {
+      onnx::TensorData fresh = new_constant(entry, *old);
+      std::vector<onnx::Node*> users;
+      for (const onnx::Use& use : value->uses) {
         if (use.node->graph == &graph && std::find(users.begin(), users.end(), use.node) == users.end()) {
           users.push_back(use.node);
         }
@@ -572,20 +577,21 @@ class RuleRun {
       }
       const Region region = make_region(fmt::format("the constant '{}'", value->name), users);
       Proposal proposal = proposal_of(region, to_string(fresh));
-      for (Value* input : region.inputs) {
+      for (onnx::Value* input : region.inputs) {
         if (input != nullptr && !input->constant()) proposal.inputs.push_back(input);
       }
       // The uses are redirected to a new constant: the old one may be the output of a node.
-      proposal.edit = [name = value->name, fresh = std::move(fresh)](Graph& target) {
-        Value* before = target.find_local(name);
-        Value* after = target.add_constant(name, fresh);
-        for (const Use& use : std::vector<Use>(before->uses)) use.node->graph->set_input(*use.node, use.index, after);
+      proposal.edit = [name = value->name, fresh = std::move(fresh)](onnx::Graph& target) {
+        onnx::Value* before = target.find_local(name);
+        onnx::Value* after = target.add_constant(name, fresh);
+        for (const onnx::Use& use : std::vector<onnx::Use>(before->uses))
+          use.node->graph->set_input(*use.node, use.index, after);
       };
       apply(region, proposal);
     }
   }
 
-  TensorData new_constant(const Rule::Entry& entry, const TensorData& old) const {
+  onnx::TensorData new_constant(const Rule::Entry& entry, const onnx::TensorData& old) const {
     std::vector<double> numbers;
     if (const auto* integer = std::get_if<std::int64_t>(&entry.value.data)) {
       numbers.assign(static_cast<std::size_t>(old.element_count()), static_cast<double>(*integer));
@@ -602,7 +608,7 @@ class RuleRun {
       fail_at(entry.value.place,
               fmt::format("{} numbers; '{}' holds {}", numbers.size(), entry.name.text(), old.element_count()));
     }
-    return TensorData::from_numbers(old.type, old.dims, numbers);
+    return onnx::TensorData::from_numbers(old.type, old.dims, numbers);
   }
 
   // ---- The change
@@ -648,4 +654,4 @@ void apply_rules(Rewriter& rewriter, Rule::Stage stage) {
 void apply_rules_before(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::before); }
 void apply_rules_after(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::after); }
 
-}  // namespace graft
+}  // namespace graft::passes

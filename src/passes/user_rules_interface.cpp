@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
-#include "graph/text.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
+#include "onnx/text.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
@@ -24,23 +24,23 @@
 #include "verify/inputs.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using Kind = Rule::Kind;
 
 /// Shapes and types again from the inputs; what only the file knew of a type is kept.
-void infer_again(Model& model) {
+void infer_again(onnx::Model& model) {
   std::map<std::string, Shape, std::less<>> shapes;
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (input->shape) shapes.emplace(input->name, *input->shape);
   }
-  std::map<std::string, ElementType> types;
-  for (const Value* value : model.graph().values()) {
+  std::map<std::string, onnx::ElementType> types;
+  for (const onnx::Value* value : model.graph().values()) {
     if (value->type) types.emplace(value->name, *value->type);
   }
   infer_shapes(model, shapes);
-  for (Value* value : model.graph().values()) {
+  for (onnx::Value* value : model.graph().values()) {
     const auto known = types.find(value->name);
     if (!value->type && known != types.end()) value->type = known->second;
   }
@@ -53,18 +53,18 @@ Dim with_symbol(const Dim& dim, const std::string& symbol, const Dim& size) {
 }
 
 /// Both one after the other, along the first axis.
-TensorMap joined(const TensorMap& first, const TensorMap& second) {
-  TensorMap result;
+runtime::TensorMap joined(const runtime::TensorMap& first, const runtime::TensorMap& second) {
+  runtime::TensorMap result;
   for (const auto& [name, a] : first) {
-    const TensorData& b = second.at(name);
+    const onnx::TensorData& b = second.at(name);
     if (a.dims.empty() || bits_of(a.type) < 8) {
       throw Error(fmt::format("'{}' has no batch, or elements of less than a byte", name));
     }
-    TensorData both;
+    onnx::TensorData both;
     both.type = a.type;
     both.dims = a.dims;
     both.dims[0] += b.dims[0];
-    both.bytes = Bytes(std::string(a.bytes.view()) + std::string(b.bytes.view()));
+    both.bytes = onnx::Bytes(std::string(a.bytes.view()) + std::string(b.bytes.view()));
     result.emplace(name, std::move(both));
   }
   return result;
@@ -95,7 +95,7 @@ class InterfaceRule {
   }
 
  private:
-  Graph& graph() { return rewriter_.model().graph(); }
+  onnx::Graph& graph() { return rewriter_.model().graph(); }
 
   [[noreturn]] static void fail(const Place& place, const std::string& message) {
     throw Error(fmt::format("{}: {}", place.to_string(), message));
@@ -117,21 +117,21 @@ class InterfaceRule {
     return fmt::format("asked for by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
   }
 
-  std::vector<std::string> names_of(const std::vector<Value*>& values) const {
+  std::vector<std::string> names_of(const std::vector<onnx::Value*>& values) const {
     std::vector<std::string> names;
-    for (const Value* value : values) names.push_back(value->name);
+    for (const onnx::Value* value : values) names.push_back(value->name);
     return names;
   }
 
-  std::vector<Value*> matching(const std::vector<Value*>& values, const NamePattern& name) const {
-    std::vector<Value*> result;
-    for (Value* value : values) {
+  std::vector<onnx::Value*> matching(const std::vector<onnx::Value*>& values, const NamePattern& name) const {
+    std::vector<onnx::Value*> result;
+    for (onnx::Value* value : values) {
       if (name.matches(value->name)) result.push_back(value);
     }
     return result;
   }
 
-  void missed_tensor(const NamePattern& name, const char* what, const std::vector<Value*>& among) {
+  void missed_tensor(const NamePattern& name, const char* what, const std::vector<onnx::Value*>& among) {
     const std::vector<std::string> known = names_of(among);
     constexpr std::size_t few = 8;
     std::string note = fmt::format("there is no {} '{}'{}", what, name.text(), did_you_mean(name.text(), known));
@@ -143,9 +143,9 @@ class InterfaceRule {
 
   void rename() {
     for (const Rule::Entry& entry : rule_.entries) {
-      const std::vector<Value*> values = matching(graph().values(), entry.name);
+      const std::vector<onnx::Value*> values = matching(graph().values(), entry.name);
       if (values.empty()) missed_tensor(entry.name, "tensor", graph().values());
-      for (Value* value : values) {
+      for (onnx::Value* value : values) {
         const std::string before = value->name;
         std::string after = entry.name.renamed(before, std::get<std::string>(entry.value.data));
         if (after == before) continue;
@@ -164,8 +164,8 @@ class InterfaceRule {
     for (const Rule::Entry& entry : rule_.entries) {
       bool found = false;
       std::vector<std::string> known;
-      for (Graph* part : rewriter_.graphs()) {
-        for (Node* node : part->nodes()) {
+      for (onnx::Graph* part : rewriter_.graphs()) {
+        for (onnx::Node* node : part->nodes()) {
           if (node->name.empty()) continue;
           known.push_back(node->name);
           if (!entry.name.matches(node->name)) continue;
@@ -183,9 +183,9 @@ class InterfaceRule {
   // ---- Shapes and types
 
   /// Why the model cannot be run with synthetic inputs; empty where it can.
-  [[nodiscard]] std::string refusal(const Model& model) const {
+  [[nodiscard]] std::string refusal(const onnx::Model& model) const {
     try {
-      static_cast<void>(verify_models(rewriter_.engine(), model, model, {.seeds = 1}));
+      static_cast<void>(verify::verify_models(rewriter_.engine(), model, model, {.seeds = 1}));
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -193,7 +193,7 @@ class InterfaceRule {
   }
 
   /// After a change of shapes: they have to go together, and what ran has to run.
-  void check_shapes(const Model& before) {
+  void check_shapes(const onnx::Model& before) {
     try {
       infer_again(rewriter_.model());
     } catch (const Error& error) {
@@ -207,15 +207,15 @@ class InterfaceRule {
   }
 
   void set_shapes() {
-    const Model before = rewriter_.model().clone();
+    const onnx::Model before = rewriter_.model().clone();
     for (const Rule::Entry& entry : rule_.entries) {
-      const std::vector<Value*> inputs = matching(graph().inputs(), entry.name);
+      const std::vector<onnx::Value*> inputs = matching(graph().inputs(), entry.name);
       if (inputs.empty()) missed_tensor(entry.name, "input", graph().inputs());
       Shape shape;
       for (const std::string& dim : std::get<std::vector<std::string>>(entry.value.data)) {
         shape.push_back(parse_dim(dim, entry.value.place));
       }
-      for (Value* input : inputs) {
+      for (onnx::Value* input : inputs) {
         if (input->shape && input->shape->size() != shape.size()) {
           fail(entry.value.place, fmt::format("input '{}' is {}; its shape has {} dimensions, not {}", input->name,
                                               type_text(*input), input->shape->size(), shape.size()));
@@ -229,18 +229,18 @@ class InterfaceRule {
   }
 
   void set_types() {
-    const Model before = rewriter_.model().clone();
+    const onnx::Model before = rewriter_.model().clone();
     for (const Rule::Entry& entry : rule_.entries) {
-      const std::vector<Value*> inputs = matching(graph().inputs(), entry.name);
+      const std::vector<onnx::Value*> inputs = matching(graph().inputs(), entry.name);
       if (inputs.empty()) missed_tensor(entry.name, "input", graph().inputs());
-      const ElementType type = parse_element_type(std::get<std::string>(entry.value.data)).value();
-      for (Value* input : inputs) set_type(*input, type);
+      const onnx::ElementType type = onnx::parse_element_type(std::get<std::string>(entry.value.data)).value();
+      for (onnx::Value* input : inputs) set_type(*input, type);
     }
     check_shapes(before);
   }
 
   /// The network goes on computing in the type it had, after a Cast.
-  void set_type(Value& input, ElementType type) {
+  void set_type(onnx::Value& input, onnx::ElementType type) {
     const std::string name = input.name;
     if (!input.type) {
       input.type = type;
@@ -251,22 +251,23 @@ class InterfaceRule {
       done({.others = fmt::format("input '{}'", name)}, fmt::format("{} already", to_string(type)));
       return;
     }
-    const ElementType before = *input.type;
-    const std::vector<Value*> order = graph().inputs();
+    const onnx::ElementType before = *input.type;
+    const std::vector<onnx::Value*> order = graph().inputs();
     graph().rename(input, graph().unique_name(fmt::format("{}_as_{}", name, to_string(before))));
-    for (Value* value : order) graph().set_is_input(*value, false);
-    for (Value* value : order) {
+    for (onnx::Value* value : order) graph().set_is_input(*value, false);
+    for (onnx::Value* value : order) {
       if (value != &input) {
         graph().set_is_input(*value, true);
         continue;
       }
-      Value* fresh = graph().add_input(name);
+      onnx::Value* fresh = graph().add_input(name);
       fresh->type = type;
       fresh->shape = input.shape;
-      const std::vector<Node*> nodes = graph().nodes();
-      Node* cast = graph().add_node_with_outputs("Cast", {fresh}, {&input}, nodes.empty() ? nullptr : nodes.front());
+      const std::vector<onnx::Node*> nodes = graph().nodes();
+      onnx::Node* cast =
+          graph().add_node_with_outputs("Cast", {fresh}, {&input}, nodes.empty() ? nullptr : nodes.front());
       cast->name = name + "_cast";
-      cast->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(before))));
+      cast->attributes.emplace("to", onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(before))));
     }
     done({.others = fmt::format("input '{}', {}", name, to_string(before))},
          fmt::format("{}, with a Cast to {} after it", to_string(type), to_string(before)));
@@ -275,22 +276,22 @@ class InterfaceRule {
   // ---- Dimensions
 
   void fix() {
-    const Model before = rewriter_.model().clone();
+    const onnx::Model before = rewriter_.model().clone();
     for (const Rule::Entry& entry : rule_.entries) {
       const std::int64_t size = std::get<std::int64_t>(entry.value.data);
       const std::string& name = entry.name.text();
-      const std::vector<std::string> symbols = symbols_of_inputs(rewriter_.model());
+      const std::vector<std::string> symbols = verify::symbols_of_inputs(rewriter_.model());
       if (std::find(symbols.begin(), symbols.end(), name) != symbols.end()) {
         fix_symbol(name, size);
         done({.others = fmt::format("dimension {}", name)}, std::to_string(size));
         continue;
       }
       const std::size_t colon = name.rfind(':');
-      Value* input = colon == std::string::npos ? nullptr : graph().find_local(name.substr(0, colon));
+      onnx::Value* input = colon == std::string::npos ? nullptr : graph().find_local(name.substr(0, colon));
       if (input == nullptr || !input->is_input) {
         std::vector<std::string> named;
         for (const std::string& symbol : symbols) {
-          if (!is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
+          if (!onnx::is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
         }
         missed(
             fmt::format("no input has a dimension '{}'{}; the dimensions are {}, the inputs {}; an axis is written "
@@ -307,13 +308,13 @@ class InterfaceRule {
   }
 
   void fix_symbol(const std::string& symbol, std::int64_t size) {
-    for (Value* input : graph().inputs()) {
+    for (onnx::Value* input : graph().inputs()) {
       if (!input->shape) continue;
       for (Dim& dim : *input->shape) dim = with_symbol(dim, symbol, size);
     }
   }
 
-  void fix_axis(Value& input, const std::string& axis_text, std::int64_t size, const Rule::Entry& entry) {
+  void fix_axis(onnx::Value& input, const std::string& axis_text, std::int64_t size, const Rule::Entry& entry) {
     const bool is_number = !axis_text.empty() && axis_text.find_first_not_of("0123456789") == std::string::npos;
     const std::size_t axis = is_number && axis_text.size() < 4 ? std::stoul(axis_text) : std::string::npos;
     if (!input.shape || axis >= input.shape->size()) {
@@ -324,16 +325,16 @@ class InterfaceRule {
     if (before.kind() == Dim::Kind::symbol) fix_symbol(before.name(), size);
     (*input.shape)[axis] = size;
     done({.others = fmt::format("axis {} of input '{}', {}", axis, input.name,
-                                is_unknown(before) ? "?" : before.to_string())},
+                                onnx::is_unknown(before) ? "?" : before.to_string())},
          std::to_string(size));
   }
 
   // ---- A batch of any size
 
   void make_batch_dynamic() {
-    Model& model = rewriter_.model();
+    onnx::Model& model = rewriter_.model();
     std::optional<std::int64_t> batch;
-    for (const Value* input : graph().inputs()) {
+    for (const onnx::Value* input : graph().inputs()) {
       if (!input->shape || input->shape->empty()) {
         fail(rule_.place, fmt::format("input '{}' is {}; it has no batch", input->name, type_text(*input)));
       }
@@ -352,8 +353,8 @@ class InterfaceRule {
       outcome_.notes.push_back("the batch is dynamic already");
       return;
     }
-    Model before = model.clone();
-    for (Value* input : graph().inputs()) input->shape->front() = Dim::symbol(rule_.symbol);
+    onnx::Model before = model.clone();
+    for (onnx::Value* input : graph().inputs()) input->shape->front() = Dim::symbol(rule_.symbol);
     std::string why_not;
     try {
       infer_again(model);
@@ -378,7 +379,7 @@ class InterfaceRule {
 
   /// A Reshape whose sizes are written out has the old batch in front.
   void free_reshapes(std::int64_t batch) {
-    for (Node* node : graph().nodes()) {
+    for (onnx::Node* node : graph().nodes()) {
       if (!node->is("Reshape") || node->input(0)->constant() || node->int_or("allowzero", 0) != 0) continue;
       const auto sizes = node->input(1)->constant();
       auto numbers = sizes ? sizes->ints() : std::nullopt;
@@ -393,26 +394,27 @@ class InterfaceRule {
       } else {
         continue;
       }
-      graph().set_input(*node, 1, graph().add_constant(node->input(1)->name, TensorData::from_ints(*numbers)));
+      graph().set_input(*node, 1, graph().add_constant(node->input(1)->name, onnx::TensorData::from_ints(*numbers)));
       infer_again(rewriter_.model());
     }
   }
 
   /// Runs the old model on two batches and the new one on both at once; empty where they agree.
-  [[nodiscard]] std::string difference(const Model& before, const Model& after, std::int64_t batch) const {
+  [[nodiscard]] std::string difference(const onnx::Model& before, const onnx::Model& after, std::int64_t batch) const {
     if (!rewriter_.options().prove) return "";
     const std::unique_ptr<runtime::CompiledModel> reference = rewriter_.engine().compile(before);
     const std::unique_ptr<runtime::CompiledModel> candidate = rewriter_.engine().compile(after);
     constexpr std::uint64_t seeds = 2;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-      const TensorMap first = make_inputs(before, {.seed = 2 * seed});
-      const TensorMap second = make_inputs(before, {.seed = 2 * seed + 1});
-      const TensorMap expected = joined(reference->run(first), reference->run(second));
-      const TensorMap found = candidate->run(joined(first, second));
+      const runtime::TensorMap first = verify::make_inputs(before, {.seed = 2 * seed});
+      const runtime::TensorMap second = verify::make_inputs(before, {.seed = 2 * seed + 1});
+      const runtime::TensorMap expected = joined(reference->run(first), reference->run(second));
+      const runtime::TensorMap found = candidate->run(joined(first, second));
       for (const auto& [name, value] : expected) {
-        const Value* output = before.graph().find_local(name);
-        const bool quantized = output != nullptr && is_quantized(*output);
-        const Difference apart = compare(value, found.at(name), Tolerance::of_network(value.type, quantized));
+        const onnx::Value* output = before.graph().find_local(name);
+        const bool quantized = output != nullptr && verify::is_quantized(*output);
+        const verify::Difference apart =
+            verify::compare(value, found.at(name), verify::Tolerance::of_network(value.type, quantized));
         if (!apart.equal()) {
           return fmt::format("with a batch of {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
                              batch, apart.to_string());
@@ -427,7 +429,7 @@ class InterfaceRule {
   void add_outputs() {
     for (const NamePattern& name : rule_.names) {
       bool found = false;
-      for (Value* value : matching(graph().values(), name)) {
+      for (onnx::Value* value : matching(graph().values(), name)) {
         if (value->producer == nullptr) continue;
         found = true;
         const auto& outputs = graph().outputs();
@@ -444,9 +446,9 @@ class InterfaceRule {
 
   void drop_outputs() {
     for (const NamePattern& name : rule_.names) {
-      const std::vector<Value*> values = matching(graph().outputs(), name);
+      const std::vector<onnx::Value*> values = matching(graph().outputs(), name);
       if (values.empty()) missed_tensor(name, "output", graph().outputs());
-      for (const Value* value : values) {
+      for (const onnx::Value* value : values) {
         const auto& outputs = graph().outputs();
         if (outputs.size() == 1)
           fail(name.place(), fmt::format("'{}' is the last output; a model needs one", value->name));
@@ -458,10 +460,10 @@ class InterfaceRule {
     graph().remove_dead();
   }
 
-  std::vector<const Value*> values_of(const std::vector<NamePattern>& names) {
-    std::vector<const Value*> result;
+  std::vector<const onnx::Value*> values_of(const std::vector<NamePattern>& names) {
+    std::vector<const onnx::Value*> result;
     for (const NamePattern& name : names) {
-      const std::vector<Value*> values = matching(graph().values(), name);
+      const std::vector<onnx::Value*> values = matching(graph().values(), name);
       if (values.empty()) {
         fail(name.place(), fmt::format("there is no tensor '{}'{}", name.text(),
                                        did_you_mean(name.text(), names_of(graph().values()))));
@@ -472,21 +474,21 @@ class InterfaceRule {
   }
 
   void cut() {
-    std::vector<const Value*> from = values_of(rule_.from);
-    std::vector<const Value*> to = values_of(rule_.to);
+    std::vector<const onnx::Value*> from = values_of(rule_.from);
+    std::vector<const onnx::Value*> to = values_of(rule_.to);
     if (to.empty()) to.assign(graph().outputs().begin(), graph().outputs().end());
-    const std::vector<const Value*> reached = inputs_reached(to, from);
+    const std::vector<const onnx::Value*> reached = inputs_reached(to, from);
     if (rule_.from.empty()) {
       from = reached;
     } else {
       check_part(from, to, reached);
     }
-    for (const Value* value : from) {
+    for (const onnx::Value* value : from) {
       if (!value->type)
         fail(rule_.place,
              fmt::format("the element type of '{}' is not known, so no part can begin there", value->name));
     }
-    Model& model = rewriter_.model();
+    onnx::Model& model = rewriter_.model();
     const std::size_t before = graph().node_count();
     const std::string source = model.source;
     model = extract(model, from, to);
@@ -496,18 +498,18 @@ class InterfaceRule {
                      fmt::join(names_of(graph().outputs()), ", ")));
   }
 
-  void check_part(const std::vector<const Value*>& from, const std::vector<const Value*>& to,
-                  const std::vector<const Value*>& reached) const {
+  void check_part(const std::vector<const onnx::Value*>& from, const std::vector<const onnx::Value*>& to,
+                  const std::vector<const onnx::Value*>& reached) const {
     std::vector<std::string> missing;
-    for (const Value* value : reached) {
+    for (const onnx::Value* value : reached) {
       if (std::find(from.begin(), from.end(), value) == from.end()) missing.push_back("'" + value->name + "'");
     }
     if (!missing.empty()) {
       fail(rule_.place, fmt::format("the part is not closed: it needs {} as well, which `from` does not list",
                                     fmt::join(missing, ", ")));
     }
-    for (const Value* value : from) {
-      const std::vector<const Value*> others = inputs_reached(to, from);
+    for (const onnx::Value* value : from) {
+      const std::vector<const onnx::Value*> others = inputs_reached(to, from);
       if (std::find(others.begin(), others.end(), value) == others.end()) {
         fail(rule_.place, fmt::format("nothing between `from` and `to` reads '{}'", value->name));
       }
@@ -515,13 +517,13 @@ class InterfaceRule {
   }
 
   /// Of `from` and the graph's inputs those that the way back from `to` meets first.
-  [[nodiscard]] static std::vector<const Value*> inputs_reached(const std::vector<const Value*>& to,
-                                                                const std::vector<const Value*>& from) {
-    std::vector<const Value*> result;
-    std::unordered_set<const Value*> seen;
-    std::vector<const Value*> waiting(to.rbegin(), to.rend());
+  [[nodiscard]] static std::vector<const onnx::Value*> inputs_reached(const std::vector<const onnx::Value*>& to,
+                                                                      const std::vector<const onnx::Value*>& from) {
+    std::vector<const onnx::Value*> result;
+    std::unordered_set<const onnx::Value*> seen;
+    std::vector<const onnx::Value*> waiting(to.rbegin(), to.rend());
     while (!waiting.empty()) {
-      const Value* value = waiting.back();
+      const onnx::Value* value = waiting.back();
       waiting.pop_back();
       if (value == nullptr || !seen.insert(value).second) continue;
       const bool is_border = std::find(from.begin(), from.end(), value) != from.end();
@@ -530,10 +532,10 @@ class InterfaceRule {
         continue;
       }
       if (value->producer == nullptr) continue;
-      for (const Value* input : value->producer->inputs) waiting.push_back(input);
-      for (const Graph* inner : value->producer->subgraphs()) {
-        inner->for_each_node([&](const Node& node) {
-          for (const Value* input : node.inputs) {
+      for (const onnx::Value* input : value->producer->inputs) waiting.push_back(input);
+      for (const onnx::Graph* inner : value->producer->subgraphs()) {
+        inner->for_each_node([&](const onnx::Node& node) {
+          for (const onnx::Value* input : node.inputs) {
             if (input != nullptr && input->graph == value->graph) waiting.push_back(input);
           }
         });
@@ -555,4 +557,4 @@ void apply_interface_rules(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::passes

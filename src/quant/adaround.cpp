@@ -12,7 +12,7 @@
 
 #include "quant/weighted_layers.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -53,7 +53,7 @@ class InputStatistics {
   }
 
   /// So many rows of the tensor, scattered evenly.
-  void add(const TensorData& x, std::int64_t most_rows) {
+  void add(const onnx::TensorData& x, std::int64_t most_rows) {
     const Sizes places = places_of(x);
     const std::int64_t total = product(places);
     const std::int64_t taken = std::min(total, most_rows);
@@ -88,7 +88,7 @@ class InputStatistics {
 
  private:
   /// One row is made at each: images, then axes of the output; or the rows of a matrix.
-  [[nodiscard]] Sizes places_of(const TensorData& x) const {
+  [[nodiscard]] Sizes places_of(const onnx::TensorData& x) const {
     if (window_.kernel.empty()) return {x.element_count() / size_};
     Sizes places = {x.dims[0]};
     const std::size_t axes = window_.kernel.size();
@@ -108,7 +108,7 @@ class InputStatistics {
                                      32U);
   }
 
-  void fill(const TensorData& x, const Sizes& place, std::int64_t group, float* row) const {
+  void fill(const onnx::TensorData& x, const Sizes& place, std::int64_t group, float* row) const {
     const auto* numbers = reinterpret_cast<const float*>(x.bytes.data());
     if (window_.kernel.empty()) {
       std::copy_n(numbers + place[0] * size_, size_, row);
@@ -143,7 +143,7 @@ class InputStatistics {
 };
 
 std::optional<Window> window_of(const WeightedLayer& layer) {
-  const Node& node = *layer.node;
+  const onnx::Node& node = *layer.node;
   if (!node.is("Conv")) return Window{};
   const std::size_t axes = layer.axes_after_channels();
   if (node.string_or("auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
@@ -274,13 +274,13 @@ void round_layer(Task& task, const InputStatistics& statistics) {
   task.result.before = signal > 0 ? std::sqrt(std::max(task.result.before, 0.0) / signal) : 0;
   task.result.after = signal > 0 ? std::sqrt(std::max(task.result.after, 0.0) / signal) : 0;
   for (std::size_t i = 0; i < after.size(); ++i) task.result.changed += after[i] != before[i] ? 1 : 0;
-  Graph& graph = *task.layer.node->graph;
-  graph.set_initializer(*task.layer.weights, TensorData::from_numbers(ElementType::i8, layout.dims, after));
+  onnx::Graph& graph = *task.layer.node->graph;
+  graph.set_initializer(*task.layer.weights, onnx::TensorData::from_numbers(onnx::ElementType::i8, layout.dims, after));
 }
 
 /// The steps of the output channels; empty where they are of another axis.
 std::vector<double> steps_of(const WeightedLayer& layer) {
-  const Node& node = *layer.dequantize;
+  const onnx::Node& node = *layer.dequantize;
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   const auto numbers = constant ? constant->numbers() : std::nullopt;
   const auto zero = node.input(2) == nullptr ? std::nullopt : node.input(2)->constant();
@@ -298,11 +298,11 @@ std::vector<double> steps_of(const WeightedLayer& layer) {
   return (axis + rank) % rank == of_outputs && numbers->size() == outputs ? *numbers : std::vector<double>();
 }
 
-Task make_task(const WeightedLayer& layer, const Model& reference, std::int64_t memory) {
+Task make_task(const WeightedLayer& layer, const onnx::Model& reference, std::int64_t memory) {
   Task task{.layer = layer, .unrounded = {}, .steps = steps_of(layer), .window = window_of(layer), .result = {}};
-  task.result.layer = describe(*layer.node);
+  task.result.layer = onnx::describe(*layer.node);
   task.result.weights = layer.layout.elements();
-  const Value* same = reference.graph().find_local(layer.node->output()->name);
+  const onnx::Value* same = reference.graph().find_local(layer.node->output()->name);
   if (same == nullptr || same->producer == nullptr) same = reference.graph().find_local(layer.output().name);
   const auto original =
       same == nullptr || same->producer == nullptr ? std::nullopt : find_weighted_layer(*same->producer);
@@ -326,7 +326,7 @@ Task make_task(const WeightedLayer& layer, const Model& reference, std::int64_t 
   return task;
 }
 
-void round_layers(const runtime::Engine& engine, const std::vector<Task*>& tasks, const Model& quantized,
+void round_layers(const runtime::Engine& engine, const std::vector<Task*>& tasks, const onnx::Model& quantized,
                   const CalibrationData& data, const RoundOptions& options, const ObserveOptions& observing) {
   std::vector<InputStatistics> statistics;
   std::vector<std::string> tensors;
@@ -335,7 +335,7 @@ void round_layers(const runtime::Engine& engine, const std::vector<Task*>& tasks
     tensors.push_back(task->layer.node->input(0)->name);
   }
   const std::int64_t rows = std::max<std::int64_t>(1, options.rows / samples_of(data, observing));
-  observe(engine, quantized, tensors, data, observing, [&](const TensorMap& seen) {
+  observe(engine, quantized, tensors, data, observing, [&](const runtime::TensorMap& seen) {
     for (std::size_t i = 0; i < tasks.size(); ++i) statistics[i].add(seen.find(tensors[i])->second, rows);
   });
   for (std::size_t i = 0; i < tasks.size(); ++i) round_layer(*tasks[i], statistics[i]);
@@ -343,7 +343,7 @@ void round_layers(const runtime::Engine& engine, const std::vector<Task*>& tasks
 
 }  // namespace
 
-std::vector<Rounded> adaround(const runtime::Engine& engine, Model& quantized, const Model& reference,
+std::vector<Rounded> adaround(const runtime::Engine& engine, onnx::Model& quantized, const onnx::Model& reference,
                               const CalibrationData& data, const RoundOptions& options) {
   std::vector<Task> tasks;
   for (const WeightedLayer& layer : weighted_layers(quantized)) {
@@ -378,4 +378,4 @@ std::vector<Rounded> adaround(const runtime::Engine& engine, Model& quantized, c
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

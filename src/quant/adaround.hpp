@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/observe.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 struct RoundOptions {
   ObserveOptions observe = {};
@@ -35,7 +35,7 @@ struct Rounded {
 /// gains, judged by the covariance of the inputs: on the digits network and deep random ones that ended as low as the
 /// relaxation or lower, in a twentieth of the time. The mean of the error is left to correct_bias, which is to follow.
 /// All weights stay within one step of what they were before they were rounded, and within +-127.
-std::vector<Rounded> adaround(const runtime::Engine& engine, Model& quantized, const Model& reference,
+std::vector<Rounded> adaround(const runtime::Engine& engine, onnx::Model& quantized, const onnx::Model& reference,
                               const CalibrationData& data, const RoundOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
 #include "io/npy.hpp"
+#include "onnx/shape_inference.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 /// FNV-1a over what the numbers depend on.
@@ -36,30 +36,30 @@ class Fingerprint {
   std::uint64_t hash_ = 14695981039346656037U;
 };
 
-std::string fingerprint_of(const Model& model) {
+std::string fingerprint_of(const onnx::Model& model) {
   Fingerprint fingerprint;
-  for (const Value* value : model.graph().initializers()) {
+  for (const onnx::Value* value : model.graph().initializers()) {
     fingerprint.add(value->name);
     fingerprint.add(value->initializer->bytes.view());
   }
-  model.graph().for_each_node([&](const Node& node) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     fingerprint.add(node.op_type);
-    for (const Value* input : node.inputs) fingerprint.add(input == nullptr ? "" : input->name);
-    for (const Value* output : node.outputs) fingerprint.add(output == nullptr ? "" : output->name);
+    for (const onnx::Value* input : node.inputs) fingerprint.add(input == nullptr ? "" : input->name);
+    for (const onnx::Value* output : node.outputs) fingerprint.add(output == nullptr ? "" : output->name);
   });
   return fingerprint.text();
 }
 
-NpyArray text_array(std::string_view text) {
-  NpyArray array{.type = ElementType::u8, .shape = {static_cast<std::int64_t>(text.size())}, .data = {}};
+io::NpyArray text_array(std::string_view text) {
+  io::NpyArray array{.type = onnx::ElementType::u8, .shape = {static_cast<std::int64_t>(text.size())}, .data = {}};
   const auto bytes = std::as_bytes(std::span(text));
   array.data.assign(bytes.begin(), bytes.end());
   return array;
 }
 
 template <class T>
-NpyArray array_of(ElementType type, std::vector<std::int64_t> shape, const std::vector<T>& values) {
-  NpyArray array{.type = type, .shape = std::move(shape), .data = {}};
+io::NpyArray array_of(onnx::ElementType type, std::vector<std::int64_t> shape, const std::vector<T>& values) {
+  io::NpyArray array{.type = type, .shape = std::move(shape), .data = {}};
   const auto bytes = std::as_bytes(std::span(values));
   array.data.assign(bytes.begin(), bytes.end());
   return array;
@@ -68,7 +68,7 @@ NpyArray array_of(ElementType type, std::vector<std::int64_t> shape, const std::
 /// The counts between runs, as a .npz file.
 class State {
  public:
-  State(std::filesystem::path path, const Model& model, const std::vector<std::string>& tensors,
+  State(std::filesystem::path path, const onnx::Model& model, const std::vector<std::string>& tensors,
         const CalibrationData& data)
       : path_(std::move(path)), tensors_(tensors) {
     if (path_.empty()) return;
@@ -81,11 +81,11 @@ class State {
   void load(Calibration& calibration, std::int64_t count) const {
     std::error_code problem;
     if (path_.empty() || !std::filesystem::exists(path_, problem)) return;
-    const NpzArrays arrays = read_npz(path_);
+    const io::NpzArrays arrays = io::read_npz(path_);
     for (const auto& [what, mine] : belongs_) {
       const auto found = arrays.find(what);
       if (found == arrays.end()) fail("this is no state of a calibration");
-      const NpyArray expected = text_array(mine);
+      const io::NpyArray expected = text_array(mine);
       if (found->second.data != expected.data)
         fail(fmt::format("this is the state of a calibration with another {}", what == "data" ? "set of data"
                                                                                : what == "model"
@@ -93,12 +93,12 @@ class State {
                                                                                    : "choice of tensors"));
     }
     const auto rows = static_cast<std::int64_t>(tensors_.size());
-    const auto samples = numbers<std::int64_t>(arrays, "samples", ElementType::i64, {1});
-    const auto counts = numbers<std::uint64_t>(arrays, "counts", ElementType::u64, {rows, 3});
-    const auto ranges = numbers<float>(arrays, "ranges", ElementType::f32, {rows, 2});
-    const auto exponents = numbers<std::int32_t>(arrays, "exponents", ElementType::i32, {rows});
+    const auto samples = numbers<std::int64_t>(arrays, "samples", onnx::ElementType::i64, {1});
+    const auto counts = numbers<std::uint64_t>(arrays, "counts", onnx::ElementType::u64, {rows, 3});
+    const auto ranges = numbers<float>(arrays, "ranges", onnx::ElementType::f32, {rows, 2});
+    const auto exponents = numbers<std::int32_t>(arrays, "exponents", onnx::ElementType::i32, {rows});
     constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
-    const auto bins = numbers<std::uint64_t>(arrays, "bins", ElementType::u64, {rows, columns});
+    const auto bins = numbers<std::uint64_t>(arrays, "bins", onnx::ElementType::u64, {rows, columns});
     if (samples[0] < 0 || samples[0] > count) {
       fail(fmt::format("{} samples were counted, and the data have {}", samples[0], count));
     }
@@ -136,13 +136,13 @@ class State {
     }
     const auto rows = static_cast<std::int64_t>(tensors_.size());
     constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
-    NpzArrays arrays;
+    io::NpzArrays arrays;
     for (const auto& [what, mine] : belongs_) arrays.emplace(what, text_array(mine));
-    arrays.emplace("samples", array_of<std::int64_t>(ElementType::i64, {1}, {calibration.samples}));
-    arrays.emplace("counts", array_of(ElementType::u64, {rows, 3}, counts));
-    arrays.emplace("ranges", array_of(ElementType::f32, {rows, 2}, ranges));
-    arrays.emplace("exponents", array_of(ElementType::i32, {rows}, exponents));
-    arrays.emplace("bins", array_of(ElementType::u64, {rows, columns}, bins));
+    arrays.emplace("samples", array_of<std::int64_t>(onnx::ElementType::i64, {1}, {calibration.samples}));
+    arrays.emplace("counts", array_of(onnx::ElementType::u64, {rows, 3}, counts));
+    arrays.emplace("ranges", array_of(onnx::ElementType::f32, {rows, 2}, ranges));
+    arrays.emplace("exponents", array_of(onnx::ElementType::i32, {rows}, exponents));
+    arrays.emplace("bins", array_of(onnx::ElementType::u64, {rows, columns}, bins));
     write_npz(path_, arrays);
   }
 
@@ -152,7 +152,7 @@ class State {
   }
 
   template <class T>
-  [[nodiscard]] std::vector<T> numbers(const NpzArrays& arrays, const char* name, ElementType type,
+  [[nodiscard]] std::vector<T> numbers(const io::NpzArrays& arrays, const char* name, onnx::ElementType type,
                                        const std::vector<std::int64_t>& shape) const {
     const auto found = arrays.find(name);
     if (found == arrays.end() || found->second.type != type || found->second.shape != shape) fail("it is damaged");
@@ -166,8 +166,8 @@ class State {
   std::map<std::string, std::string> belongs_;
 };
 
-void count(const TensorData& tensor, Histogram& histogram) {
-  if (tensor.type == ElementType::f32) {
+void count(const onnx::TensorData& tensor, Histogram& histogram) {
+  if (tensor.type == onnx::ElementType::f32) {
     const auto* values = reinterpret_cast<const float*>(tensor.bytes.data());
     histogram.add({values, static_cast<std::size_t>(tensor.element_count())});
     return;
@@ -197,7 +197,7 @@ class FirstFailure {
 };
 
 struct Task {
-  const TensorData* tensor = nullptr;
+  const onnx::TensorData* tensor = nullptr;
   Histogram* histogram = nullptr;
 };
 
@@ -232,8 +232,8 @@ class Worker {
     for (const std::string& tensor : tensors) counted_[tensor];
   }
 
-  void run(const TensorMap& sample) {
-    compiled_->run(sample, [&](const TensorMap& outputs) {
+  void run(const runtime::TensorMap& sample) {
+    compiled_->run(sample, [&](const runtime::TensorMap& outputs) {
       std::vector<Task> tasks;
       for (auto& [name, histogram] : counted_) {
         const auto given = sample.find(name);
@@ -269,7 +269,7 @@ std::size_t count_of_workers(std::size_t threads) {
 
 }  // namespace
 
-Calibration calibrate(const runtime::Engine& engine, const Model& model, const std::vector<std::string>& tensors,
+Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
                       const CalibrationData& data, const CalibrateOptions& options) {
   Calibration calibration;
   for (const std::string& tensor : tensors) calibration.tensors[tensor];
@@ -279,7 +279,7 @@ Calibration calibrate(const runtime::Engine& engine, const Model& model, const s
 
   std::vector<std::string> computed;
   for (const std::string& tensor : tensors) {
-    const Value* value = model.graph().find_local(tensor);
+    const onnx::Value* value = model.graph().find_local(tensor);
     if (value == nullptr || !value->is_input) computed.push_back(tensor);
   }
   const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
@@ -331,20 +331,20 @@ Calibration calibrate(const runtime::Engine& engine, const Model& model, const s
   return calibration;
 }
 
-std::vector<std::string> floating_tensors(const Model& model) {
-  Model inferred = model.clone();
+std::vector<std::string> floating_tensors(const onnx::Model& model) {
+  onnx::Model inferred = model.clone();
   infer_shapes(inferred);
   std::vector<std::string> names;
-  const auto add = [&](const Value* value) {
-    if (value != nullptr && value->type == ElementType::f32 && !value->constant()) names.push_back(value->name);
+  const auto add = [&](const onnx::Value* value) {
+    if (value != nullptr && value->type == onnx::ElementType::f32 && !value->constant()) names.push_back(value->name);
   };
-  for (const Value* input : inferred.graph().inputs()) {
+  for (const onnx::Value* input : inferred.graph().inputs()) {
     if (!input->initializer) add(input);
   }
-  for (const Node* node : inferred.graph().nodes()) {
-    for (const Value* output : node->outputs) add(output);
+  for (const onnx::Node* node : inferred.graph().nodes()) {
+    for (const onnx::Value* output : node->outputs) add(output);
   }
   return names;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/histogram.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 struct CalibrateOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
@@ -31,11 +31,11 @@ struct Calibration {
 /// Counts the numbers in these tensors of the main graph, inputs among them, over all samples. A state file, written
 /// whole every `save_seconds` and at the end, is taken up where it ends: interrupted or not, the result is the
 /// same to the last bit. Throws Error for a state that belongs to another model, other tensors or other data.
-[[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const Model& model,
+[[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
 
 /// The inputs of f32 and all f32 tensors that the main graph's nodes compute, in order.
-[[nodiscard]] std::vector<std::string> floating_tensors(const Model& model);
+[[nodiscard]] std::vector<std::string> floating_tensors(const onnx::Model& model);
 
-}  // namespace graft
+}  // namespace graft::quant

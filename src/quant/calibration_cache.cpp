@@ -14,10 +14,10 @@
 
 #include "graft/error.hpp"
 #include "graft/operator.hpp"
-#include "graph/atomic_file.hpp"
-#include "graph/mapped_file.hpp"
+#include "onnx/atomic_file.hpp"
+#include "onnx/mapped_file.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 constexpr std::string_view first_line = "TRT-<version>-<algorithm>, TRT-8601-EntropyCalibration2 for one";
@@ -154,7 +154,7 @@ CalibrationCache parse_calibration_cache(std::string_view text, std::string_view
 
 CalibrationCache read_calibration_cache(const std::filesystem::path& path) {
   constexpr std::size_t most_bytes = std::size_t{64} << 20U;  // a million tensors
-  return parse_calibration_cache(MappedFile::open(path, most_bytes)->view(), path.string());
+  return parse_calibration_cache(onnx::MappedFile::open(path, most_bytes)->view(), path.string());
 }
 
 std::string format_calibration_cache(const CalibrationCache& cache) {
@@ -171,29 +171,29 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
 namespace {
 
 /// Nothing where the node rounds no activation.
-std::optional<CalibrationCache::Entry> entry_of(const Node& node) {
+std::optional<CalibrationCache::Entry> entry_of(const onnx::Node& node) {
   // What an operator of Graft gives in int8 has its name after DequantizeLinear.
-  const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
+  const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   const bool from_operator = node.is("DequantizeLinear") && maker != nullptr && maker->domain == onnx_domain;
   if (!node.is("QuantizeLinear") && !from_operator) return std::nullopt;
   const auto refuse = [&](std::string_view why) {
-    throw Error(
-        fmt::format("{}: {}; a calibration cache holds one scale for a tensor and no zero point", describe(node), why));
+    throw Error(fmt::format("{}: {}; a calibration cache holds one scale for a tensor and no zero point",
+                            onnx::describe(node), why));
   };
   const auto scale = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   if (!scale) refuse("its scale is computed");
   if (!scale->scalar()) refuse("it has a scale for each channel");
   const auto zero = node.input(2) == nullptr ? std::nullopt : node.input(2)->constant();
   if (zero && zero->scalar().value_or(0) != 0) refuse(fmt::format("its zero point is {}", *zero->scalar()));
-  const Value& named = from_operator ? *node.output() : *node.input(0);
+  const onnx::Value& named = from_operator ? *node.output() : *node.input(0);
   return CalibrationCache::Entry{named.name, static_cast<float>(*scale->scalar())};
 }
 
 }  // namespace
 
-CalibrationCache cache_of(const Model& model) {
+CalibrationCache cache_of(const onnx::Model& model) {
   CalibrationCache found{.version = newest_cache_version, .algorithm = "EntropyCalibration2", .entries = {}};
-  for (const Node* node : model.graph().nodes()) {
+  for (const onnx::Node* node : model.graph().nodes()) {
     auto entry = entry_of(*node);
     if (entry && found.find(entry->tensor) == nullptr) found.entries.push_back(std::move(*entry));
   }
@@ -214,7 +214,7 @@ CalibrationCache cache_of(const Model& model) {
 }
 
 void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache) {
-  write_file(path, format_calibration_cache(cache));
+  onnx::write_file(path, format_calibration_cache(cache));
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// The first line is `TRT-<version>-<algorithm>`; each other one is `<tensor>: <the scale's bits in hexadecimal>`,
 /// which C++ streams write without leading zeros. A scale is the largest absolute value that is kept, divided by 127.
@@ -46,6 +46,6 @@ inline constexpr std::string_view cache_note = "graft.calibration_cache";
 /// The scales of a model's QuantizeLinear nodes and of Graft's int8 operators, as a cache: the one that the model
 /// remembers, as long as it says the same as those nodes. Throws Error naming the node for what a cache cannot say (a
 /// zero point, a scale for each channel), and for a model with no scale at all.
-[[nodiscard]] CalibrationCache cache_of(const Model& model);
+[[nodiscard]] CalibrationCache cache_of(const onnx::Model& model);
 
-}  // namespace graft
+}  // namespace graft::quant

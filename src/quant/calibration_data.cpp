@@ -15,40 +15,41 @@
 #include "io/npy.hpp"
 #include "verify/ends.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
-std::vector<const Value*> wanted_inputs(const Model& model) {
-  std::vector<const Value*> wanted;
-  for (const Value* input : model.graph().inputs()) {
+std::vector<const onnx::Value*> wanted_inputs(const onnx::Model& model) {
+  std::vector<const onnx::Value*> wanted;
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (!input->initializer) wanted.push_back(input);
   }
   return wanted;
 }
 
-std::string names_of(const std::vector<const Value*>& values) {
+std::string names_of(const std::vector<const onnx::Value*>& values) {
   std::string names;
-  for (const Value* value : values) names += (names.empty() ? "" : ", ") + value->name;
+  for (const onnx::Value* value : values) names += (names.empty() ? "" : ", ") + value->name;
   return names;
 }
 
 bool is_numpy(const std::filesystem::path& path) { return path.extension() == ".npy" || path.extension() == ".npz"; }
 
-TensorData tensor_of(const NpyArray& array, std::vector<std::int64_t> dims, std::size_t begin, std::size_t size) {
-  TensorData tensor;
+onnx::TensorData tensor_of(const io::NpyArray& array, std::vector<std::int64_t> dims, std::size_t begin,
+                           std::size_t size) {
+  onnx::TensorData tensor;
   tensor.type = array.type;
   tensor.dims = std::move(dims);
-  tensor.bytes = Bytes(std::string(reinterpret_cast<const char*>(array.data.data()) + begin, size));
+  tensor.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(array.data.data()) + begin, size));
   return tensor;
 }
 
 /// Whether an array may stand for a model's only input, whatever its name.
-bool may_be(const NpyArray& array, const Value& input) {
+bool may_be(const io::NpyArray& array, const onnx::Value& input) {
   return array.type == input.type && (!input.rank() || std::cmp_equal(array.shape.size(), *input.rank()));
 }
 
-[[noreturn]] void fail_without_array(const std::filesystem::path& path, const Value& input, const NpzArrays& headers,
-                                     const std::vector<const Value*>& inputs) {
+[[noreturn]] void fail_without_array(const std::filesystem::path& path, const onnx::Value& input,
+                                     const io::NpzArrays& headers, const std::vector<const onnx::Value*>& inputs) {
   std::string listed;
   for (const auto& [name, array] : headers) {
     listed += fmt::format("{}{} ({} {})", listed.empty() ? "" : ", ", name, to_string(array.type),
@@ -60,10 +61,10 @@ bool may_be(const NpyArray& array, const Value& input) {
 
 /// The array of an archive under the input's name, or, for a model's only input, the only one that fits. Of the others
 /// headers are read at most.
-NpyArray read_array(const std::filesystem::path& path, const NpzFile& archive, const Value& input,
-                    const std::vector<const Value*>& inputs) {
+io::NpyArray read_array(const std::filesystem::path& path, const io::NpzFile& archive, const onnx::Value& input,
+                        const std::vector<const onnx::Value*>& inputs) {
   if (archive.contains(input.name)) return archive.read(input.name);
-  NpzArrays headers;
+  io::NpzArrays headers;
   for (const std::string& name : archive.names()) headers.emplace(name, archive.read_header(name));
   const auto fits = [&](const auto& entry) { return may_be(entry.second, input); };
   if (inputs.size() != 1 || std::count_if(headers.begin(), headers.end(), fits) != 1) {
@@ -73,14 +74,14 @@ NpyArray read_array(const std::filesystem::path& path, const NpzFile& archive, c
 }
 
 /// The arrays of a file under the names of the model's inputs.
-NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
-  NpzArrays arrays;
+io::NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const onnx::Value*>& inputs) {
+  io::NpzArrays arrays;
   if (path.extension() == ".npz") {
-    const NpzFile archive(path);
-    for (const Value* input : inputs) arrays.emplace(input->name, read_array(path, archive, *input, inputs));
+    const io::NpzFile archive(path);
+    for (const onnx::Value* input : inputs) arrays.emplace(input->name, read_array(path, archive, *input, inputs));
     return arrays;
   }
-  NpyArray array = read_npy(path);
+  io::NpyArray array = io::read_npy(path);
   if (inputs.size() == 1 && may_be(array, *inputs.front())) {
     arrays.emplace(inputs.front()->name, std::move(array));
   } else if (!inputs.empty()) {
@@ -91,7 +92,7 @@ NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const
 }
 
 /// The engine names the input that does not fit; which of a thousand files it came from is known here alone.
-void check_fits(const Value& input, const TensorData& tensor, const std::filesystem::path& file) {
+void check_fits(const onnx::Value& input, const onnx::TensorData& tensor, const std::filesystem::path& file) {
   const std::string mismatch = input.type ? runtime::mismatch_of(tensor, *input.type, input.shape) : std::string();
   if (!mismatch.empty()) throw Error(fmt::format("{}: input '{}': {}", file.string(), input.name, mismatch));
 }
@@ -100,14 +101,16 @@ std::string identity_of(const std::filesystem::path& path) {
   return fmt::format("{} {}\n", path.filename().string(), std::filesystem::file_size(path));
 }
 
-CalibrationData from_tensors(const std::shared_ptr<const TensorMap>& tensors, const std::vector<const Value*>& inputs,
-                             const std::string& source, std::string identity) {
+CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& tensors,
+                             const std::vector<const onnx::Value*>& inputs, const std::string& source,
+                             std::string identity) {
   std::optional<std::int64_t> runs;
   std::map<std::string, std::int64_t> batches;
-  for (const Value* input : inputs) {
-    const TensorData& tensor = tensors->find(input->name)->second;
+  for (const onnx::Value* input : inputs) {
+    const onnx::TensorData& tensor = tensors->find(input->name)->second;
     const std::int64_t samples = tensor.dims.empty() ? 0 : tensor.dims.front();
-    const std::int64_t batch = batches[input->name] = std::max<std::int64_t>(1, fixed_batch(*input).value_or(1));
+    const std::int64_t batch = batches[input->name] =
+        std::max<std::int64_t>(1, verify::fixed_batch(*input).value_or(1));
     if (samples < batch) {
       throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run takes {}", source,
                               input->name, samples, batch));
@@ -120,14 +123,14 @@ CalibrationData from_tensors(const std::shared_ptr<const TensorMap>& tensors, co
   }
   CalibrationData data{.count = runs.value_or(0), .sample = {}, .identity = std::move(identity)};
   data.sample = [tensors, batches](std::int64_t index) {
-    TensorMap sample;
+    runtime::TensorMap sample;
     for (const auto& [name, batch] : batches) {
-      const TensorData& all = tensors->find(name)->second;
-      TensorData part = all;
+      const onnx::TensorData& all = tensors->find(name)->second;
+      onnx::TensorData part = all;
       part.dims.front() = batch;
       const std::size_t bytes =
           all.bytes.size() / static_cast<std::size_t>(all.dims.front()) * static_cast<std::size_t>(batch);
-      part.bytes = Bytes(std::string(all.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
+      part.bytes = onnx::Bytes(std::string(all.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
       sample.emplace(name, std::move(part));
     }
     return sample;
@@ -135,8 +138,8 @@ CalibrationData from_tensors(const std::shared_ptr<const TensorMap>& tensors, co
   return data;
 }
 
-CalibrationData from_file(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
-  auto tensors = std::make_shared<TensorMap>();
+CalibrationData from_file(const std::filesystem::path& path, const std::vector<const onnx::Value*>& inputs) {
+  auto tensors = std::make_shared<runtime::TensorMap>();
   for (auto& [name, array] : read_arrays(path, inputs)) {
     tensors->emplace(name, tensor_of(array, array.shape, 0, array.data.size()));
   }
@@ -164,12 +167,12 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 class KeptImages {
  public:
   template <class Load>
-  TensorData get(std::int64_t index, const Load& load) {
+  onnx::TensorData get(std::int64_t index, const Load& load) {
     {
       const std::lock_guard lock(mutex_);
       if (const auto found = images_.find(index); found != images_.end()) return found->second;
     }
-    TensorData image = load();
+    onnx::TensorData image = load();
     constexpr std::size_t most_bytes = std::size_t{32} << 20U;
     const std::lock_guard lock(mutex_);
     if (bytes_ + image.bytes.size() <= most_bytes && images_.emplace(index, image).second) bytes_ += image.bytes.size();
@@ -178,14 +181,14 @@ class KeptImages {
 
  private:
   std::mutex mutex_;
-  std::map<std::int64_t, TensorData> images_;
+  std::map<std::int64_t, onnx::TensorData> images_;
   std::size_t bytes_ = 0;
 };
 
-const Value& input_for_images(const std::vector<const Value*>& inputs, const ImageRecipe& recipe) {
+const onnx::Value& input_for_images(const std::vector<const onnx::Value*>& inputs, const ImageRecipe& recipe) {
   if (inputs.size() == 1 && recipe.input.empty()) return *inputs.front();
   const auto found =
-      std::find_if(inputs.begin(), inputs.end(), [&](const Value* input) { return input->name == recipe.input; });
+      std::find_if(inputs.begin(), inputs.end(), [&](const onnx::Value* input) { return input->name == recipe.input; });
   if (found == inputs.end()) {
     throw Error(
         fmt::format("the recipe names the input '{}'; the model's inputs are {}", recipe.input, names_of(inputs)));
@@ -197,7 +200,7 @@ const Value& input_for_images(const std::vector<const Value*>& inputs, const Ima
   return **found;
 }
 
-CalibrationData from_folder(const std::filesystem::path& folder, const std::vector<const Value*>& inputs,
+CalibrationData from_folder(const std::filesystem::path& folder, const std::vector<const onnx::Value*>& inputs,
                             const std::optional<ImageRecipe>& recipe) {
   const std::vector<std::filesystem::path> files = files_in(folder);
   CalibrationData data{.count = static_cast<std::int64_t>(files.size()), .sample = {}, .identity = {}};
@@ -205,11 +208,11 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   if (is_numpy(files.front())) {
     data.sample = [files, inputs](std::int64_t index) {
       const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
-      const NpzArrays arrays = read_arrays(file, inputs);
-      TensorMap sample;
-      for (const Value* input : inputs) {
-        const NpyArray& array = arrays.find(input->name)->second;
-        TensorData tensor = tensor_of(array, array.shape, 0, array.data.size());
+      const io::NpzArrays arrays = read_arrays(file, inputs);
+      runtime::TensorMap sample;
+      for (const onnx::Value* input : inputs) {
+        const io::NpyArray& array = arrays.find(input->name)->second;
+        onnx::TensorData tensor = tensor_of(array, array.shape, 0, array.data.size());
         check_fits(*input, tensor, file);
         sample.emplace(input->name, std::move(tensor));
       }
@@ -223,14 +226,14 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
                     "channels, mean and scale",
                     folder.string()));
   }
-  const Value* input = &input_for_images(inputs, *recipe);
+  const onnx::Value* input = &input_for_images(inputs, *recipe);
   data.identity += recipe->text;
   // A search asks for the same samples again and again.
   data.sample = [files, input, recipe = *recipe, kept = std::make_shared<KeptImages>()](std::int64_t index) {
     const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
-    TensorMap sample;
+    runtime::TensorMap sample;
     sample.emplace(input->name, kept->get(index, [&] {
-      return load_image(file, recipe, [&](const TensorData& empty) { check_fits(*input, empty, file); });
+      return load_image(file, recipe, [&](const onnx::TensorData& empty) { check_fits(*input, empty, file); });
     }));
     return sample;
   };
@@ -239,9 +242,9 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
 
 }  // namespace
 
-CalibrationData open_calibration_data(const std::filesystem::path& path, const Model& model,
+CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                       const std::optional<ImageRecipe>& recipe, std::int64_t limit) {
-  const std::vector<const Value*> inputs = wanted_inputs(model);
+  const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
   std::error_code problem;
   const bool is_folder = std::filesystem::is_directory(path, problem);
   if (!is_folder && !is_numpy(path)) {
@@ -254,11 +257,11 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const M
   return data;
 }
 
-CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit,
+CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model, std::int64_t limit,
                                     const std::string& option) {
-  const std::vector<const Value*> inputs = wanted_inputs(model);
+  const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
   std::string identity;
-  for (const Value* input : inputs) {
+  for (const onnx::Value* input : inputs) {
     const auto found = tensors.find(input->name);
     if (found == tensors.end()) {
       throw Error(fmt::format("{}: there is no tensor for the input '{}'; the model's inputs are {}", option,
@@ -268,14 +271,15 @@ CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model
                             std::hash<std::string_view>()(found->second.bytes.view()));
   }
   for (const auto& [name, tensor] : tensors) {
-    const auto is_this = [&wanted = name](const Value* input) { return input->name == wanted; };
+    const auto is_this = [&wanted = name](const onnx::Value* input) { return input->name == wanted; };
     if (std::none_of(inputs.begin(), inputs.end(), is_this)) {
       throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", option, name, names_of(inputs)));
     }
   }
-  CalibrationData data = from_tensors(std::make_shared<const TensorMap>(tensors), inputs, option, std::move(identity));
+  CalibrationData data =
+      from_tensors(std::make_shared<const runtime::TensorMap>(tensors), inputs, option, std::move(identity));
   if (limit > 0) data.count = std::min(data.count, limit);
   return data;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -7,16 +7,16 @@
 #include <optional>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/images.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// Samples by number, which several threads may ask for. Only those are in memory, and a single file of NumPy's.
 struct CalibrationData {
   std::int64_t count = 0;
-  std::function<TensorMap(std::int64_t)> sample;
+  std::function<runtime::TensorMap(std::int64_t)> sample;
   std::string identity;  ///< Says which data these are: the names of the files, their sizes, the recipe.
 };
 
@@ -25,12 +25,12 @@ struct CalibrationData {
 /// Or a folder: of images, with a recipe; or of .npz and .npy files, each the inputs of one run. Files are taken in the
 /// order of their names, at most `limit` samples where it is not 0. Throws Error naming the file and the input that do
 /// not fit.
-[[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const Model& model,
+[[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                                     const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
 
 /// Tensors in memory, by the names of the model's inputs; the first axis counts samples, as in a file. `option` is what
 /// messages call them.
-[[nodiscard]] CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit = 0,
-                                                  const std::string& option = "--data");
+[[nodiscard]] CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model,
+                                                  std::int64_t limit = 0, const std::string& option = "--data");
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -14,7 +14,7 @@
 #include "quant/node_patterns.hpp"
 #include "quant/typed.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 constexpr double highest_step = 127;
@@ -53,11 +53,11 @@ void judge_rounding(Int8Tensor& tensor) {
   if (signal > 0 && noise > 0) tensor.snr_db = decibels * std::log10(signal / noise);
 }
 
-double agreement_of(const std::vector<OutputFigures>& outputs) {
+double agreement_of(const std::vector<verify::OutputFigures>& outputs) {
   constexpr double whole = 100;
   std::int64_t rows = 0;
   std::int64_t same = 0;
-  for (const OutputFigures& output : outputs) {
+  for (const verify::OutputFigures& output : outputs) {
     rows += output.rows;
     same += output.same_top;
   }
@@ -65,7 +65,7 @@ double agreement_of(const std::vector<OutputFigures>& outputs) {
 }
 
 struct Judgment {
-  std::vector<OutputFigures> outputs;
+  std::vector<verify::OutputFigures> outputs;
   std::optional<double> metric;
   [[nodiscard]] double snr_db() const { return score_of(outputs).snr_db; }
 };
@@ -83,7 +83,7 @@ struct Candidate {
 
 class Int8Chooser {
  public:
-  Int8Chooser(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
+  Int8Chooser(const runtime::Engine& engine, const onnx::Model& model, const CalibrationData& data,
               const Int8Options& options)
       : engine_(engine), data_(data), options_(options), prepared_(prepare_for_int8(model)) {}
 
@@ -122,7 +122,7 @@ class Int8Chooser {
       if (node.has_weight()) layers.insert(node.node.id);
     }
     asked_ = kept_by_patterns(prepared_, options_.keep, options_.only,
-                              [&](const Node& node) { return layers.contains(key_of(node)); });
+                              [&](const onnx::Node& node) { return layers.contains(key_of(node)); });
   }
 
   // ---- Scales
@@ -156,7 +156,7 @@ class Int8Chooser {
     }
     for (auto& [name, histogram] : calibration.tensors) {
       const Histogram::Figures& figures = histogram.figures();
-      const Value* value = prepared_.graph().find_local(name);
+      const onnx::Value* value = prepared_.graph().find_local(name);
       if (value != nullptr && value->is_input && figures.lowest == figures.highest) {
         result_.notes.push_back(
             fmt::format("the input '{}' held nothing but zeros in all samples: its range says nothing", name));
@@ -229,8 +229,8 @@ class Int8Chooser {
   }
 
   bool keep_reader(Int8Choice& choice, const Int8Node& planned, const std::string& tensor) const {
-    const Value* value = prepared_.graph().find_local(planned.node.id);
-    const Node& node = *value->producer;
+    const onnx::Value* value = prepared_.graph().find_local(planned.node.id);
+    const onnx::Node& node = *value->producer;
     const bool reads = std::any_of(planned.inputs.begin(), planned.inputs.end(),
                                    [&](std::size_t input) { return node.inputs[input]->name == tensor; });
     const bool gives = planned.has_int8_form && planned.node.id == tensor;
@@ -316,12 +316,12 @@ class Int8Chooser {
   }
 
   /// By the user's metric.
-  [[nodiscard]] double measured(const Model& model) const {
+  [[nodiscard]] double measured(const onnx::Model& model) const {
     say("measuring with --metric", 0, 1);
     return options_.metric(model);
   }
 
-  [[nodiscard]] Judgment judge(const Model& model) const {
+  [[nodiscard]] Judgment judge(const onnx::Model& model) const {
     Judgment judgment{.outputs = outputs_of(model, reference_.size()), .metric = {}};
     if (options_.metric) {
       judgment.metric = measured(model);
@@ -332,8 +332,8 @@ class Int8Chooser {
   }
 
   /// Against the f32 network's, for this number of its samples.
-  [[nodiscard]] std::vector<OutputFigures> outputs_of(const Model& model, std::size_t samples) const {
-    std::vector<OutputFigures> outputs;
+  [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples) const {
+    std::vector<verify::OutputFigures> outputs;
     if (samples == 0) return outputs;
     const std::unique_ptr<runtime::CompiledModel> compiled =
         engine_.compile(model, {.kernels = runtime::OperatorKernels::functions,
@@ -344,10 +344,10 @@ class Int8Chooser {
     for (std::size_t i = 0; i < samples; ++i) {
       if (!sensitivity) say("trying int8", i, samples);
       const std::size_t at = i * reference_.size() / samples;
-      const TensorMap found = compiled->run(data_.sample(judged_[at]));
+      const runtime::TensorMap found = compiled->run(data_.sample(judged_[at]));
       std::size_t index = 0;
       for (const auto& [name, expected] : reference_[at]) {
-        const OutputFigures figures = figures_of(name, expected, found.at(name));
+        const verify::OutputFigures figures = verify::figures_of(name, expected, found.at(name));
         if (i == 0) {
           outputs.push_back(figures);
         } else {
@@ -476,15 +476,15 @@ class Int8Chooser {
   /// In the network's order.
   [[nodiscard]] std::vector<std::string> rounded_tensors() const {
     std::vector<std::string> names;
-    const auto add = [&](const std::vector<Value*>& values) {
-      for (const Value* value : values) {
+    const auto add = [&](const std::vector<onnx::Value*>& values) {
+      for (const onnx::Value* value : values) {
         if (value == nullptr || !result_.plan.tensors.contains(value->name)) continue;
         if (std::find(names.begin(), names.end(), value->name) == names.end()) names.push_back(value->name);
       }
     };
     add(prepared_.graph().inputs());
     add(prepared_.graph().initializers());
-    for (const Node* node : prepared_.graph().nodes()) add(node->outputs);
+    for (const onnx::Node* node : prepared_.graph().nodes()) add(node->outputs);
     return names;
   }
 
@@ -537,12 +537,12 @@ class Int8Chooser {
   const runtime::Engine& engine_;
   const CalibrationData& data_;
   const Int8Options& options_;
-  Model prepared_;
+  onnx::Model prepared_;
   Kept asked_;
   std::map<std::string, double, std::less<>> thresholds_;
   std::map<std::string, Histogram, std::less<>> histograms_;
   std::vector<std::int64_t> judged_;
-  std::vector<TensorMap> reference_;
+  std::vector<runtime::TensorMap> reference_;
   ChosenInt8 result_;
 };
 
@@ -555,9 +555,9 @@ bool ChosenInt8::is_in_the_rest(const Int8Node& node) const {
          });
 }
 
-ChosenInt8 choose_int8(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
+ChosenInt8 choose_int8(const runtime::Engine& engine, const onnx::Model& model, const CalibrationData& data,
                        const Int8Options& options) {
   return Int8Chooser(engine, model, data, options).run();
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -24,7 +24,7 @@
 #include "runtime/engine.hpp"
 #include "verify/output_figures.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// What is done to weights and biases so that int8 loses less.
 struct Improvements {
@@ -42,12 +42,12 @@ struct Int8Options {
   std::optional<CalibrationCache> cache;  ///< Scales from TensorRT; then data only judge.
   std::filesystem::path state = {};       ///< As in CalibrateOptions.
   std::optional<double> limit_db;         ///< Signal to noise ratio that each output has to have.
-  std::optional<Precision> rest;          ///< f16 or bf16: what is not int8 computes in it where that does not break.
+  std::optional<verify::Precision> rest;  ///< f16 or bf16: what is not int8 computes in it where that does not break.
   /// How much the metric may fall, in its own unit.
   std::optional<double> max_drop;
   /// Asked once for the f32 network, as prepared, and once for each model that is tried; more is better. Without one:
   /// per cent of the outputs' rows whose largest element is where f32 has it.
-  std::function<double(const Model&)> metric = {};
+  std::function<double(const onnx::Model&)> metric = {};
   std::int64_t judged = 64;  ///< Samples at most that outputs are compared for, evenly spread over the data.
   int threads = 0;
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
@@ -81,10 +81,10 @@ struct Int8Trial {
 struct ChosenInt8 {
   Int8Model placed;
   Int8Plan plan;
-  std::vector<Int8Tensor> tensors;         ///< In the order in which the network has them.
-  std::vector<OutputFigures> outputs;      ///< Of the model as it was written.
-  std::vector<OutputFigures> plain;        ///< With nothing kept but what was asked for.
-  std::vector<Sensitivity> sensitivities;  ///< The worst first; empty where there was no search.
+  std::vector<Int8Tensor> tensors;             ///< In the order in which the network has them.
+  std::vector<verify::OutputFigures> outputs;  ///< Of the model as it was written.
+  std::vector<verify::OutputFigures> plain;    ///< With nothing kept but what was asked for.
+  std::vector<Sensitivity> sensitivities;      ///< The worst first; empty where there was no search.
   std::vector<Int8Trial> trials;
   std::vector<Equalized> equalized;
   std::vector<Smoothed> smoothed;
@@ -99,7 +99,7 @@ struct ChosenInt8 {
   std::optional<double> metric_f32;
   std::optional<double> metric_int8;
   std::optional<ChosenTypes> rest;  ///< What became of nodes that are not int8, with Int8Options::rest.
-  Precision rest_precision = Precision::f16;
+  verify::Precision rest_precision = verify::Precision::f16;
   bool met = true;
 
   /// Whether a node that is not int8 computes in `rest_precision`, and not in f32.
@@ -109,7 +109,7 @@ struct ChosenInt8 {
 /// Where `limit_db` or `max_drop` is not met, layers are judged one by one, those that lose most are kept in f32 until
 /// it is, and what turns out not to be needed becomes int8 again. Throws Error for a pattern that matches nothing, a
 /// cache without any of the model's tensors, data that hold nothing, and where the model does not run.
-[[nodiscard]] ChosenInt8 choose_int8(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
-                                     const Int8Options& options);
+[[nodiscard]] ChosenInt8 choose_int8(const runtime::Engine& engine, const onnx::Model& model,
+                                     const CalibrationData& data, const Int8Options& options);
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -12,22 +12,22 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "quant/node_patterns.hpp"
 #include "verify/compare.hpp"
 #include "verify/ends.hpp"
 #include "verify/match_tensors.hpp"
 #include "verify/partial_runs.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 /// Models that are run at most while looking for what loses.
 constexpr std::size_t most_trials = 48;
 
-bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
+bool is_f32(const onnx::Value* value) { return value != nullptr && value->type == onnx::ElementType::f32; }
 
-bool has_f32_output(const Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
+bool has_f32_output(const onnx::Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
 
 struct KeptNode {
   WhyKept why;
@@ -38,20 +38,20 @@ using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 constexpr double worth_looking_at = 3;  ///< Decibels.
 
 /// Whether the order of its numbers decides what it gives, so that rounding shows in no figure of a tensor before it.
-bool chooses(const Node& node) {
+bool chooses(const onnx::Node& node) {
   return node.is("TopK") || node.is("ArgMax") || node.is("ArgMin") || node.is("NonMaxSuppression");
 }
 
 /// What a node loses of the signal, in decibels.
 struct NodeLoss {
-  const Node* node;
+  const onnx::Node* node;
   double lost_db;
   bool vanishes = false;  ///< It reads or gives numbers that are too small for the type.
 };
 
 class Chooser {
  public:
-  Chooser(const runtime::Engine& engine, const Model& model, const ChooseOptions& options)
+  Chooser(const runtime::Engine& engine, const onnx::Model& model, const ChooseOptions& options)
       : engine_(engine),
         options_(options),
         prepared_(prepare_for_types(model, options.precision)),
@@ -66,14 +66,14 @@ class Chooser {
     measure();
     keep_what_overflows();
     keep_sums();
-    std::vector<OutputFigures> outputs = kept_.size() == asked_ ? result_.plain : try_types(kept_);
+    std::vector<verify::OutputFigures> outputs = kept_.size() == asked_ ? result_.plain : try_types(kept_);
     search(outputs);
     finish(std::move(outputs));
     return std::move(result_);
   }
 
  private:
-  [[nodiscard]] const Graph& graph() const { return prepared_.graph(); }
+  [[nodiscard]] const onnx::Graph& graph() const { return prepared_.graph(); }
   [[nodiscard]] double largest() const { return largest_of(options_.precision); }
 
   void say(const std::string& what, std::size_t done, std::size_t total) const {
@@ -84,7 +84,7 @@ class Chooser {
 
   void keep_what_was_asked_for() {
     const auto by_patterns = kept_by_patterns(prepared_, options_.keep, options_.only,
-                                              [](const Node& node) { return !works_in_any_type(node); });
+                                              [](const onnx::Node& node) { return !works_in_any_type(node); });
     for (const auto& [key, reason] : by_patterns) kept_.emplace(key, KeptNode{WhyKept::asked, reason});
     for (const auto& [key, reason] : options_.kept) kept_.emplace(key, KeptNode{WhyKept::asked, reason});
     asked_ = kept_.size();
@@ -94,27 +94,27 @@ class Chooser {
 
   void make_inputs() {
     say("running the network in f32", 0, 1);
-    InputRanges narrowed;
+    verify::InputRanges narrowed;
     std::string why_sizes;
     const std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(
         prepared_, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
     if (options_.data.empty()) {
-      InputOptions made_up;
+      verify::InputOptions made_up;
       made_up.shapes = options_.shapes;
-      MadeUpInputs maker;
+      verify::MadeUpInputs maker;
       inputs_.push_back(maker.inputs(*compiled, prepared_, made_up, expected_.emplace_back()));
       why_sizes = maker.why_sizes();
       narrowed = maker.narrowed();
     } else {
       inputs_ = options_.data;
-      for (const TensorMap& inputs : inputs_) expected_.push_back(compiled->run(inputs));
+      for (const runtime::TensorMap& inputs : inputs_) expected_.push_back(compiled->run(inputs));
     }
     result_.runs = inputs_.size();
     reference_.infer(inputs_);
     for (const auto& [name, tensor] : inputs_.front()) {
       const auto range = narrowed.find(name);
       result_.inputs.push_back(fmt::format(
-          "{}: {}[{}]{}", name, graft::to_string(tensor.type), fmt::join(tensor.dims, ", "),
+          "{}: {}[{}]{}", name, onnx::to_string(tensor.type), fmt::join(tensor.dims, ", "),
           range == narrowed.end() ? "" : fmt::format(" of {:g} to {:g}", range->second.lowest, range->second.highest)));
     }
     if (!why_sizes.empty()) result_.inputs.push_back(why_sizes);
@@ -130,28 +130,28 @@ class Chooser {
   }
 
   /// As the typed model takes them.
-  [[nodiscard]] static TensorMap inputs_of(const Model& typed, TensorMap inputs) {
-    for (const Value* input : typed.graph().inputs()) {
+  [[nodiscard]] static runtime::TensorMap inputs_of(const onnx::Model& typed, runtime::TensorMap inputs) {
+    for (const onnx::Value* input : typed.graph().inputs()) {
       const auto found = inputs.find(input->name);
       if (found == inputs.end() || !input->type || found->second.type == *input->type) continue;
-      found->second = TensorData::from_numbers(*input->type, found->second.dims, *found->second.numbers());
+      found->second = onnx::TensorData::from_numbers(*input->type, found->second.dims, *found->second.numbers());
     }
     return inputs;
   }
 
-  std::vector<OutputFigures> try_types(const KeptNodes& kept) {
+  std::vector<verify::OutputFigures> try_types(const KeptNodes& kept) {
     ++result_.trials;
-    say(fmt::format("trying {}, {} kept in f32", graft::to_string(options_.precision), kept.size()), result_.trials,
+    say(fmt::format("trying {}, {} kept in f32", verify::to_string(options_.precision), kept.size()), result_.trials,
         most_trials);
     const TypedModel typed = typed_with(kept);
-    const PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);
-    const std::unique_ptr<runtime::CompiledModel> compiled = runs.compile(all_outputs(runs.model()));
-    std::vector<OutputFigures> outputs;
+    const verify::PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);
+    const std::unique_ptr<runtime::CompiledModel> compiled = runs.compile(verify::all_outputs(runs.model()));
+    std::vector<verify::OutputFigures> outputs;
     for (std::size_t run = 0; run < inputs_.size(); ++run) {
-      const TensorMap found = compiled->run(inputs_of(typed.model, inputs_[run]));
+      const runtime::TensorMap found = compiled->run(inputs_of(typed.model, inputs_[run]));
       for (std::size_t i = 0; i < graph().outputs().size(); ++i) {
         const std::string& name = graph().outputs()[i]->name;
-        const OutputFigures figures = figures_of(name, expected_[run].at(name), found.at(name));
+        const verify::OutputFigures figures = verify::figures_of(name, expected_[run].at(name), found.at(name));
         if (run == 0) {
           outputs.push_back(figures);
         } else {
@@ -164,38 +164,39 @@ class Chooser {
 
   // ---- What the numbers say
 
-  [[nodiscard]] std::vector<const Value*> reals_of_reference() const {
-    std::vector<const Value*> values;
-    for (const Value* value : tensors_of(reference_.model())) {
+  [[nodiscard]] std::vector<const onnx::Value*> reals_of_reference() const {
+    std::vector<const onnx::Value*> values;
+    for (const onnx::Value* value : verify::tensors_of(reference_.model())) {
       if (is_f32(value) && !value->constant()) values.push_back(value);
     }
     return values;
   }
 
   void measure() {
-    const auto add = [&](const std::string& name, const TensorData& tensor) {
-      const TypeEffect effect = type_effect(tensor, options_.precision);
+    const auto add = [&](const std::string& name, const onnx::TensorData& tensor) {
+      const verify::TypeEffect effect = type_effect(tensor, options_.precision);
       const auto [place, is_new] = effects_.try_emplace(name, effect);
       if (!is_new) place->second.add(effect);
     };
-    for (const TensorMap& inputs : inputs_) {
+    for (const runtime::TensorMap& inputs : inputs_) {
       for (const auto& [name, tensor] : inputs) {
-        if (tensor.type == ElementType::f32) add(name, tensor);
+        if (tensor.type == onnx::ElementType::f32) add(name, tensor);
       }
     }
     // What nodes sum inside is looked at in the same runs.
-    Model with_sums = prepared_.clone();
-    if (options_.precision == Precision::f16) add_sums(with_sums.graph());
-    PartialRuns runs(engine_, with_sums, runtime::OperatorKernels::functions, options_.threads);
+    onnx::Model with_sums = prepared_.clone();
+    if (options_.precision == verify::Precision::f16) add_sums(with_sums.graph());
+    verify::PartialRuns runs(engine_, with_sums, runtime::OperatorKernels::functions, options_.threads);
     runs.infer(inputs_);
-    std::vector<const Value*> values;
-    for (const Value* value : reals_of_reference()) values.push_back(runs.model().graph().find_local(value->name));
+    std::vector<const onnx::Value*> values;
+    for (const onnx::Value* value : reals_of_reference())
+      values.push_back(runs.model().graph().find_local(value->name));
     for (const auto& [name, node] : summing_) values.push_back(runs.model().graph().find_local(name));
     runs.visit(
         values, inputs_, options_.memory,
-        [&](const Value& value, const TensorData& tensor) {
+        [&](const onnx::Value& value, const onnx::TensorData& tensor) {
           if (summing_.contains(value.name)) {
-            sums_[value.name].add(range_of(tensor));
+            sums_[value.name].add(verify::range_of(tensor));
           } else {
             add(value.name, tensor);
           }
@@ -203,30 +204,30 @@ class Chooser {
         [&](std::size_t done, std::size_t total) { say("looking at the tensors", done, total); });
   }
 
-  [[nodiscard]] const TypeEffect* effect(const Value& value) const {
+  [[nodiscard]] const verify::TypeEffect* effect(const onnx::Value& value) const {
     const auto found = effects_.find(value.name);
     return found == effects_.end() ? nullptr : &found->second;
   }
 
-  void keep(const Node& node, WhyKept why, const std::string& reason) {
+  void keep(const onnx::Node& node, WhyKept why, const std::string& reason) {
     kept_.try_emplace(key_of(node), KeptNode{why, reason});
   }
 
-  void keep_makers_and_readers(const Value& value, WhyKept why, const std::string& what) {
+  void keep_makers_and_readers(const onnx::Value& value, WhyKept why, const std::string& what) {
     if (value.producer != nullptr && !value.producer->is("Constant")) {
       keep(*value.producer, why, fmt::format("its output '{}' {}", value.name, what));
     }
-    for (const Use& use : value.uses) {
+    for (const onnx::Use& use : value.uses) {
       if (use.node->graph != &graph() || !has_f32_output(*use.node) || use.node->is("Cast")) continue;
       keep(*use.node, why, fmt::format("it reads '{}', which {}", value.name, what));
     }
   }
 
   /// Whether minus infinity does the same as the large negative numbers of a tensor: nothing comes of either.
-  [[nodiscard]] bool may_be_minus_infinity(const Value& value) const {
-    const TypeEffect* found = effect(value);
+  [[nodiscard]] bool may_be_minus_infinity(const onnx::Value& value) const {
+    const verify::TypeEffect* found = effect(value);
     if (found == nullptr || found->range.highest.value_or(0) > largest() || value.output_count != 0) return false;
-    return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+    return std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) {
       if (use.node->graph != &graph()) return false;
       if (is_any_of(*use.node, {"Exp", "LogSoftmax", "Relu", "Sigmoid", "Softmax", "Tanh"})) return true;
       const bool gives_on = use.node->is("Add") || use.node->is("Where") || use.node->is("Max") ||
@@ -237,19 +238,19 @@ class Chooser {
 
   /// Whether a number counts something: made an integer before, or made one by a reader. A set of its own: what rounds
   /// to integers of any size, or counts.
-  [[nodiscard]] static bool is_counted(const Value& value) {
-    const Node* maker = value.producer;
+  [[nodiscard]] static bool is_counted(const onnx::Value& value) {
+    const onnx::Node* maker = value.producer;
     const bool made = maker != nullptr && (is_any_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));
-    return made || std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
+    return made || std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
              return use.node->is("Cast") && use.node->output()->type && is_integer(*use.node->output()->type);
            });
   }
 
   void keep_what_overflows() {
-    const std::string_view name = graft::to_string(options_.precision);
-    for (const Value* value : graph().values()) {
+    const std::string_view name = verify::to_string(options_.precision);
+    for (const onnx::Value* value : graph().values()) {
       if (!is_f32(value) || value->constant()) continue;
-      const TypeEffect* found = effect(*value);
+      const verify::TypeEffect* found = effect(*value);
       if (found == nullptr) continue;
       if (found->rounding.overflow != 0) {
         const double reached = std::abs(found->range.lowest.value_or(0)) > found->range.highest.value_or(0)
@@ -272,21 +273,21 @@ class Chooser {
   // ---- Sums
 
   /// What a node sums inside: a value added to the model, nothing where it sums nothing or gives the sum itself.
-  static Value* add_sum(Graph& graph, Node& node) {
-    Value* x = node.input(0);
+  static onnx::Value* add_sum(onnx::Graph& graph, onnx::Node& node) {
+    onnx::Value* x = node.input(0);
     if (!is_f32(x) || !x->shape) return nullptr;
-    const auto reduce = [&](Value* of, Value* axes) {
-      Node* sum = graph.add_node("ReduceSum", {of, axes}, {node.output()->name + "/sum"});
-      sum->attributes.emplace("keepdims", NodeAttribute(AttributeData(std::int64_t{1})));
+    const auto reduce = [&](onnx::Value* of, onnx::Value* axes) {
+      onnx::Node* sum = graph.add_node("ReduceSum", {of, axes}, {node.output()->name + "/sum"});
+      sum->attributes.emplace("keepdims", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
       return sum->output();
     };
     const auto sizes = [&] { return graph.add_node("Abs", {x}, {x->name + "/sizes"})->output(); };
     const auto squares = [&] { return graph.add_node("Mul", {x, x}, {x->name + "/squares"})->output(); };
     const auto constant = [&](const std::vector<std::int64_t>& ints) {
-      return graph.add_constant(node.output()->name + "/axes", TensorData::from_ints(ints));
+      return graph.add_constant(node.output()->name + "/axes", onnx::TensorData::from_ints(ints));
     };
     if (is_any_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum"})) {
-      Value* axes = node.input(1);
+      onnx::Value* axes = node.input(1);
       if (const auto given = node.ints("axes")) axes = constant(*given);
       if (axes == nullptr && node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;
       return reduce(node.is("ReduceL2") ? squares() : sizes(), axes);
@@ -300,24 +301,24 @@ class Chooser {
       return reduce(node.int_or("p", 2) == 1 ? sizes() : squares(), constant({node.int_or("axis", -1)}));
     }
     if (node.is("AveragePool")) {
-      Node* mean = graph.add_node("AveragePool", {sizes()}, {node.output()->name + "/mean"});
+      onnx::Node* mean = graph.add_node("AveragePool", {sizes()}, {node.output()->name + "/mean"});
       double elements = 1;
       for (const std::int64_t size : node.ints("kernel_shape").value_or(std::vector<std::int64_t>{})) {
         elements *= static_cast<double>(size);
       }
       for (const auto& [name, attribute] : node.attributes) mean->attributes.emplace(name, copy_attribute(attribute));
-      Value* count =
-          graph.add_constant(node.output()->name + "/count", TensorData::scalar_of(ElementType::f32, elements));
+      onnx::Value* count = graph.add_constant(node.output()->name + "/count",
+                                              onnx::TensorData::scalar_of(onnx::ElementType::f32, elements));
       return graph.add_node("Mul", {mean->output(), count}, {node.output()->name + "/sum"})->output();
     }
     return nullptr;
   }
 
-  void add_sums(Graph& graph) {
-    for (Node* node : graph.nodes()) {
+  void add_sums(onnx::Graph& graph) {
+    for (onnx::Node* node : graph.nodes()) {
       const std::string key = key_of(*node);
       if (kept_.contains(key)) continue;
-      if (const Value* sum = add_sum(graph, *node)) summing_.emplace(sum->name, nodes_by_key().at(key));
+      if (const onnx::Value* sum = add_sum(graph, *node)) summing_.emplace(sum->name, nodes_by_key().at(key));
     }
   }
 
@@ -327,15 +328,15 @@ class Chooser {
       keep(*summing_.at(name), WhyKept::sum,
            fmt::format("it sums up to {:.4g} inside, and {} ends at {:g}",
                        range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
-                       graft::to_string(options_.precision), largest()));
+                       verify::to_string(options_.precision), largest()));
     }
   }
 
   // ---- What loses
 
-  const std::map<std::string, const Node*, std::less<>>& nodes_by_key() {
+  const std::map<std::string, const onnx::Node*, std::less<>>& nodes_by_key() {
     if (by_key_.empty()) {
-      for (const Node* node : graph().nodes()) by_key_.emplace(key_of(*node), node);
+      for (const onnx::Node* node : graph().nodes()) by_key_.emplace(key_of(*node), node);
     }
     return by_key_;
   }
@@ -345,27 +346,28 @@ class Chooser {
   std::map<std::string, double, std::less<>> tensor_decibels(const KeptNodes& kept) {
     ++result_.trials;
     const TypedModel typed = typed_with(kept);
-    const PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);
+    const verify::PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);
     std::map<std::string, double, std::less<>> found;
-    std::vector<const Value*> waiting = reals_of_reference();
-    std::erase_if(waiting, [&](const Value* value) {
-      const Value* other = runs.model().graph().find_local(value->name);
+    std::vector<const onnx::Value*> waiting = reals_of_reference();
+    std::erase_if(waiting, [&](const onnx::Value* value) {
+      const onnx::Value* other = runs.model().graph().find_local(value->name);
       return other == nullptr || other->producer == nullptr || !other->type || !is_floating_point(*other->type);
     });
     std::size_t next = 0;
     while (next < waiting.size()) {
       say("looking for what loses", next, waiting.size());
-      const std::vector<const Value*> group =
+      const std::vector<const onnx::Value*> group =
           reference_.next_group(waiting, next, options_.memory / 2);  // of two models
-      std::vector<const Value*> others;
-      for (const Value* value : group) others.push_back(runs.model().graph().find_local(value->name));
+      std::vector<const onnx::Value*> others;
+      for (const onnx::Value* value : group) others.push_back(runs.model().graph().find_local(value->name));
       const std::unique_ptr<runtime::CompiledModel> reference = reference_.compile(group);
       const std::unique_ptr<runtime::CompiledModel> candidate = runs.compile(others);
-      for (const TensorMap& inputs : inputs_) {
-        const TensorMap expected = reference->run(inputs);
-        const TensorMap results = candidate->run(inputs_of(typed.model, inputs));
-        for (const Value* value : group) {
-          const OutputFigures figures = figures_of(value->name, expected.at(value->name), results.at(value->name));
+      for (const runtime::TensorMap& inputs : inputs_) {
+        const runtime::TensorMap expected = reference->run(inputs);
+        const runtime::TensorMap results = candidate->run(inputs_of(typed.model, inputs));
+        for (const onnx::Value* value : group) {
+          const verify::OutputFigures figures =
+              verify::figures_of(value->name, expected.at(value->name), results.at(value->name));
           const double decibels =
               figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : figures.decibels();
           const auto [place, is_new] = found.try_emplace(value->name, decibels);
@@ -375,18 +377,18 @@ class Chooser {
     }
     for (const auto& [name, tensor] : inputs_.front()) {
       const auto own = effects_.find(name);
-      if (own != effects_.end()) found[name] = own->second.rounding.snr_db.value_or(perfect_db);
+      if (own != effects_.end()) found[name] = own->second.rounding.snr_db.value_or(verify::perfect_db);
     }
     return found;
   }
 
   /// Whether a tensor that the node reads or gives is lost by rounding it alone: f16 has nothing between 0 and 6e-8.
-  [[nodiscard]] bool handles_what_vanishes(const Node& node) const {
+  [[nodiscard]] bool handles_what_vanishes(const onnx::Node& node) const {
     constexpr double most_is_left_db = 3;
-    const auto vanishes = [&](const Value* value) {
-      const TypeEffect* found = value == nullptr ? nullptr : effect(*value);
+    const auto vanishes = [&](const onnx::Value* value) {
+      const verify::TypeEffect* found = value == nullptr ? nullptr : effect(*value);
       return found != nullptr && found->rounding.overflow == 0 &&
-             found->rounding.snr_db.value_or(perfect_db) < most_is_left_db;
+             found->rounding.snr_db.value_or(verify::perfect_db) < most_is_left_db;
     };
     return std::any_of(node.inputs.begin(), node.inputs.end(), vanishes) ||
            std::any_of(node.outputs.begin(), node.outputs.end(), vanishes);
@@ -395,7 +397,7 @@ class Chooser {
   std::vector<NodeLoss> losses(const KeptNodes& kept) {
     const auto decibels_of = tensor_decibels(kept);
     std::vector<NodeLoss> losses;
-    for (const Node* node : graph().nodes()) {
+    for (const onnx::Node* node : graph().nodes()) {
       const auto own = decibels_of.find(key_of(*node));
       if (chooses(*node)) {
         if (!kept.contains(key_of(*node))) losses.push_back({node, worth_looking_at});
@@ -404,12 +406,12 @@ class Chooser {
       if (works_in_any_type(*node)) continue;
       // All of them, and not the first alone: after it there is nothing left to lose, but it would be lost there too.
       if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(*node)) {
-        if (!kept.contains(key_of(*node))) losses.push_back({node, perfect_db, true});
+        if (!kept.contains(key_of(*node))) losses.push_back({node, verify::perfect_db, true});
         continue;
       }
       if (own == decibels_of.end()) continue;
-      double before = perfect_db;
-      for (const Value* input : node->inputs) {
+      double before = verify::perfect_db;
+      for (const onnx::Value* input : node->inputs) {
         const auto found = input == nullptr ? decibels_of.end() : decibels_of.find(input->name);
         if (found != decibels_of.end()) before = std::min(before, found->second);
       }
@@ -424,14 +426,14 @@ class Chooser {
   }
 
   /// The node and what computes its inputs, so many steps back.
-  static std::vector<const Node*> region(const Node& node, std::size_t steps) {
-    std::vector<const Node*> nodes{&node};
+  static std::vector<const onnx::Node*> region(const onnx::Node& node, std::size_t steps) {
+    std::vector<const onnx::Node*> nodes{&node};
     std::size_t begin = 0;
     for (std::size_t step = 0; step < steps; ++step) {
       const std::size_t end = nodes.size();
       for (std::size_t i = begin; i < end; ++i) {
-        for (const Value* input : nodes[i]->inputs) {
-          const Node* maker = is_f32(input) ? input->producer : nullptr;
+        for (const onnx::Value* input : nodes[i]->inputs) {
+          const onnx::Node* maker = is_f32(input) ? input->producer : nullptr;
           while (maker != nullptr && works_in_any_type(*maker) && is_f32(maker->input(0))) {
             maker = maker->input(0)->producer;
           }
@@ -450,13 +452,14 @@ class Chooser {
     for (std::size_t i = 0; i < count; ++i) {
       const auto& [node, lost_db, vanishes] = losing[i];
       const std::string lost =
-          vanishes ? fmt::format("handles numbers that are too small for {}", graft::to_string(options_.precision))
-          : chooses(*node)       ? std::string("chooses by the order of numbers that rounding changes")
-          : lost_db > perfect_db ? "breaks"
-                                 : fmt::format("loses {:.0f} dB", lost_db);
-      for (const Node* member : region(*node, steps)) {
-        const std::string reason = member == node ? fmt::format("it {}", lost)
-                                                  : fmt::format("{}, which it computes for, {}", describe(*node), lost);
+          vanishes ? fmt::format("handles numbers that are too small for {}", verify::to_string(options_.precision))
+          : chooses(*node)               ? std::string("chooses by the order of numbers that rounding changes")
+          : lost_db > verify::perfect_db ? "breaks"
+                                         : fmt::format("loses {:.0f} dB", lost_db);
+      for (const onnx::Node* member : region(*node, steps)) {
+        const std::string reason = member == node
+                                       ? fmt::format("it {}", lost)
+                                       : fmt::format("{}, which it computes for, {}", onnx::describe(*node), lost);
         more.try_emplace(key_of(*member), KeptNode{WhyKept::loss, reason});
       }
     }
@@ -466,9 +469,9 @@ class Chooser {
   /// Adds to what is kept, if anything helps. All that loses is kept at once first: where that does not help, no part
   /// of it does, and each trial is a compilation of the whole network. Where it does, the fewest that do as much are
   /// found by halving.
-  bool improve(std::vector<OutputFigures>& outputs) {
+  bool improve(std::vector<verify::OutputFigures>& outputs) {
     constexpr std::size_t furthest = 3;
-    const Score before = score_of(outputs);
+    const verify::Score before = score_of(outputs);
     std::vector<NodeLoss> losing = losses(kept_);
     std::erase_if(losing, [](const NodeLoss& loss) { return loss.lost_db < worth_looking_at; });
     std::size_t tried = kept_.size();
@@ -476,16 +479,16 @@ class Chooser {
       KeptNodes best = kept_with(losing, losing.size(), steps);
       if (best.size() == tried) continue;
       tried = best.size();
-      std::vector<OutputFigures> figures = try_types(best);
-      const Score all = score_of(figures);
+      std::vector<verify::OutputFigures> figures = try_types(best);
+      const verify::Score all = score_of(figures);
       if (!all.is_better_than(before)) continue;
       std::size_t lowest = 1;
       std::size_t highest = losing.size();
       while (lowest < highest && result_.trials < most_trials) {
         const std::size_t middle = lowest + (highest - lowest) / 2;
         KeptNodes fewer = kept_with(losing, middle, steps);
-        std::vector<OutputFigures> of_fewer = try_types(fewer);
-        const Score score = score_of(of_fewer);
+        std::vector<verify::OutputFigures> of_fewer = try_types(fewer);
+        const verify::Score score = score_of(of_fewer);
         const bool as_good = all.meets(result_.limit_db) ? score.meets(result_.limit_db)
                                                          : score.is_better_than(before) && !all.is_better_than(score);
         if (!as_good) {
@@ -503,7 +506,7 @@ class Chooser {
     return false;
   }
 
-  void search(std::vector<OutputFigures>& outputs) {
+  void search(std::vector<verify::OutputFigures>& outputs) {
     const std::size_t before = kept_.size();
     while (!score_of(outputs).meets(result_.limit_db) && result_.trials < most_trials && improve(outputs)) {
     }
@@ -512,7 +515,7 @@ class Chooser {
   }
 
   /// What the outputs meet the limit without: halves first, then halves of what is left.
-  void give_back(std::vector<OutputFigures>& outputs) {
+  void give_back(std::vector<verify::OutputFigures>& outputs) {
     std::vector<std::string> keys;
     for (const auto& [key, node] : kept_) {
       if (node.why == WhyKept::loss) keys.push_back(key);
@@ -524,7 +527,7 @@ class Chooser {
         const auto last = keys.begin() + static_cast<std::ptrdiff_t>(std::min(begin + count, keys.size()));
         KeptNodes fewer = kept_;
         std::for_each(first, last, [&](const std::string& key) { fewer.erase(key); });
-        std::vector<OutputFigures> figures = try_types(fewer);
+        std::vector<verify::OutputFigures> figures = try_types(fewer);
         if (!score_of(figures).meets(result_.limit_db)) {
           begin += count;
           continue;
@@ -536,7 +539,7 @@ class Chooser {
     }
   }
 
-  void finish(std::vector<OutputFigures> outputs) {
+  void finish(std::vector<verify::OutputFigures> outputs) {
     result_.outputs = std::move(outputs);
     result_.typed = typed_with(kept_);
     for (const TypedNode& node : result_.typed.nodes) {
@@ -558,14 +561,14 @@ class Chooser {
 
   const runtime::Engine& engine_;
   const ChooseOptions& options_;
-  Model prepared_;
-  PartialRuns reference_;
-  std::vector<TensorMap> inputs_;  ///< Of each run.
-  std::vector<TensorMap> expected_;
-  std::map<std::string, TypeEffect, std::less<>> effects_;
-  std::map<std::string, const Node*, std::less<>> summing_;  ///< By the tensor that was added for its sum.
-  std::map<std::string, TensorRange, std::less<>> sums_;     ///< The range of each of those.
-  std::map<std::string, const Node*, std::less<>> by_key_;
+  onnx::Model prepared_;
+  verify::PartialRuns reference_;
+  std::vector<runtime::TensorMap> inputs_;  ///< Of each run.
+  std::vector<runtime::TensorMap> expected_;
+  std::map<std::string, verify::TypeEffect, std::less<>> effects_;
+  std::map<std::string, const onnx::Node*, std::less<>> summing_;  ///< By the tensor that was added for its sum.
+  std::map<std::string, verify::TensorRange, std::less<>> sums_;   ///< The range of each of those.
+  std::map<std::string, const onnx::Node*, std::less<>> by_key_;
   KeptNodes kept_;
   std::size_t asked_ = 0;
   ChosenTypes result_;
@@ -573,10 +576,10 @@ class Chooser {
 
 }  // namespace
 
-double limit_of(Precision precision) {
+double limit_of(verify::Precision precision) {
   constexpr double of_f16 = 40;
   constexpr double of_bf16 = 25;
-  return precision == Precision::f16 ? of_f16 : of_bf16;
+  return precision == verify::Precision::f16 ? of_f16 : of_bf16;
 }
 
 std::string_view to_string(WhyKept why) {
@@ -599,8 +602,8 @@ std::vector<const ChosenNode*> ChosenTypes::kept() const {
   return found;
 }
 
-ChosenTypes choose_types(const runtime::Engine& engine, const Model& model, const ChooseOptions& options) {
+ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model, const ChooseOptions& options) {
   return Chooser(engine, model, options).run();
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -16,16 +16,16 @@
 #include "verify/figures.hpp"
 #include "verify/output_figures.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 struct ChooseOptions {
-  Precision precision = Precision::f16;
+  verify::Precision precision = verify::Precision::f16;
   bool typed_io = false;            ///< As in TypedOptions.
   std::vector<std::string> keep;    ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
   std::vector<std::string> only;    ///< The same: nothing else leaves f32. Empty: everything may.
   bool narrow_before_int8 = false;  ///< As in TypedOptions.
   std::map<std::string, std::string, std::less<>> kept = {};  ///< More of those, by key_of, and why.
-  std::vector<TensorMap> data;  ///< Inputs to decide by, run by run; without them they are made up.
+  std::vector<runtime::TensorMap> data;  ///< Inputs to decide by, run by run; without them they are made up.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of synthetic inputs.
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output has to have; nothing: limit_of.
   int threads = 0;
@@ -34,7 +34,7 @@ struct ChooseOptions {
 };
 
 /// 40 dB in f16, an error of 1 % of the signal; 25 dB in bf16, which has an eighth of the digits.
-[[nodiscard]] double limit_of(Precision precision);
+[[nodiscard]] double limit_of(verify::Precision precision);
 
 enum class WhyKept : std::uint8_t {
   form,      ///< It has no such form, or is left alone: see make_typed.
@@ -50,18 +50,19 @@ enum class WhyKept : std::uint8_t {
 /// A node and why it has its type.
 struct ChosenNode {
   TypedNode node;
-  std::optional<WhyKept> why;  ///< Of a kept one.
-  TensorRange range;           ///< Of its first output, as the f32 network gives it.
-  RoundingEffect rounding;     ///< What the type does to that.
-  bool has_figures = false;    ///< Whether the two are there: the output is a tensor of f32.
+  std::optional<WhyKept> why;       ///< Of a kept one.
+  verify::TensorRange range;        ///< Of its first output, as the f32 network gives it.
+  verify::RoundingEffect rounding;  ///< What the type does to that.
+  bool has_figures = false;         ///< Whether the two are there: the output is a tensor of f32.
 };
 
 struct ChosenTypes {
   TypedModel typed;
   std::vector<ChosenNode> nodes;
-  std::size_t runs = 0;                ///< That decided.
-  std::vector<OutputFigures> outputs;  ///< Of the model as it was written, in the worst of the runs.
-  std::vector<OutputFigures> plain;    ///< Of the model with nothing kept but what has no such form or was asked for.
+  std::size_t runs = 0;                        ///< That decided.
+  std::vector<verify::OutputFigures> outputs;  ///< Of the model as it was written, in the worst of the runs.
+  std::vector<verify::OutputFigures>
+      plain;  ///< Of the model with nothing kept but what has no such form or was asked for.
   std::vector<std::string> notes;
   std::vector<std::string> inputs;  ///< "image: f32[2, 1, 8, 8]"
   double limit_db = 0;
@@ -76,6 +77,7 @@ struct ChosenTypes {
 /// the last reason and is not needed in the end is given back. Everything is judged by running the typed model with
 /// its tensors rounded where they are made, for all data: what a single run breaks is kept. Throws Error for a pattern
 /// that matches nothing, and where the model does not run.
-[[nodiscard]] ChosenTypes choose_types(const runtime::Engine& engine, const Model& model, const ChooseOptions& options);
+[[nodiscard]] ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model,
+                                       const ChooseOptions& options);
 
-}  // namespace graft
+}  // namespace graft::quant

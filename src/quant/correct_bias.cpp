@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "graph/extract.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/shape_inference.hpp"
 #include "quant/weighted_layers.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 /// How many elements of a channel lie beside each other.
-std::size_t plane_of(const TensorData& tensor, std::size_t axes_after) {
+std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   std::size_t plane = 1;
   for (std::size_t i = tensor.dims.size() - axes_after; i < tensor.dims.size(); ++i) {
     plane *= static_cast<std::size_t>(tensor.dims[i]);
@@ -34,7 +34,7 @@ class ChannelSums {
   ChannelSums(std::size_t channels, std::size_t axes_after)
       : axes_after_(axes_after), sums_(channels), squares_(channels) {}
 
-  void add(const TensorData& tensor) {
+  void add(const onnx::TensorData& tensor) {
     const std::size_t plane = plane_of(tensor, axes_after_);
     const auto* numbers = reinterpret_cast<const float*>(tensor.bytes.data());
     const auto planes = static_cast<std::size_t>(tensor.element_count()) / std::max<std::size_t>(plane, 1);
@@ -81,20 +81,20 @@ Sums sums_of(const std::vector<WeightedLayer>& layers) {
   return sums;
 }
 
-Sums sum_outputs(const runtime::Engine& engine, const Model& model, const std::vector<WeightedLayer>& layers,
+Sums sum_outputs(const runtime::Engine& engine, const onnx::Model& model, const std::vector<WeightedLayer>& layers,
                  const CalibrationData& data, const ObserveOptions& options) {
   Sums sums = sums_of(layers);
   std::vector<std::string> tensors;
   for (const auto& [name, sum] : sums) tensors.push_back(name);
-  observe(engine, model, tensors, data, options, [&](const TensorMap& seen) {
+  observe(engine, model, tensors, data, options, [&](const runtime::TensorMap& seen) {
     for (auto& [name, sum] : sums) sum.add(seen.find(name)->second);
   });
   return sums;
 }
 
-bool is_f32_tensor(const Model& model, const std::string& name) {
-  const Value* value = model.graph().find_local(name);
-  return value != nullptr && value->producer != nullptr && value->type == ElementType::f32;
+bool is_f32_tensor(const onnx::Model& model, const std::string& name) {
+  const onnx::Value* value = model.graph().find_local(name);
+  return value != nullptr && value->producer != nullptr && value->type == onnx::ElementType::f32;
 }
 
 /// What each channel of a layer's output has too much.
@@ -108,7 +108,7 @@ std::vector<double> errors_of(const ChannelSums& found, const ChannelSums& wante
 }
 
 CorrectedBias correct(WeightedLayer& layer, const std::vector<double>& errors, double deviation) {
-  CorrectedBias result{.layer = describe(*layer.node), .tensor = layer.output().name, .deviation = deviation};
+  CorrectedBias result{.layer = onnx::describe(*layer.node), .tensor = layer.output().name, .deviation = deviation};
   std::vector<double> bias = *bias_of(layer);
   for (std::size_t c = 0; c < bias.size(); ++c) {
     bias[c] -= errors[c];
@@ -131,21 +131,21 @@ struct Steps {
   std::map<std::string, Life, std::less<>> values;  ///< Those that depend on the network's inputs.
 };
 
-Steps in_steps(const Model& model, const std::vector<WeightedLayer>& layers) {
-  std::unordered_map<const Node*, const WeightedLayer*> by_node;
+Steps in_steps(const onnx::Model& model, const std::vector<WeightedLayer>& layers) {
+  std::unordered_map<const onnx::Node*, const WeightedLayer*> by_node;
   for (const WeightedLayer& layer : layers) by_node.emplace(&layer.last(), &layer);
   Steps steps;
-  std::unordered_map<const Value*, std::size_t> layers_before;
-  for (const Value* input : model.graph().inputs()) {
+  std::unordered_map<const onnx::Value*, std::size_t> layers_before;
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (input->initializer) continue;
     steps.values[input->name] = {.made = -1, .read = -1};
     layers_before.emplace(input, 0);
   }
-  for (const Node* node : model.graph().nodes()) {
+  for (const onnx::Node* node : model.graph().nodes()) {
     std::size_t before = 0;
     bool varies = false;
-    const std::vector<const Value*> read = values_read_by(*node);
-    for (const Value* value : read) {
+    const std::vector<const onnx::Value*> read = values_read_by(*node);
+    for (const onnx::Value* value : read) {
       const auto found = layers_before.find(value);
       if (found == layers_before.end()) continue;
       before = std::max(before, found->second);
@@ -158,11 +158,11 @@ Steps in_steps(const Model& model, const std::vector<WeightedLayer>& layers) {
     }
     if (!varies) continue;
     const auto now = static_cast<std::int64_t>(before);
-    for (const Value* value : read) {
+    for (const onnx::Value* value : read) {
       const auto found = steps.values.find(value->name);
       if (found != steps.values.end()) found->second.read = std::max(found->second.read, now);
     }
-    for (const Value* output : node->outputs) {
+    for (const onnx::Value* output : node->outputs) {
       if (output == nullptr) continue;
       layers_before.emplace(output, layer == by_node.end() ? before : before + 1);
       steps.values[output->name] = {.made = now, .read = now};
@@ -172,7 +172,7 @@ Steps in_steps(const Model& model, const std::vector<WeightedLayer>& layers) {
 }
 
 /// Takes from each channel what is too much.
-void shift_channels(TensorData& tensor, const std::vector<double>& shift, std::size_t axes_after) {
+void shift_channels(onnx::TensorData& tensor, const std::vector<double>& shift, std::size_t axes_after) {
   const std::size_t plane = plane_of(tensor, axes_after);
   std::string bytes(tensor.bytes.view());
   auto* numbers = reinterpret_cast<float*>(bytes.data());
@@ -180,18 +180,18 @@ void shift_channels(TensorData& tensor, const std::vector<double>& shift, std::s
   for (std::size_t i = 0; i < elements; ++i) {
     numbers[i] = static_cast<float>(numbers[i] - shift[i / plane % shift.size()]);
   }
-  tensor.bytes = Bytes(std::move(bytes));
+  tensor.bytes = onnx::Bytes(std::move(bytes));
 }
 
 /// The shape of a tensor in all samples, open where they differ; nothing where they have other ranks.
-std::optional<Shape> common_shape(const std::vector<TensorMap>& samples, const std::string& name) {
+std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples, const std::string& name) {
   std::optional<Shape> common;
-  for (const TensorMap& sample : samples) {
+  for (const runtime::TensorMap& sample : samples) {
     const std::vector<std::int64_t>& dims = sample.find(name)->second.dims;
     if (!common) common.emplace(dims.begin(), dims.end());
     if (common->size() != dims.size()) return std::nullopt;
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-      if (!((*common)[axis] == Dim(dims[axis]))) (*common)[axis] = unknown_dim();
+      if (!((*common)[axis] == Dim(dims[axis]))) (*common)[axis] = onnx::unknown_dim();
     }
   }
   return common;
@@ -201,21 +201,21 @@ std::optional<Shape> common_shape(const std::vector<TensorMap>& samples, const s
 /// memory; otherwise the next step begins where an earlier one ended, at first at the network's inputs.
 class StepByStep {
  public:
-  StepByStep(const runtime::Engine& engine, const Model& model, const Steps& steps, const CalibrationData& data,
+  StepByStep(const runtime::Engine& engine, const onnx::Model& model, const Steps& steps, const CalibrationData& data,
              const ObserveOptions& options, std::size_t memory)
       : engine_(engine), model_(model), steps_(steps), data_(data), options_(options), memory_(memory) {
-    for (const Value* input : model.graph().inputs()) {
+    for (const onnx::Value* input : model.graph().inputs()) {
       if (!input->initializer) begin_.push_back(input->name);
     }
   }
 
   /// Shows the tensors that this step's layers give for each sample.
-  void run(std::size_t step, const std::function<void(const TensorMap&)>& look) {
-    std::vector<const Value*> outputs;
+  void run(std::size_t step, const std::function<void(const runtime::TensorMap&)>& look) {
+    std::vector<const onnx::Value*> outputs;
     for (const WeightedLayer& layer : steps_.layers[step]) outputs.push_back(&layer.output());
     const std::vector<std::string> live = live_after(step);
     for (const std::string& name : live) {
-      const Value* value = model_.graph().find_local(name);
+      const onnx::Value* value = model_.graph().find_local(name);
       const bool is_there = std::find(begin_.begin(), begin_.end(), name) != begin_.end() ||
                             std::find(outputs.begin(), outputs.end(), value) != outputs.end();
       if (!is_there) outputs.push_back(value);
@@ -223,21 +223,21 @@ class StepByStep {
     const std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(
         part_before(outputs), {.kernels = options_.kernels, .extra_outputs = {}, .threads = options_.threads});
     const std::int64_t count = samples_of(data_, options_);
-    std::vector<TensorMap> next;
+    std::vector<runtime::TensorMap> next;
     bool fits = !live.empty();
     for (std::int64_t i = 0; i < count; ++i) {
       if (options_.progress) options_.progress(i, count);
       const auto at = static_cast<std::size_t>(i);
-      TensorMap sample = held_.empty() ? data_.sample(i * data_.count / count) : std::move(held_[at]);
-      compiled->run(sample, [&](const TensorMap& found) {
+      runtime::TensorMap sample = held_.empty() ? data_.sample(i * data_.count / count) : std::move(held_[at]);
+      compiled->run(sample, [&](const runtime::TensorMap& found) {
         look(found);
         if (i == 0) fits = fits && bytes_of(live, sample, found) * static_cast<std::size_t>(count) <= memory_;
         if (!fits) return;
-        TensorMap& kept = next.emplace_back();
+        runtime::TensorMap& kept = next.emplace_back();
         for (const std::string& name : live) {
           const auto made = found.find(name);
-          TensorData& copy = kept[name] = made == found.end() ? sample.find(name)->second : made->second;
-          if (made != found.end()) copy.bytes = Bytes(std::string(copy.bytes.view()));
+          onnx::TensorData& copy = kept[name] = made == found.end() ? sample.find(name)->second : made->second;
+          if (made != found.end()) copy.bytes = onnx::Bytes(std::string(copy.bytes.view()));
         }
       });
       if (!held_.empty() && !fits) held_[at] = std::move(sample);
@@ -250,25 +250,25 @@ class StepByStep {
 
   /// What a layer of the last step gave, with its new bias, where it is held.
   void take(const WeightedLayer& layer, const std::vector<double>& errors) {
-    for (TensorMap& sample : held_) {
+    for (runtime::TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
       if (found != sample.end()) shift_channels(found->second, errors, layer.axes_after_channels());
     }
   }
 
  private:
-  [[nodiscard]] Model part_before(const std::vector<const Value*>& outputs) const {
-    std::vector<const Value*> inputs;
+  [[nodiscard]] onnx::Model part_before(const std::vector<const onnx::Value*>& outputs) const {
+    std::vector<const onnx::Value*> inputs;
     for (const std::string& name : begin_) inputs.push_back(model_.graph().find_local(name));
-    Model part = extract(model_, inputs, outputs);
+    onnx::Model part = extract(model_, inputs, outputs);
     if (held_.empty()) return part;
     // What was inferred, or stands in the file, may be less than what is known now, or wrong.
-    for (Value* input : part.graph().inputs()) input->shape = common_shape(held_, input->name);
+    for (onnx::Value* input : part.graph().inputs()) input->shape = common_shape(held_, input->name);
     return part;
   }
 
-  [[nodiscard]] static std::size_t bytes_of(const std::vector<std::string>& names, const TensorMap& sample,
-                                            const TensorMap& found) {
+  [[nodiscard]] static std::size_t bytes_of(const std::vector<std::string>& names, const runtime::TensorMap& sample,
+                                            const runtime::TensorMap& found) {
     std::size_t bytes = 0;
     for (const std::string& name : names) {
       const auto made = found.find(name);
@@ -283,30 +283,30 @@ class StepByStep {
     const auto now = static_cast<std::int64_t>(step);
     for (const auto& [name, life] : steps_.values) {
       if (life.made > now || life.read <= now) continue;
-      const Value* value = model_.graph().find_local(name);
-      if (!value->is_input && (value->type != ElementType::f32 || !value->shape)) return {};
+      const onnx::Value* value = model_.graph().find_local(name);
+      if (!value->is_input && (value->type != onnx::ElementType::f32 || !value->shape)) return {};
       live.push_back(name);
     }
     return live;
   }
 
   const runtime::Engine& engine_;
-  const Model& model_;
+  const onnx::Model& model_;
   const Steps& steps_;
   const CalibrationData& data_;
   const ObserveOptions& options_;
   std::size_t memory_;
   std::vector<std::string> begin_;  ///< Where the next step begins: tensors that are held, or the network's inputs.
-  std::vector<TensorMap> held_;     ///< For each sample; empty as long as steps begin at the network's inputs.
+  std::vector<runtime::TensorMap> held_;  ///< For each sample; empty as long as steps begin at the network's inputs.
 };
 
 }  // namespace
 
-std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, Model& quantized, const Model& reference,
-                                        const CalibrationData& data, const ObserveOptions& options,
-                                        std::size_t memory) {
+std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, onnx::Model& quantized,
+                                        const onnx::Model& reference, const CalibrationData& data,
+                                        const ObserveOptions& options, std::size_t memory) {
   infer_shapes(quantized);
-  Model inferred = reference.clone();
+  onnx::Model inferred = reference.clone();
   infer_shapes(inferred);
   std::vector<WeightedLayer> layers = weighted_layers(quantized);
   std::erase_if(layers, [&](const WeightedLayer& layer) {
@@ -316,7 +316,7 @@ std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, Model& qu
   const std::int64_t samples = samples_of(data, options);
   if (layers.empty() || samples == 0) return {};
 
-  for (Value* input : std::vector<Value*>(quantized.graph().inputs())) {
+  for (onnx::Value* input : std::vector<onnx::Value*>(quantized.graph().inputs())) {
     if (input->initializer) quantized.graph().set_is_input(*input, false);
   }
   Steps steps = in_steps(quantized, layers);
@@ -334,7 +334,7 @@ std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, Model& qu
   for (std::size_t step = 0; step < steps.layers.size(); ++step) {
     before += samples;
     Sums found = sums_of(steps.layers[step]);
-    run.run(step, [&](const TensorMap& seen) {
+    run.run(step, [&](const runtime::TensorMap& seen) {
       for (auto& [name, sum] : found) sum.add(seen.find(name)->second);
     });
     for (WeightedLayer& layer : steps.layers[step]) {
@@ -348,4 +348,4 @@ std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, Model& qu
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/observe.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// A layer whose bias was changed.
 struct CorrectedBias {
@@ -28,8 +28,8 @@ struct CorrectedBias {
 /// become constants. The int8 network is run once, from layer to layer, where what lies between two of them fits into
 /// `memory` bytes for all samples (twice that is taken), and from an earlier layer where it does not. The options'
 /// progress counts samples over all runs.
-std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, Model& quantized, const Model& reference,
-                                        const CalibrationData& data, const ObserveOptions& options = {},
-                                        std::size_t memory = std::size_t{1} << 30);
+std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, onnx::Model& quantized,
+                                        const onnx::Model& reference, const CalibrationData& data,
+                                        const ObserveOptions& options = {}, std::size_t memory = std::size_t{1} << 30);
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "quant/weighted_layers.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 /// A layer while factors are looked for.
@@ -46,7 +46,7 @@ bool is_convolution(const WeightedLayer& layer) { return !layer.node->is("Gemm")
 
 class Equalizer {
  public:
-  explicit Equalizer(Model& model) {
+  explicit Equalizer(onnx::Model& model) {
     for (const WeightedLayer& layer : weighted_layers(model)) {
       if (layer.dequantize != nullptr || !layer.owns_weights() || !bias_of(layer)) continue;
       numbers_.emplace(layer.node, layers_.size());
@@ -75,8 +75,8 @@ class Equalizer {
     const WeightedLayer& layer = layers_[first].layer;
     bool has_planes = is_convolution(layer);
     bool is_flat = false;
-    const Value* value = &layer.output();
-    Node* reader = only_reader(*value);
+    const onnx::Value* value = &layer.output();
+    onnx::Node* reader = only_reader(*value);
     while (reader != nullptr && !numbers_.contains(reader)) {
       const bool flattens = has_planes && reader->is("Flatten") && reader->int_or("axis", 1) == 1;
       if (!flattens && !lets_factors_through(*reader, has_planes)) return;
@@ -141,8 +141,8 @@ class Equalizer {
   [[nodiscard]] Equalized describe_pair(const Pair& pair) const {
     const Layer& first = layers_[pair.first];
     const auto [smallest, largest] = std::minmax_element(first.outputs.begin(), first.outputs.end());
-    return {.first = describe(*first.layer.node),
-            .second = describe(*layers_[pair.second].layer.node),
+    return {.first = onnx::describe(*first.layer.node),
+            .second = onnx::describe(*layers_[pair.second].layer.node),
             .smallest = *smallest,
             .largest = *largest};
   }
@@ -167,14 +167,14 @@ class Equalizer {
 
   std::vector<Layer> layers_;
   std::vector<Pair> pairs_;
-  std::unordered_map<const Node*, std::size_t> numbers_;
+  std::unordered_map<const onnx::Node*, std::size_t> numbers_;
 };
 
 }  // namespace
 
-std::vector<Equalized> equalize_across_layers(Model& model) {
+std::vector<Equalized> equalize_across_layers(onnx::Model& model) {
   infer_shapes(model);
   return Equalizer(model).run();
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// Two layers, and what the channels between them were multiplied by.
 struct Equalized {
@@ -22,6 +22,6 @@ struct Equalized {
 /// large as the largest that reads it. The factors are not rounded to powers of two: that costs 2.5 dB in int8 on the
 /// digits network, and the weights are rounded anyhow. Layers whose weights are shared, or no f32 constants, stay as
 /// they are. It pays where ranges are uneven; where they are not, weights with a scale for each channel lose a little.
-std::vector<Equalized> equalize_across_layers(Model& model);
+std::vector<Equalized> equalize_across_layers(onnx::Model& model);
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "quant/weighted_layers.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 /// factor * x + summand, in each channel.
@@ -26,17 +26,17 @@ bool is_finite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
 }
 
-std::optional<Scale> scale_of_normalization(const Node& node, const WeightedLayer& layer) {
-  const Value& x = layer.output();
-  const bool has_statistics =
-      node.int_or("training_mode", 0) == 0 && node.inputs.size() == 5 && node.input(0) == &x &&
-      std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](const Value* output) { return output == nullptr; });
+std::optional<Scale> scale_of_normalization(const onnx::Node& node, const WeightedLayer& layer) {
+  const onnx::Value& x = layer.output();
+  const bool has_statistics = node.int_or("training_mode", 0) == 0 && node.inputs.size() == 5 && node.input(0) == &x &&
+                              std::all_of(node.outputs.begin() + 1, node.outputs.end(),
+                                          [](const onnx::Value* output) { return output == nullptr; });
   // Its channels are axis 1, those of a matrix product the last one.
   if (!has_statistics || (layer.node->is("MatMul") && x.rank().value_or(0) != 2)) return std::nullopt;
   std::vector<std::vector<double>> constants;
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {
     const auto data = node.input(i) == nullptr ? std::nullopt : node.input(i)->constant();
-    if (!data || data->type != ElementType::f32) return std::nullopt;
+    if (!data || data->type != onnx::ElementType::f32) return std::nullopt;
     constants.push_back(*data->numbers());
     if (constants.back().size() != layer.layout.outputs()) return std::nullopt;
   }
@@ -49,7 +49,7 @@ std::optional<Scale> scale_of_normalization(const Node& node, const WeightedLaye
   return scale;
 }
 
-std::optional<Scale> scale_of(const Node& node, const WeightedLayer& layer) {
+std::optional<Scale> scale_of(const onnx::Node& node, const WeightedLayer& layer) {
   if (node.is("BatchNormalization")) return scale_of_normalization(node, layer);
   const bool is_first = node.input(0) == &layer.output();
   const bool commutes = node.is("Mul") || node.is("Add");
@@ -68,7 +68,7 @@ std::optional<Scale> scale_of(const Node& node, const WeightedLayer& layer) {
 
 /// Makes the node after the layer part of it, where that is possible.
 bool fold_next(WeightedLayer& layer) {
-  Node* node = only_reader(layer.output());
+  onnx::Node* node = only_reader(layer.output());
   if (node == nullptr || !layer.owns_weights() || layer.dequantize != nullptr) return false;
   const auto scale = scale_of(*node, layer);
   auto bias = bias_of(layer);
@@ -80,7 +80,7 @@ bool fold_next(WeightedLayer& layer) {
   replace_constant(*layer.node, 1, layer.layout.dims, numbers);
   layer.weights = layer.node->input(1);
 
-  Graph& graph = *node->graph;
+  onnx::Graph& graph = *node->graph;
   graph.set_input(*node, node->input(0) == &layer.output() ? 0 : 1, nullptr);
   graph.move_output(*node, 0, layer.last(), 0);
   graph.remove_node(*node);
@@ -90,7 +90,7 @@ bool fold_next(WeightedLayer& layer) {
 
 }  // namespace
 
-std::size_t fold_scales(Model& model) {
+std::size_t fold_scales(onnx::Model& model) {
   infer_shapes(model);
   std::size_t folded = 0;
   for (WeightedLayer& layer : weighted_layers(model)) {
@@ -100,4 +100,4 @@ std::size_t fold_scales(Model& model) {
   return folded;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -10,7 +10,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 constexpr std::int32_t sign_bit = std::numeric_limits<std::int32_t>::min();
@@ -177,4 +177,4 @@ void Histogram::add_piece(std::span<const float> values) {
   figures_.zeros += static_cast<std::uint64_t>(zeros);
 }
 
-}  // namespace graft
+}  // namespace graft::quant

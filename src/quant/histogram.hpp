@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace graft {
+namespace graft::quant {
 
 /// Of absolute values. The range is the power of two above the largest so far; when a larger number comes, neighboring
 /// bins are added until it fits. So what is counted depends on the numbers alone: not on their order, not on the number
@@ -60,4 +60,4 @@ class Histogram {
   std::vector<std::uint64_t> bins_ = std::vector<std::uint64_t>(bin_count);
 };
 
-}  // namespace graft
+}  // namespace graft::quant

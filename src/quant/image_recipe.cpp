@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "graft/error.hpp"
-#include "graph/mapped_file.hpp"
+#include "onnx/mapped_file.hpp"
 #include "quant/images.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 constexpr std::array<std::string_view, 7> keys{"resize", "crop", "channels", "mean", "scale", "layout", "input"};
@@ -143,7 +143,7 @@ ImageRecipe parse_image_recipe(const std::string& text, const std::string& name)
 
 ImageRecipe read_image_recipe(const std::filesystem::path& path) {
   constexpr std::size_t most_bytes = std::size_t{1} << 20U;
-  return parse_image_recipe(std::string(MappedFile::open(path, most_bytes)->view()), path.string());
+  return parse_image_recipe(std::string(onnx::MappedFile::open(path, most_bytes)->view()), path.string());
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -12,9 +12,9 @@
 #include <mutex>
 
 #include "graft/error.hpp"
-#include "graph/mapped_file.hpp"
+#include "onnx/mapped_file.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 constexpr std::int64_t colors = 3;
@@ -226,17 +226,17 @@ std::int64_t channels_of(const ImageRecipe& recipe) {
 }
 
 /// Its type and dimensions, without elements.
-TensorData tensor_for(const Part& part, const ImageRecipe& recipe) {
+onnx::TensorData tensor_for(const Part& part, const ImageRecipe& recipe) {
   const auto& [height, width] = part.size;
   const std::int64_t channels = channels_of(recipe);
-  TensorData tensor;
-  tensor.type = ElementType::f32;
+  onnx::TensorData tensor;
+  tensor.type = onnx::ElementType::f32;
   tensor.dims = recipe.channels_last ? std::vector{std::int64_t{1}, height, width, channels}
                                      : std::vector{std::int64_t{1}, channels, height, width};
   return tensor;
 }
 
-std::int64_t bytes_of(const TensorData& tensor) {
+std::int64_t bytes_of(const onnx::TensorData& tensor) {
   return tensor.element_count() * static_cast<std::int64_t>(sizeof(float));
 }
 
@@ -260,7 +260,7 @@ bool is_image(const std::filesystem::path& path) {
 }
 
 Image read_image(const std::filesystem::path& path) {
-  return parse_image(MappedFile::open(path, most_bytes)->view(), path.string());
+  return parse_image(onnx::MappedFile::open(path, most_bytes)->view(), path.string());
 }
 
 Image parse_image(std::string_view bytes, std::string_view name) {
@@ -278,12 +278,12 @@ ImageHeader parse_image_header(std::string_view bytes, std::string_view name) {
   return with_decoder(bytes, name, [](const auto& decoder) { return decoder.header(); });
 }
 
-TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
-                      const std::function<void(const TensorData&)>& check) {
+onnx::TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
+                            const std::function<void(const onnx::TensorData&)>& check) {
   const std::string name = path.string();
-  const auto file = MappedFile::open(path, most_bytes);
+  const auto file = onnx::MappedFile::open(path, most_bytes);
   const ImageHeader header = parse_image_header(file->view(), name);
-  const TensorData result = tensor_for(part_of(header, recipe, name), recipe);
+  const onnx::TensorData result = tensor_for(part_of(header, recipe, name), recipe);
   check(result);
   check_memory(name, header, std::ssize(file->view()) + bytes_of(result));
   constexpr std::int64_t large = std::int64_t{16} << 20U;
@@ -293,10 +293,10 @@ TensorData load_image(const std::filesystem::path& path, const ImageRecipe& reci
   return prepare_image(parse_image(file->view(), name), recipe, name);
 }
 
-TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name) {
+onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name) {
   const ImageHeader header = header_of(name, image.height, image.width, 0);
   const Part part = part_of(header, recipe, name);
-  TensorData tensor = tensor_for(part, recipe);
+  onnx::TensorData tensor = tensor_for(part, recipe);
   check_memory(name, header, bytes_of(tensor));
   const std::vector<Tap> rows = taps_of(image.height, part.resized.height, part.top, part.size.height);
   const std::vector<Tap> columns = taps_of(image.width, part.resized.width, part.left, part.size.width);
@@ -334,8 +334,8 @@ TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::str
       to += step;
     }
   }
-  tensor.bytes = Bytes(std::move(bytes));
+  tensor.bytes = onnx::Bytes(std::move(bytes));
   return tensor;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// Rows of pixels, each red, green, blue.
 struct Image {
@@ -69,10 +69,10 @@ struct ImageRecipe {
 
 /// An image of a file, prepared. `check` is shown the tensor without its elements before pixels are read. Of large
 /// images one is decoded at a time.
-[[nodiscard]] TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
-                                    const std::function<void(const TensorData& empty)>& check);
+[[nodiscard]] onnx::TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
+                                          const std::function<void(const onnx::TensorData& empty)>& check);
 /// One image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming the image that is smaller than the crop, or
 /// that takes too much memory.
-[[nodiscard]] TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
+[[nodiscard]] onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -1,10 +1,10 @@
 // What a plan would cost a device: a stand-in for its speed, on a machine that has none.
 #pragma once
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/int8_plan.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// Of one run; open dimensions count as 1.
 struct Int8Cost {
@@ -19,6 +19,6 @@ struct Int8Cost {
 
 /// Convolutions, matrix products and operators of Graft count; what TensorRT makes part of them, and what only moves
 /// elements, does not.
-[[nodiscard]] Int8Cost cost_of(const Model& prepared, const Int8Plan& plan);
+[[nodiscard]] Int8Cost cost_of(const onnx::Model& prepared, const Int8Plan& plan);
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -11,24 +11,24 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/schema.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "quant/typed.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
-bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
+bool is_f32(const onnx::Value* value) { return value != nullptr && value->type == onnx::ElementType::f32; }
 
-bool is_constant(const Value* value) {
+bool is_constant(const onnx::Value* value) {
   return value != nullptr && (value->producer == nullptr ? value->initializer.has_value() && !value->is_input
                                                          : value->producer->is("Constant"));
 }
 
 /// A tensor of f32 that is computed or given.
-bool is_activation(const Value* value) { return is_f32(value) && !is_constant(value); }
+bool is_activation(const onnx::Value* value) { return is_f32(value) && !is_constant(value); }
 
-std::vector<std::size_t> activations_of(const Node& node) {
+std::vector<std::size_t> activations_of(const onnx::Node& node) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (is_activation(node.inputs[i])) found.push_back(i);
@@ -39,7 +39,7 @@ std::vector<std::size_t> activations_of(const Node& node) {
 /// One number in, one number out, each by itself; constants beside it are for channels or for all. A set of its own:
 /// what TensorRT makes part of the kernel before it, which BatchNormalization is too, and not every elementwise
 /// operator.
-bool is_pointwise(const Node& node) {
+bool is_pointwise(const onnx::Node& node) {
   return is_any_of(node, {"Abs",       "Add",         "BatchNormalization",
                           "Celu",      "Clip",        "Div",
                           "Elu",       "Erf",         "Exp",
@@ -53,44 +53,44 @@ bool is_pointwise(const Node& node) {
 }
 
 /// What TensorRT makes part of the kernel that gives the sums, with one input and before int8 is stored.
-bool is_activation_function(const Node& node) {
+bool is_activation_function(const onnx::Node& node) {
   return is_any_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
          (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
 }
 
-bool pads_with_elements_or_zeros(const Node& node) {
+bool pads_with_elements_or_zeros(const onnx::Node& node) {
   if (node.string_or("mode", "constant") != "constant") return true;
-  const Value* value = node.input(2);
+  const onnx::Value* value = node.input(2);
   if (value == nullptr) return true;
   const auto constant = value->constant();
   return constant && constant->scalar() == 0.0;
 }
 
-bool is_data_movement(const Node& node) {
+bool is_data_movement(const onnx::Node& node) {
   if (node.is("MaxPool")) return node.outputs.size() == 1;
   if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
   if (node.is("Pad")) return pads_with_elements_or_zeros(node);
   // TensorRT has these as layers that no int8 of ours was tried with.
   const bool untried = is_any_of(node, {"Compress", "GatherElements", "GatherND", "ReverseSequence"});
-  return has_trait(node, trait::moves_data) && !untried;
+  return has_trait(node, onnx::trait::moves_data) && !untried;
 }
 
-std::vector<int> ranks_of(const Node& node) {
+std::vector<int> ranks_of(const onnx::Node& node) {
   std::vector<int> ranks;
-  for (const Value* input : node.inputs) {
+  for (const onnx::Value* input : node.inputs) {
     ranks.push_back(input != nullptr && input->shape ? static_cast<int>(input->shape->size()) : -1);
   }
   return ranks;
 }
 
-bool has_int8_row(const Node& node, const Operator& op) {
+bool has_int8_row(const onnx::Node& node, const Operator& op) {
   const std::vector<int> ranks = ranks_of(node);
   return std::any_of(op.type().type_rows.begin(), op.type().type_rows.end(), [&](const TypeRow& row) {
     return row.formats[0] == Format(DType::i8, Layout::linear) && op.accepts(row, ranks);
   });
 }
 
-bool is_finite(const TensorData& tensor) {
+bool is_finite(const onnx::TensorData& tensor) {
   const auto numbers = tensor.numbers();
   return numbers && !numbers->empty() &&
          std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
@@ -123,19 +123,19 @@ struct Form {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Int8Choice& choice) : graph_(graph), choice_(choice) {}
+  Planner(const onnx::Graph& graph, const Int8Choice& choice) : graph_(graph), choice_(choice) {}
 
   Int8Plan run() {
-    const std::vector<Node*> nodes = graph_.nodes();
+    const std::vector<onnx::Node*> nodes = graph_.nodes();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       order_.emplace(nodes[i], i);
       forms_.emplace(nodes[i], form_of(*nodes[i]));
     }
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) decide(**node);
-    for (const Node* node : nodes) {
+    for (const onnx::Node* node : nodes) {
       if (!node->is("Constant")) plan_.nodes.push_back(describe_node(*node));
     }
-    for (const Value* value : graph_.values()) {
+    for (const onnx::Value* value : graph_.values()) {
       if (wanted_.contains(value)) plan_.tensors.emplace(value->name, groups_.root(value->name));
     }
     plan_.candidates = candidates(nodes);
@@ -149,11 +149,11 @@ class Planner {
 
   [[nodiscard]] static Form refused(std::string why) { return {What::none, std::move(why), std::nullopt, false}; }
 
-  [[nodiscard]] Form form_of(const Node& node) const {
+  [[nodiscard]] Form form_of(const onnx::Node& node) const {
     if (!node.subgraphs().empty()) return refused("the graphs inside it stay as they are");
     if (node.domain == onnx_domain) return operator_form(node);
     if (!node.domain.empty()) return refused("it is an operator of another library");
-    const auto is_rounded = [](const Value* value) {
+    const auto is_rounded = [](const onnx::Value* value) {
       return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
     };
     if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
@@ -162,7 +162,7 @@ class Planner {
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
     if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
-    if (has_trait(node, trait::weighted)) return weighted_form(node);
+    if (has_trait(node, onnx::trait::weighted)) return weighted_form(node);
     if (is_data_movement(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
     if (is_any_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
       return {What::adds, {}, std::nullopt, false};
@@ -172,24 +172,24 @@ class Planner {
   }
 
   /// Where others read the same in f32 there is nothing to be gained: TensorRT-RTX stores it in f32.
-  [[nodiscard]] static bool is_mean_of_its_own(const Node& node) {
+  [[nodiscard]] static bool is_mean_of_its_own(const onnx::Node& node) {
     return is_any_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
            node.input(0)->output_count == 0;
   }
 
   /// After what gives int8 itself an activation function has no sums to be part of.
-  [[nodiscard]] bool is_between_int8(const Node& node) const {
-    const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
+  [[nodiscard]] bool is_between_int8(const onnx::Node& node) const {
+    const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
     if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
     const What before = forms_.at(maker).what;
     return before == What::graft || before == What::moves;
   }
 
-  [[nodiscard]] static Form weighted_form(const Node& node) {
+  [[nodiscard]] static Form weighted_form(const onnx::Node& node) {
     const auto weight = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
     if (!weight) return refused("its weight is computed");
     if (!is_activation(node.input(0))) return refused("what it reads is constant");
-    if (weight->type != ElementType::f32 || !is_finite(*weight))
+    if (weight->type != onnx::ElementType::f32 || !is_finite(*weight))
       return refused("its weight holds no finite f32 numbers");
     const std::size_t rank = weight->dims.size();
     Form form{What::weighted, {}, std::nullopt, false};
@@ -207,7 +207,7 @@ class Planner {
     return form;
   }
 
-  [[nodiscard]] static Form operator_form(const Node& node) {
+  [[nodiscard]] static Form operator_form(const onnx::Node& node) {
     const auto op = make_operator(node);
     if (op == nullptr) return refused("it is no operator that Graft knows");
     const std::string_view name = op->type().name;
@@ -225,30 +225,30 @@ class Planner {
 
   // ---- What reads what
 
-  [[nodiscard]] bool takes_int8(const Use& use) const {
+  [[nodiscard]] bool takes_int8(const onnx::Use& use) const {
     const auto found = inputs_.find(use.node);
     return found != inputs_.end() &&
            std::find(found->second.begin(), found->second.end(), use.index) != found->second.end();
   }
 
   /// All that read it do so in int8.
-  [[nodiscard]] bool is_only_wanted_in_int8(const Value& value) const {
+  [[nodiscard]] bool is_only_wanted_in_int8(const onnx::Value& value) const {
     return value.output_count == 0 && !value.uses.empty() &&
-           std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return takes_int8(use); });
+           std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) { return takes_int8(use); });
   }
 
   /// The same, perhaps after an activation function. (What somebody reads in f32 as well, as the residual stream of a
   /// transformer, is stored in f32 anyway, and loses nothing on its way.)
-  [[nodiscard]] bool ends_in_int8(const Value& value) const {
+  [[nodiscard]] bool ends_in_int8(const onnx::Value& value) const {
     if (is_only_wanted_in_int8(value)) return true;
     if (value.output_count != 0 || value.uses.size() != 1) return false;
-    const Node& reader = *value.uses.front().node;
+    const onnx::Node& reader = *value.uses.front().node;
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
   /// The node after whose sums nothing but constants was added, where only `reader` gets them.
-  [[nodiscard]] const Node* sums_for(const Value& value) const {
-    const Node* maker = value.producer;
+  [[nodiscard]] const onnx::Node* sums_for(const onnx::Value& value) const {
+    const onnx::Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
     if (forms_.at(maker).what == What::weighted && !choice_.kept.contains(key_of(*maker))) return maker;
     const std::vector<std::size_t> given = activations_of(*maker);
@@ -257,14 +257,14 @@ class Planner {
   }
 
   /// Where the input of a node comes from in the order of the graph.
-  [[nodiscard]] std::size_t place_of_input(const Node& node) const {
-    const Node* maker = node.input(0)->producer;
+  [[nodiscard]] std::size_t place_of_input(const onnx::Node& node) const {
+    const onnx::Node* maker = node.input(0)->producer;
     return maker == nullptr ? 0 : order_.at(maker) + 1;
   }
 
   // ---- Decisions, from the last node to the first
 
-  void decide(const Node& node) {
+  void decide(const onnx::Node& node) {
     const Form& form = forms_.at(&node);
     if (form.what == What::none || choice_.kept.contains(key_of(node))) return;
     switch (form.what) {
@@ -277,29 +277,29 @@ class Planner {
     }
   }
 
-  void decide_by_outputs(const Node& node, const Form& form) {
-    const bool all = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* value) {
+  void decide_by_outputs(const onnx::Node& node, const Form& form) {
+    const bool all = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const onnx::Value* value) {
       return value == nullptr || value->is_unused() || is_only_wanted_in_int8(*value);
     });
     const bool any = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                 [](const Value* value) { return value != nullptr && !value->is_unused(); });
+                                 [](const onnx::Value* value) { return value != nullptr && !value->is_unused(); });
     if (!all || !any) return;
     const std::vector<std::size_t> given = activations_of(node);
     take(node, form.what == What::moves ? given : std::vector<std::size_t>{0});
     if (form.what == What::graft) wanted_.insert(node.output());
     if (!form.shares_scale) return;
     for (const std::size_t input : inputs_.at(&node)) {
-      for (const Value* output : node.outputs) {
+      for (const onnx::Value* output : node.outputs) {
         if (output != nullptr) groups_.join(node.inputs[input]->name, output->name);
       }
     }
   }
 
-  void decide_sum(const Node& node) {
+  void decide_sum(const onnx::Node& node) {
     if (!ends_in_int8(*node.output())) return;
     const std::vector<std::size_t> given = activations_of(node);
-    const Node* first = sums_for(*node.inputs[given[0]]);
-    const Node* second = sums_for(*node.inputs[given[1]]);
+    const onnx::Node* first = sums_for(*node.inputs[given[0]]);
+    const onnx::Node* second = sums_for(*node.inputs[given[1]]);
     if (first == nullptr && second == nullptr) {
       take(node, given);
     } else if (first != nullptr && second != nullptr) {
@@ -310,7 +310,7 @@ class Planner {
     }
   }
 
-  void take(const Node& node, std::vector<std::size_t> inputs) {
+  void take(const onnx::Node& node, std::vector<std::size_t> inputs) {
     for (const std::size_t input : inputs) wanted_.insert(node.inputs[input]);
     inputs_.emplace(&node, std::move(inputs));
   }
@@ -318,9 +318,9 @@ class Planner {
   // ---- What is told of them
 
   /// Whether TensorRT can compute it in the kernel of an int8 node before it.
-  [[nodiscard]] bool follows_int8(const Node& node) const {
+  [[nodiscard]] bool follows_int8(const onnx::Node& node) const {
     if (!is_pointwise(node)) return false;
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* value) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const onnx::Value* value) {
       if (!is_activation(value) || value->producer == nullptr || wanted_.contains(value)) return false;
       const auto maker = kinds_.find(value->producer);
       if (maker == kinds_.end()) return false;
@@ -330,7 +330,7 @@ class Planner {
     });
   }
 
-  Int8Node describe_node(const Node& node) {
+  Int8Node describe_node(const onnx::Node& node) {
     const Form& form = forms_.at(&node);
     Int8Node told{.node = ref_of(node),
                   .kind = Int8Kind::none,
@@ -365,9 +365,9 @@ class Planner {
   }
 
   /// The int8 node in whose kernel it is: of those that it reads, the last to be computed.
-  [[nodiscard]] const Node* kernel_before(const Node& node) const {
-    const Node* last = nullptr;
-    for (const Value* value : node.inputs) {
+  [[nodiscard]] const onnx::Node* kernel_before(const onnx::Node& node) const {
+    const onnx::Node* last = nullptr;
+    for (const onnx::Value* value : node.inputs) {
       const auto found = value == nullptr ? kernels_.end() : kernels_.find(value->producer);
       if (found == kernels_.end()) continue;
       if (last == nullptr || order_.at(found->second) > order_.at(last)) last = found->second;
@@ -375,9 +375,9 @@ class Planner {
     return last;
   }
 
-  [[nodiscard]] std::string reads_in_f32(const Node& node) const {
-    const Node* kernel = kernel_before(node);
-    for (const Value* value : node.inputs) {
+  [[nodiscard]] std::string reads_in_f32(const onnx::Node& node) const {
+    const onnx::Node* kernel = kernel_before(node);
+    for (const onnx::Value* value : node.inputs) {
       if (!is_activation(value)) continue;
       const auto found = kernels_.find(value->producer);
       if (found == kernels_.end() || found->second != kernel) return fmt::format("it reads '{}' in f32", value->name);
@@ -386,7 +386,7 @@ class Planner {
   }
 
   /// As TensorRT-RTX 1.7.1 built them.
-  [[nodiscard]] static std::string remark_on(const Node& node) {
+  [[nodiscard]] static std::string remark_on(const onnx::Node& node) {
     if (!node.is("AveragePool")) return {};
     const auto window = node.ints("kernel_shape").value_or(std::vector<std::int64_t>());
     const auto steps = node.ints("strides").value_or(std::vector<std::int64_t>(window.size(), 1));
@@ -397,27 +397,27 @@ class Planner {
     return "TensorRT-RTX computes it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
   }
 
-  [[nodiscard]] std::string reason_of(const Node& node, const Form& form) const {
+  [[nodiscard]] std::string reason_of(const onnx::Node& node, const Form& form) const {
     if (!form.refusal.empty()) return form.refusal;
     if (form.what == What::none) {
       const bool for_int8 = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                        [&](const Value* value) { return wanted_.contains(value); });
+                                        [&](const onnx::Value* value) { return wanted_.contains(value); });
       return fmt::format("TensorRT has no int8 {}{}", node.op_type,
                          for_int8 ? "; what it gives is rounded to int8" : "");
     }
-    for (const Value* value : node.outputs) {
+    for (const onnx::Value* value : node.outputs) {
       if (value == nullptr) continue;
       if (value->output_count != 0) return fmt::format("'{}' is an output of the network", value->name);
-      for (const Use& use : value->uses) {
-        if (!takes_int8(use)) return fmt::format("{} reads it in f32", describe(*use.node));
+      for (const onnx::Use& use : value->uses) {
+        if (!takes_int8(use)) return fmt::format("{} reads it in f32", onnx::describe(*use.node));
       }
     }
     return "nothing reads it in int8";
   }
 
-  [[nodiscard]] std::vector<std::string> candidates(const std::vector<Node*>& nodes) const {
-    std::set<const Value*> values;
-    for (const Node* node : nodes) {
+  [[nodiscard]] std::vector<std::string> candidates(const std::vector<onnx::Node*>& nodes) const {
+    std::set<const onnx::Value*> values;
+    for (const onnx::Node* node : nodes) {
       const Form& form = forms_.at(node);
       if (form.what == What::none) continue;
       if (form.what == What::weighted || form.what == What::graft || form.what == What::averages) {
@@ -428,20 +428,21 @@ class Planner {
       for (const std::size_t input : activations_of(*node)) values.insert(node->inputs[input]);
     }
     std::vector<std::string> names;
-    for (const Value* value : graph_.values()) {
+    for (const onnx::Value* value : graph_.values()) {
       if (values.contains(value)) names.push_back(value->name);
     }
     return names;
   }
 
-  const Graph& graph_;
+  const onnx::Graph& graph_;
   const Int8Choice& choice_;
-  std::unordered_map<const Node*, std::size_t> order_;
-  std::unordered_map<const Node*, Form> forms_;
-  std::unordered_map<const Node*, std::vector<std::size_t>> inputs_;  ///< That are read in int8.
-  std::unordered_map<const Node*, Int8Kind> kinds_;
-  std::unordered_map<const Node*, const Node*> kernels_;  ///< Of what computes in int8, and what follows that.
-  std::set<const Value*> wanted_;
+  std::unordered_map<const onnx::Node*, std::size_t> order_;
+  std::unordered_map<const onnx::Node*, Form> forms_;
+  std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< That are read in int8.
+  std::unordered_map<const onnx::Node*, Int8Kind> kinds_;
+  std::unordered_map<const onnx::Node*, const onnx::Node*>
+      kernels_;  ///< Of what computes in int8, and what follows that.
+  std::set<const onnx::Value*> wanted_;
   Groups groups_;
   Int8Plan plan_;
 };
@@ -459,6 +460,8 @@ std::string_view to_string(Int8Kind kind) {
   return "";
 }
 
-Int8Plan plan_int8(const Model& prepared, const Int8Choice& choice) { return Planner(prepared.graph(), choice).run(); }
+Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice) {
+  return Planner(prepared.graph(), choice).run();
+}
 
-}  // namespace graft
+}  // namespace graft::quant

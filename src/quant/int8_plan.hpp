@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 enum class Int8Kind : std::uint8_t {
   computes,  ///< From int8: a convolution, a matrix product, a sum, an operator of Graft.
@@ -50,7 +50,7 @@ struct Int8Plan {
 
 /// A copy in the form that is planned and placed: as prepare_for_types, and scales after a convolution or a matrix
 /// product are part of its weights.
-[[nodiscard]] Model prepare_for_int8(const Model& model);
+[[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model);
 
 /// Convolutions and matrix products with constant weights compute in int8, and what they read is rounded to it.
 /// Going back from there: nodes that only move elements (pooling by maximum, concatenation, transposition ...) pass
@@ -62,26 +62,26 @@ struct Int8Plan {
 /// (compute capability 8.9): Conv in 1-D to 3-D, with groups and depthwise, Gemm and MatMul read Int8; ConvTranspose
 /// and most of AveragePool between Q and DQ read Float; what is pointwise, Softmax too, goes into the kernel before Q.
 /// docs/decisions/0012_where_int8_is_placed.md has the evidence.
-[[nodiscard]] Int8Plan plan_int8(const Model& prepared, const Int8Choice& choice = {});
+[[nodiscard]] Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice = {});
 
 /// The step of each tensor's int8, by the name in Int8Plan::tensors.
 using Int8Scales = std::map<std::string, float, std::less<>>;
 
 struct Int8Model {
-  Model model;
+  onnx::Model model;
   std::size_t quantized_tensors = 0;
 };
 
 /// The prepared model with QuantizeLinear and DequantizeLinear as planned: weights are int8 with a scale for each
 /// channel, biases stay f32, a tensor is rounded once for all who read it in int8. Who reads it in f32 gets it as it
 /// was. Nodes of f32 carry their reason as metadata `graft.precision`. Throws Error (internal) for a missing scale.
-[[nodiscard]] Int8Model place_int8(const Model& prepared, const Int8Plan& plan, const Int8Scales& scales);
+[[nodiscard]] Int8Model place_int8(const onnx::Model& prepared, const Int8Plan& plan, const Int8Scales& scales);
 
 /// A constant in int8 and what its steps are worth: from -127 to 127, one scale for each channel of the axis.
 struct QuantizedWeight {
-  TensorData steps;
+  onnx::TensorData steps;
   std::vector<float> scales;
 };
-[[nodiscard]] QuantizedWeight quantize_weight(const TensorData& weight, std::size_t axis);
+[[nodiscard]] QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis);
 
-}  // namespace graft
+}  // namespace graft::quant

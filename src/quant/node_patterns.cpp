@@ -8,32 +8,33 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/operator_node.hpp"
 #include "quant/typed.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
-std::string operator_name(const Node& node) {
-  const OperatorMatch match = find_operator_for(node);
+std::string operator_name(const onnx::Node& node) {
+  const onnx::OperatorMatch match = find_operator_for(node);
   return match ? std::string(match.type->name) : node.op_type;
 }
 
-bool matches_pattern(const std::string& pattern, const Node& node) {
+bool matches_pattern(const std::string& pattern, const onnx::Node& node) {
   const auto fits = [&](const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; };
   return fits(node.name) || fits(operator_name(node)) ||
          std::any_of(node.outputs.begin(), node.outputs.end(),
-                     [&](const Value* value) { return value != nullptr && fits(value->name); });
+                     [&](const onnx::Value* value) { return value != nullptr && fits(value->name); });
 }
 
-void check_patterns(const char* option, const std::vector<std::string>& patterns, const Model& model) {
-  const std::vector<Node*> nodes = model.graph().nodes();
+void check_patterns(const char* option, const std::vector<std::string>& patterns, const onnx::Model& model) {
+  const std::vector<onnx::Node*> nodes = model.graph().nodes();
   for (const std::string& pattern : patterns) {
-    if (std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) { return matches_pattern(pattern, *node); })) {
+    if (std::any_of(nodes.begin(), nodes.end(),
+                    [&](const onnx::Node* node) { return matches_pattern(pattern, *node); })) {
       continue;
     }
     std::vector<std::string> names;
-    for (const Node* node : nodes) names.insert(names.end(), {node->name, operator_name(*node), key_of(*node)});
+    for (const onnx::Node* node : nodes) names.insert(names.end(), {node->name, operator_name(*node), key_of(*node)});
     const auto meant = nearest(pattern, names);
     throw Error(fmt::format(
         "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", model.source,
@@ -43,14 +44,13 @@ void check_patterns(const char* option, const std::vector<std::string>& patterns
 
 }  // namespace
 
-std::map<std::string, std::string, std::less<>> kept_by_patterns(const Model& model,
-                                                                 const std::vector<std::string>& keep,
-                                                                 const std::vector<std::string>& only,
-                                                                 const std::function<bool(const Node&)>& may_change) {
+std::map<std::string, std::string, std::less<>> kept_by_patterns(
+    const onnx::Model& model, const std::vector<std::string>& keep, const std::vector<std::string>& only,
+    const std::function<bool(const onnx::Node&)>& may_change) {
   check_patterns("--keep", keep, model);
   check_patterns("--only", only, model);
   std::map<std::string, std::string, std::less<>> kept;
-  for (const Node* node : model.graph().nodes()) {
+  for (const onnx::Node* node : model.graph().nodes()) {
     const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
     const auto named = std::find_if(keep.begin(), keep.end(), fits);
     if (named != keep.end()) {
@@ -62,4 +62,4 @@ std::map<std::string, std::string, std::less<>> kept_by_patterns(const Model& mo
   return kept;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// The nodes of the main graph that stay in f32, by key_of, and why: those that --keep names and, with --only, those of
 /// which `may_change` that it does not name. Throws Error naming the option and the nearest name where a pattern
 /// matches no node.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> kept_by_patterns(
-    const Model& model, const std::vector<std::string>& keep, const std::vector<std::string>& only,
-    const std::function<bool(const Node&)>& may_change);
+    const onnx::Model& model, const std::vector<std::string>& keep, const std::vector<std::string>& only,
+    const std::function<bool(const onnx::Node&)>& may_change);
 
-}  // namespace graft
+}  // namespace graft::quant

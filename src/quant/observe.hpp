@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/calibration_data.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 struct ObserveOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
@@ -21,11 +21,11 @@ struct ObserveOptions {
 
 /// `look` gets these tensors of the main graph, inputs and constants among them, for each sample; they are gone when it
 /// returns. Only what they need is run.
-void observe(const runtime::Engine& engine, const Model& model, const std::vector<std::string>& tensors,
+void observe(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
              const CalibrationData& data, const ObserveOptions& options,
-             const std::function<void(const TensorMap& tensors)>& look);
+             const std::function<void(const runtime::TensorMap& tensors)>& look);
 
 /// How many samples that are.
 [[nodiscard]] std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& options);
 
-}  // namespace graft
+}  // namespace graft::quant

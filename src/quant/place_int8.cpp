@@ -7,31 +7,31 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 #include "quant/fold_scales.hpp"
 #include "quant/int8_plan.hpp"
 #include "quant/typed.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 constexpr double highest_step = 127;
 
-NodeAttribute float_attribute(float number) { return NodeAttribute(AttributeData(number)); }
+onnx::NodeAttribute float_attribute(float number) { return onnx::NodeAttribute(onnx::AttributeData(number)); }
 
 /// A tensor on both sides of its rounding.
 struct Rounded {
-  Value* steps = nullptr;  ///< int8
-  Value* numbers = nullptr;
+  onnx::Value* steps = nullptr;  ///< int8
+  onnx::Value* numbers = nullptr;
 };
 
 class Placing {
  public:
-  Placing(const Model& prepared, const Int8Plan& plan, const Int8Scales& scales) : plan_(plan), scales_(scales) {
+  Placing(const onnx::Model& prepared, const Int8Plan& plan, const Int8Scales& scales) : plan_(plan), scales_(scales) {
     result_.model = prepared.clone();
-    for (Node* node : graph().nodes()) nodes_.emplace(key_of(*node), node);
+    for (onnx::Node* node : graph().nodes()) nodes_.emplace(key_of(*node), node);
   }
 
   Int8Model run() {
@@ -50,7 +50,7 @@ class Placing {
   }
 
  private:
-  [[nodiscard]] Graph& graph() { return result_.model.graph(); }
+  [[nodiscard]] onnx::Graph& graph() { return result_.model.graph(); }
 
   [[nodiscard]] float scale_of_tensor(const std::string& name) const {
     const auto planned = plan_.tensors.find(name);
@@ -59,18 +59,19 @@ class Placing {
     return scale->second;
   }
 
-  Value* scale_constant(const std::string& name) {
-    return graph().add_constant(name + "/scale", TensorData::scalar_of(ElementType::f32, scale_of_tensor(name)));
+  onnx::Value* scale_constant(const std::string& name) {
+    return graph().add_constant(name + "/scale",
+                                onnx::TensorData::scalar_of(onnx::ElementType::f32, scale_of_tensor(name)));
   }
 
-  Value* zero_constant(const std::string& name) {
-    return graph().add_constant(name + "/zero", TensorData::scalar_of(ElementType::i8, 0));
+  onnx::Value* zero_constant(const std::string& name) {
+    return graph().add_constant(name + "/zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));
   }
 
-  void place(const Int8Node& planned, Node& node) {
+  void place(const Int8Node& planned, onnx::Node& node) {
     if (planned.kind == Int8Kind::kept) node.metadata[std::string(precision_note)] = "f32: " + planned.reason;
     for (const std::size_t input : planned.inputs) {
-      Value* x = node.inputs[input];
+      onnx::Value* x = node.inputs[input];
       const std::string name = x->name;
       const Rounded& found = rounded(*x);
       graph().set_input(node, input, planned.has_int8_form ? found.steps : found.numbers);
@@ -84,74 +85,75 @@ class Placing {
     }
   }
 
-  const Rounded& rounded(Value& x) {
+  const Rounded& rounded(onnx::Value& x) {
     const auto found = rounded_.find(x.name);
     if (found != rounded_.end()) return found->second;
-    Value* scale = scale_constant(x.name);
-    Value* zero = zero_constant(x.name);
-    Node* quantize = graph().add_node("QuantizeLinear", {&x, scale, zero}, {x.name + "/int8"});
-    Node* back = graph().add_node("DequantizeLinear", {quantize->output(), scale, zero}, {x.name + "/rounded"});
+    onnx::Value* scale = scale_constant(x.name);
+    onnx::Value* zero = zero_constant(x.name);
+    onnx::Node* quantize = graph().add_node("QuantizeLinear", {&x, scale, zero}, {x.name + "/int8"});
+    onnx::Node* back = graph().add_node("DequantizeLinear", {quantize->output(), scale, zero}, {x.name + "/rounded"});
     return rounded_.emplace(x.name, Rounded{quantize->output(), back->output()}).first->second;
   }
 
   /// The node gives int8; what it gave keeps its name after DequantizeLinear.
-  void split_output(Node& node) {
-    Value& y = *node.output();
-    Node* own = graph().add_node(node.op_type, node.inputs, {y.name + "/int8"}, &node, node.domain);
+  void split_output(onnx::Node& node) {
+    onnx::Value& y = *node.output();
+    onnx::Node* own = graph().add_node(node.op_type, node.inputs, {y.name + "/int8"}, &node, node.domain);
     own->name = node.name;
     own->metadata = node.metadata;
     for (const auto& [name, attribute] : node.attributes) own->attributes.emplace(name, copy_attribute(attribute));
     own->attributes.insert_or_assign("y_scale", float_attribute(scale_of_tensor(y.name)));
-    Node* back = graph().add_node("DequantizeLinear", {own->output(), scale_constant(y.name), zero_constant(y.name)},
-                                  {""}, &node);
+    onnx::Node* back = graph().add_node("DequantizeLinear",
+                                        {own->output(), scale_constant(y.name), zero_constant(y.name)}, {""}, &node);
     graph().move_output(node, 0, *back, 0);
     graph().remove_node(node);
     nodes_[y.name] = own;
     rounded_.emplace(y.name, Rounded{own->output(), &y});
   }
 
-  Value* weight(Value& weight, std::size_t axis) {
-    Value*& known = weights_[{weight.name, axis}];
+  onnx::Value* weight(onnx::Value& weight, std::size_t axis) {
+    onnx::Value*& known = weights_[{weight.name, axis}];
     if (known != nullptr) return known;
     const QuantizedWeight quantized = quantize_weight(*weight.constant(), axis);
-    Value* steps = graph().add_constant(weight.name + "/int8", quantized.steps);
-    Value* scale = graph().add_constant(weight.name + "/scale", TensorData::from_floats(quantized.scales));
-    Node* back = graph().add_node("DequantizeLinear", {steps, scale}, {weight.name + "/rounded"});
-    back->attributes.emplace("axis", NodeAttribute(AttributeData(static_cast<std::int64_t>(axis))));
+    onnx::Value* steps = graph().add_constant(weight.name + "/int8", quantized.steps);
+    onnx::Value* scale = graph().add_constant(weight.name + "/scale", onnx::TensorData::from_floats(quantized.scales));
+    onnx::Node* back = graph().add_node("DequantizeLinear", {steps, scale}, {weight.name + "/rounded"});
+    back->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(axis))));
     known = back->output();
     return known;
   }
 
   /// The weights that an operator of Graft has as an input or as an attribute.
-  void quantize_operator(Node& node) {
+  void quantize_operator(onnx::Node& node) {
     const auto op = make_operator(node);
     const std::optional<Int8Weight>& stored = op->type().int8_weight;
     if (!stored) return;
     std::optional<QuantizedWeight> quantized;
-    if (const Value* weight = node.input(stored->input); weight != nullptr) {
+    if (const onnx::Value* weight = node.input(stored->input); weight != nullptr) {
       quantized = quantize_weight(*weight->constant(), 0);
       graph().set_input(node, stored->input, graph().add_constant(weight->name + "/int8", quantized->steps));
     } else {
       const auto numbers = std::get<std::vector<float>>(*op->get(stored->numbers));
       const std::int64_t channels = std::get<std::int64_t>(*op->get(stored->slices));
-      TensorData weights = TensorData::from_floats(numbers);
+      onnx::TensorData weights = onnx::TensorData::from_floats(numbers);
       weights.dims = {channels, static_cast<std::int64_t>(numbers.size()) / channels};
       quantized = quantize_weight(weights, 0);
     }
-    node.attributes.insert_or_assign(std::string(stored->scales), NodeAttribute(AttributeData(quantized->scales)));
+    node.attributes.insert_or_assign(std::string(stored->scales),
+                                     onnx::NodeAttribute(onnx::AttributeData(quantized->scales)));
   }
 
   const Int8Plan& plan_;
   const Int8Scales& scales_;
   Int8Model result_;
-  std::map<std::string, Node*, std::less<>> nodes_;
+  std::map<std::string, onnx::Node*, std::less<>> nodes_;
   std::map<std::string, Rounded, std::less<>> rounded_;
-  std::map<std::pair<std::string, std::size_t>, Value*> weights_;
+  std::map<std::pair<std::string, std::size_t>, onnx::Value*> weights_;
 };
 
 }  // namespace
 
-QuantizedWeight quantize_weight(const TensorData& weight, std::size_t axis) {
+QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis) {
   std::vector<double> numbers = *weight.numbers();
   std::size_t inner = 1;
   for (std::size_t i = axis + 1; i < weight.dims.size(); ++i) inner *= static_cast<std::size_t>(weight.dims[i]);
@@ -171,19 +173,19 @@ QuantizedWeight quantize_weight(const TensorData& weight, std::size_t axis) {
     const double steps = std::nearbyint(numbers[i] / static_cast<double>(quantized.scales[channel_of(i)]));
     numbers[i] = std::clamp(steps, -highest_step, highest_step);
   }
-  quantized.steps = TensorData::from_numbers(ElementType::i8, weight.dims, numbers);
+  quantized.steps = onnx::TensorData::from_numbers(onnx::ElementType::i8, weight.dims, numbers);
   return quantized;
 }
 
-Model prepare_for_int8(const Model& model) {
-  Model prepared = prepare_for_types(model, Precision::f16);
+onnx::Model prepare_for_int8(const onnx::Model& model) {
+  onnx::Model prepared = prepare_for_types(model, verify::Precision::f16);
   fold_scales(prepared);
   infer_shapes(prepared);
   return prepared;
 }
 
-Int8Model place_int8(const Model& prepared, const Int8Plan& plan, const Int8Scales& scales) {
+Int8Model place_int8(const onnx::Model& prepared, const Int8Plan& plan, const Int8Scales& scales) {
   return Placing(prepared, plan, scales).run();
 }
 
-}  // namespace graft
+}  // namespace graft::quant

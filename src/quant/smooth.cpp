@@ -9,10 +9,10 @@
 #include <map>
 #include <optional>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "quant/weighted_layers.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using Divisors = std::vector<double>;
@@ -23,20 +23,20 @@ struct ChannelAxis {
   std::size_t size = 0;
 };
 
-bool has_channels(const Value& value, const ChannelAxis& axis) {
+bool has_channels(const onnx::Value& value, const ChannelAxis& axis) {
   if (!value.shape || value.shape->size() <= axis.trailing) return false;
   const Dim& dim = (*value.shape)[value.shape->size() - 1 - axis.trailing];
   return dim.is_constant() && dim.value() == static_cast<std::int64_t>(axis.size);
 }
 
-bool holds_channels(const TensorData& data, const ChannelAxis& axis) {
+bool holds_channels(const onnx::TensorData& data, const ChannelAxis& axis) {
   const std::size_t rank = data.dims.size();
   return rank > axis.trailing && data.dims[rank - 1 - axis.trailing] == static_cast<std::int64_t>(axis.size);
 }
 
 /// The constant has the channels, or is one number for all.
-void divide_constant(Node& node, std::size_t input, const ChannelAxis& axis, const Divisors& by) {
-  const TensorData data = *node.input(input)->constant();
+void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axis, const Divisors& by) {
+  const onnx::TensorData data = *node.input(input)->constant();
   std::vector<std::int64_t> dims = data.dims;
   std::vector<double> numbers = *data.numbers();
   if (!holds_channels(data, axis)) {
@@ -51,7 +51,7 @@ void divide_constant(Node& node, std::size_t input, const ChannelAxis& axis, con
 }
 
 /// Divides what a layer gives, without what an Add after it adds.
-void divide_layer(Node& node, const Divisors& by) {
+void divide_layer(onnx::Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
   layer.layout.for_each([&](std::size_t i, std::size_t, std::size_t output) { weights[i] /= by[output]; });
@@ -77,8 +77,8 @@ class Division {
   }
 
   /// Finds the steps; false where there are none.
-  bool divide(const Value& value) {
-    Node* node = value.producer;
+  bool divide(const onnx::Value& value) {
+    onnx::Node* node = value.producer;
     if (node == nullptr) return fail(fmt::format("no node gives '{}'", value.name));
     if (node->is("LayerNormalization") || node->is("RMSNormalization")) return divide_normalization(*node);
     if (node->is("BatchNormalization")) return divide_batch_normalization(*node, value);
@@ -90,7 +90,7 @@ class Division {
     const auto layer = find_weighted_layer(*node);
     const bool is_own = layer && layer->dequantize == nullptr && layer->owns_weights() && bias_of(*layer);
     const bool fits = is_own && layer->axes_after_channels() == axis_.trailing && layer->layout.outputs() == axis_.size;
-    if (!fits) return fail(fmt::format("{} cannot take it", describe(*node)));
+    if (!fits) return fail(fmt::format("{} cannot take it", onnx::describe(*node)));
     steps_.emplace_back([node](const Divisors& by) { divide_layer(*node, by); });
     return true;
   }
@@ -101,58 +101,58 @@ class Division {
     return false;
   }
 
-  bool divide_input(const Node& node, std::size_t index) {
-    const Value* value = node.input(index);
+  bool divide_input(const onnx::Node& node, std::size_t index) {
+    const onnx::Value* value = node.input(index);
     if (value == nullptr || !has_channels(*value, axis_)) {
-      return fail(fmt::format("{} has other channels before it", describe(node)));
+      return fail(fmt::format("{} has other channels before it", onnx::describe(node)));
     }
     if (only_reader(*value) != &node) return fail(fmt::format("others read '{}'", value->name));
     return divide(*value);
   }
 
-  bool add_constant(Node& node, std::size_t input, const ChannelAxis& axis) {
-    const Value* value = node.input(input);
+  bool add_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axis) {
+    const onnx::Value* value = node.input(input);
     const auto data = value == nullptr ? std::nullopt : value->constant();
-    if (!data || data->type != ElementType::f32) return false;
+    if (!data || data->type != onnx::ElementType::f32) return false;
     if (!holds_channels(*data, axis) && data->element_count() != 1) return false;
     steps_.emplace_back([&node, input, axis](const Divisors& by) { divide_constant(node, input, axis, by); });
     return true;
   }
 
   /// A scale, and perhaps a bias, of one axis.
-  bool add_scale_and_bias(Node& node) {
+  bool add_scale_and_bias(onnx::Node& node) {
     const ChannelAxis axis{.trailing = 0, .size = axis_.size};
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-      const Value* value = node.input(i);
+      const onnx::Value* value = node.input(i);
       if (i == 2 && value == nullptr) return true;
       const bool fits = value != nullptr && value->shape && value->shape->size() == 1 && has_channels(*value, axis);
       if (!fits || !add_constant(node, i, axis)) {
-        return fail(fmt::format("the scale or the bias of {} is no constant for each channel", describe(node)));
+        return fail(fmt::format("the scale or the bias of {} is no constant for each channel", onnx::describe(node)));
       }
     }
     return true;
   }
 
-  bool divide_normalization(Node& node) {
-    if (axis_.trailing != 0) return fail(fmt::format("{} has its channels on another axis", describe(node)));
+  bool divide_normalization(onnx::Node& node) {
+    if (axis_.trailing != 0) return fail(fmt::format("{} has its channels on another axis", onnx::describe(node)));
     return add_scale_and_bias(node);
   }
 
-  bool divide_batch_normalization(Node& node, const Value& value) {
+  bool divide_batch_normalization(onnx::Node& node, const onnx::Value& value) {
     const bool has_axis = value.rank() == static_cast<std::int64_t>(axis_.trailing + 2);
     if (!has_axis || node.int_or("training_mode", 0) != 0) {
-      return fail(fmt::format("{} has its channels on another axis", describe(node)));
+      return fail(fmt::format("{} has its channels on another axis", onnx::describe(node)));
     }
     return add_scale_and_bias(node);
   }
 
-  bool divide_planes(const Node& node) {
-    const Value* value = node.input(0);
+  bool divide_planes(const onnx::Node& node) {
+    const onnx::Value* value = node.input(0);
     const bool is_whole = node.int_or("axis", 1) == 1 && axis_.trailing == 0 && value != nullptr && value->shape &&
                           value->shape->size() >= 2 && (*value->shape)[1].is_constant();
     const std::int64_t channels = is_whole ? (*value->shape)[1].value() : 0;
     if (channels <= 0 || axis_.size % static_cast<std::size_t>(channels) != 0) {
-      return fail(fmt::format("{} has other channels before it", describe(node)));
+      return fail(fmt::format("{} has other channels before it", onnx::describe(node)));
     }
     columns_ = axis_.size / static_cast<std::size_t>(channels);
     axis_ = {.trailing = value->shape->size() - 2, .size = static_cast<std::size_t>(channels)};
@@ -160,7 +160,7 @@ class Division {
   }
 
   /// One factor is divided: a constant, or what another node gives.
-  bool divide_product(Node& node) {
+  bool divide_product(onnx::Node& node) {
     if (add_constant(node, 0, axis_) || add_constant(node, 1, axis_)) return true;
     Division other = *this;
     if (divide_input(node, 0)) return true;
@@ -169,10 +169,10 @@ class Division {
     return true;
   }
 
-  bool divide_sum(Node& node) {
+  bool divide_sum(onnx::Node& node) {
     if (add_constant(node, 1, axis_)) return divide_input(node, 0);
     if (add_constant(node, 0, axis_)) return divide_input(node, 1);
-    return fail(fmt::format("{} adds two tensors", describe(node)));
+    return fail(fmt::format("{} adds two tensors", onnx::describe(node)));
   }
 
   ChannelAxis axis_;
@@ -183,7 +183,7 @@ class Division {
 
 /// The layers that read a tensor.
 struct Readers {
-  const Value* x = nullptr;
+  const onnx::Value* x = nullptr;
   std::vector<WeightedLayer> layers;
   ChannelAxis axis;
   std::vector<double> largest;  ///< |x| of each channel.
@@ -193,11 +193,11 @@ struct Readers {
 
 bool is_convolution(const WeightedLayer& layer) { return !layer.node->is("Gemm") && !layer.node->is("MatMul"); }
 
-std::vector<Readers> find_readers(Model& model, bool convolutions) {
+std::vector<Readers> find_readers(onnx::Model& model, bool convolutions) {
   std::vector<Readers> all;
   for (WeightedLayer& layer : weighted_layers(model)) {
     if (layer.dequantize != nullptr || (is_convolution(layer) && !convolutions)) continue;
-    const Value* x = layer.node->input(0);
+    const onnx::Value* x = layer.node->input(0);
     auto found = std::find_if(all.begin(), all.end(), [&](const Readers& readers) { return readers.x == x; });
     if (found == all.end()) {
       found = all.emplace(all.end());
@@ -231,7 +231,7 @@ void plan(Readers& readers) {
   }
 }
 
-void measure(Readers& readers, const TensorData& tensor) {
+void measure(Readers& readers, const onnx::TensorData& tensor) {
   readers.largest.resize(readers.axis.size);
   std::size_t plane = 1;
   for (std::size_t i = tensor.dims.size() - readers.axis.trailing; i < tensor.dims.size(); ++i) {
@@ -280,7 +280,7 @@ void multiply_weights(const WeightedLayer& layer, const Divisors& factors, std::
 
 }  // namespace
 
-std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, const CalibrationData& data,
+std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, onnx::Model& model, const CalibrationData& data,
                                    const SmoothOptions& options) {
   infer_shapes(model);
   std::vector<Readers> all = find_readers(model, options.convolutions);
@@ -290,7 +290,7 @@ std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, 
     if (readers.division) tensors.push_back(readers.x->name);
   }
   if (!tensors.empty() && samples_of(data, options.observe) != 0) {
-    observe(engine, model, tensors, data, options.observe, [&](const TensorMap& seen) {
+    observe(engine, model, tensors, data, options.observe, [&](const runtime::TensorMap& seen) {
       for (Readers& readers : all) {
         if (readers.division) measure(readers, seen.find(readers.x->name)->second);
       }
@@ -299,7 +299,7 @@ std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, 
   std::vector<Smoothed> result;
   for (const Readers& readers : all) {
     Smoothed smoothed{.tensor = readers.x->name, .layers = {}, .why_not = readers.why_not};
-    for (const WeightedLayer& layer : readers.layers) smoothed.layers.push_back(describe(*layer.node));
+    for (const WeightedLayer& layer : readers.layers) smoothed.layers.push_back(onnx::describe(*layer.node));
     if (readers.division && !readers.largest.empty()) {
       const Divisors divisors = divisors_of(readers, options.alpha);
       smoothed.smallest = *std::min_element(divisors.begin(), divisors.end());
@@ -312,4 +312,4 @@ std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, 
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "quant/observe.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 struct SmoothOptions {
   double alpha = 0.5;  ///< From 0, nothing moves from the input, to 1, everything does.
@@ -33,7 +33,7 @@ struct Smoothed {
 /// and Add with constants, another layer; also through Relu and its like, Flatten, and one side of a Mul. Layers that
 /// read the same tensor share the numbers; where others read it too, or nothing takes the division, it is left as it
 /// is.
-std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, const CalibrationData& data,
+std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, onnx::Model& model, const CalibrationData& data,
                                    const SmoothOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::quant

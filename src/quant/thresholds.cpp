@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 struct MethodName {
@@ -172,4 +172,4 @@ double threshold_of(const Histogram& histogram, const ThresholdOptions& options)
 
 float scale_of(double threshold) { return static_cast<float>(threshold / highest_step); }
 
-}  // namespace graft
+}  // namespace graft::quant

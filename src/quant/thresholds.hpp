@@ -7,7 +7,7 @@
 
 #include "quant/histogram.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 enum class ThresholdMethod : std::uint8_t {
   /// The least Kullback-Leibler divergence, as TensorRT's entropy calibrator: 2048 bins, 128 levels. Where that costs
@@ -33,4 +33,4 @@ struct ThresholdOptions {
 /// What one step of int8 is worth.
 [[nodiscard]] float scale_of(double threshold);
 
-}  // namespace graft
+}  // namespace graft::quant

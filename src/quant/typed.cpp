@@ -13,48 +13,48 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_calls.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/opset.hpp"
-#include "graph/schema.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_calls.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 /// Of ONNX's operators nearly all have bf16 from here on.
 constexpr std::int64_t bf16_opset = 22;
 constexpr std::int64_t ir_of_bf16_opset = 10;
 
-bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
+bool is_f32(const onnx::Value* value) { return value != nullptr && value->type == onnx::ElementType::f32; }
 
 /// Sizes, which are f32 in ONNX and in no other type.
-bool is_size(const Node& node, std::size_t input) { return node.is("Resize") && input != 0; }
+bool is_size(const onnx::Node& node, std::size_t input) { return node.is("Resize") && input != 0; }
 
-std::string_view narrow_name(ElementType type) { return type == ElementType::f16 ? "f16" : "bf16"; }
+std::string_view narrow_name(onnx::ElementType type) { return type == onnx::ElementType::f16 ? "f16" : "bf16"; }
 
-double largest_number(ElementType type) {
-  return largest_of(type == ElementType::f16 ? Precision::f16 : Precision::bf16);
+double largest_number(onnx::ElementType type) {
+  return largest_of(type == onnx::ElementType::f16 ? verify::Precision::f16 : verify::Precision::bf16);
 }
 
-double smallest_number(ElementType type) {
+double smallest_number(onnx::ElementType type) {
   constexpr int f16_exponent = -24;
   constexpr int bf16_exponent = -133;
-  return std::ldexp(1.0, type == ElementType::f16 ? f16_exponent : bf16_exponent);
+  return std::ldexp(1.0, type == onnx::ElementType::f16 ? f16_exponent : bf16_exponent);
 }
 
 /// What the type does to a constant.
 struct ConstantFit {
-  double beyond = 0;       ///< A number that it does not reach; 0 where there is none.
-  double vanishing = 0;    ///< A number that becomes 0 where all that are not 0 do; 0 where there is none.
-  TensorData converted{};  ///< With the largest and the smallest number in place of those.
+  double beyond = 0;             ///< A number that it does not reach; 0 where there is none.
+  double vanishing = 0;          ///< A number that becomes 0 where all that are not 0 do; 0 where there is none.
+  onnx::TensorData converted{};  ///< With the largest and the smallest number in place of those.
 };
 
-ConstantFit fit(const TensorData& tensor, ElementType narrow) {
+ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow) {
   ConstantFit result;
   std::vector<double> numbers = *tensor.numbers();
-  const std::vector<double> rounded = *TensorData::from_numbers(narrow, tensor.dims, numbers).numbers();
+  const std::vector<double> rounded = *onnx::TensorData::from_numbers(narrow, tensor.dims, numbers).numbers();
   bool all_vanish = true;
   double vanishing = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -72,19 +72,19 @@ ConstantFit fit(const TensorData& tensor, ElementType narrow) {
       if (number != 0) number = std::copysign(smallest_number(narrow), number);
     }
   }
-  result.converted = TensorData::from_numbers(narrow, tensor.dims, numbers);
+  result.converted = onnx::TensorData::from_numbers(narrow, tensor.dims, numbers);
   return result;
 }
 
 /// Where a number that is too large only has to be larger than all others.
-bool may_saturate(const Node& node, double number) {
+bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
 /// Where a number that is too small only has to be something.
-bool may_grow(const Node& node) { return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}); }
+bool may_grow(const onnx::Node& node) { return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}); }
 
 /// What a node does with each port, and what was decided.
 struct Plan {
@@ -101,17 +101,17 @@ enum class Side : std::uint8_t { f32, narrow, either };
 
 class Typing {
  public:
-  Typing(const Model& prepared, const TypedOptions& options)
+  Typing(const onnx::Model& prepared, const TypedOptions& options)
       : options_(options), narrow_(element_type_of(options.precision)) {
     result_.model = prepared.clone();
   }
 
   TypedModel run() {
-    for (const Node* node : graph().nodes()) plans_.emplace(node, plan_of(*node));
+    for (const onnx::Node* node : graph().nodes()) plans_.emplace(node, plan_of(*node));
     settle_flexible_nodes();
     note_nodes();
-    const std::vector<Value*> values = graph().values();
-    for (Value* value : values) retype(*value);
+    const std::vector<onnx::Value*> values = graph().values();
+    for (onnx::Value* value : values) retype(*value);
     change_attributes();
     graph().topological_sort();
     remove_idle_casts();
@@ -123,8 +123,8 @@ class Typing {
   }
 
  private:
-  [[nodiscard]] Graph& graph() { return result_.model.graph(); }
-  [[nodiscard]] const Graph& graph() const { return result_.model.graph(); }
+  [[nodiscard]] onnx::Graph& graph() { return result_.model.graph(); }
+  [[nodiscard]] const onnx::Graph& graph() const { return result_.model.graph(); }
 
   // ---- The plan of a node by itself
 
@@ -136,7 +136,7 @@ class Typing {
     return plan;
   }
 
-  Plan plan_of(const Node& node) const {
+  Plan plan_of(const onnx::Node& node) const {
     const bool has_f32 = std::any_of(node.inputs.begin(), node.inputs.end(), is_f32) ||
                          std::any_of(node.outputs.begin(), node.outputs.end(), is_f32);
     if (node.is("Constant") || (!has_f32 && node.subgraphs().empty())) return {};
@@ -150,36 +150,37 @@ class Typing {
     return plan;
   }
 
-  std::optional<std::string> reason_to_keep(const Node& node) const {
-    for (const Value* value : node.inputs) {
+  std::optional<std::string> reason_to_keep(const onnx::Node& node) const {
+    for (const onnx::Value* value : node.inputs) {
       if (value != nullptr && !value->type) return fmt::format("the type of its input '{}' is not known", value->name);
       if (value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear")) {
         return "it reads DequantizeLinear, with which it becomes int8";
       }
     }
-    for (const Value* value : node.outputs) {
+    for (const onnx::Value* value : node.outputs) {
       if (value == nullptr) continue;
       if (!value->type) return fmt::format("the type of its output '{}' is not known", value->name);
       const auto mains = std::count(graph().outputs().begin(), graph().outputs().end(), value);
       if (std::cmp_greater(value->output_count, mains)) return "a graph inside If, Loop or Scan gives it on";
-      if (!options_.narrow_before_int8 && std::any_of(value->uses.begin(), value->uses.end(),
-                                                      [](const Use& use) { return use.node->is("QuantizeLinear"); })) {
+      if (!options_.narrow_before_int8 && std::any_of(value->uses.begin(), value->uses.end(), [](const onnx::Use& use) {
+            return use.node->is("QuantizeLinear");
+          })) {
         return "QuantizeLinear reads it, with which it becomes int8";
       }
     }
-    if (has_trait(node, trait::scales_integers)) return "it stays as it is";
+    if (has_trait(node, onnx::trait::scales_integers)) return "it stays as it is";
     return std::nullopt;
   }
 
   /// Of a node of Graft: the row of types that begins with this type.
-  Plan operator_plan(const Node& node) const {
+  Plan operator_plan(const onnx::Node& node) const {
     const auto op = make_operator(node);
     if (op == nullptr) return kept("it is no operator that Graft knows");
     if (!is_f32(node.input(0))) return kept("it is not an f32 operator");
     const OperatorType& type = op->type();
     const DType wanted = *to_dtype(narrow_);
     std::vector<int> ranks;
-    for (const Value* input : node.inputs) {
+    for (const onnx::Value* input : node.inputs) {
       ranks.push_back(input != nullptr && input->shape ? static_cast<int>(input->shape->size()) : -1);
     }
     for (const TypeRow& row : type.type_rows) {
@@ -200,7 +201,7 @@ class Typing {
     return kept(fmt::format("{} has no {} form", type.name, narrow_name(narrow_)));
   }
 
-  Plan standard_plan(const Node& node) const {
+  Plan standard_plan(const onnx::Node& node) const {
     if (!node.domain.empty()) return kept("which types this operator takes is not known");
     Plan plan;
     plan.type = NodeType::narrow;
@@ -211,10 +212,10 @@ class Typing {
       if (!plan.outputs[0]) plan.type = NodeType::none;
       return plan;
     }
-    const OperatorSchema* schema = find_schema(node.op_type);
+    const onnx::OperatorSchema* schema = onnx::find_schema(node.op_type);
     if (schema == nullptr || !schema->has_low_precision())
       return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
-    const std::int64_t since = narrow_ == ElementType::f16 ? schema->f16_since : schema->bf16_since;
+    const std::int64_t since = narrow_ == onnx::ElementType::f16 ? schema->f16_since : schema->bf16_since;
     if (since == 0) return kept(fmt::format("ONNX has no {} {}", narrow_name(narrow_), node.op_type));
     if (graph().opset() < since) {
       return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
@@ -231,11 +232,11 @@ class Typing {
       return kept(fmt::format("{} takes f32 only", node.op_type));
     }
     plan.flexible =
-        has_trait(node, trait::moves_data) || std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
+        has_trait(node, onnx::trait::moves_data) || std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
     return plan;
   }
 
-  std::optional<std::string> constants_that_do_not_fit(const Node& node, const Plan& plan) const {
+  std::optional<std::string> constants_that_do_not_fit(const onnx::Node& node, const Plan& plan) const {
     for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
       const auto constant = plan.inputs[i] ? node.inputs[i]->constant() : std::nullopt;
       if (!constant) continue;
@@ -254,7 +255,7 @@ class Typing {
   // ---- Nodes that work in any type
 
   /// The type that a value comes in; flexible nodes count as `from` says.
-  [[nodiscard]] Side source_of(const Value& value, const std::set<const Node*>& from) const {
+  [[nodiscard]] Side source_of(const onnx::Value& value, const std::set<const onnx::Node*>& from) const {
     if (value.constant()) return Side::either;
     if (value.producer == nullptr) return options_.typed_io ? Side::narrow : Side::f32;
     const Plan& plan = plans_.at(value.producer);
@@ -262,27 +263,27 @@ class Typing {
     return plan.flexible && from.contains(value.producer) ? Side::f32 : Side::narrow;
   }
 
-  [[nodiscard]] Side wanted_by(const Use& use) const {
+  [[nodiscard]] Side wanted_by(const onnx::Use& use) const {
     const auto found = plans_.find(use.node);
     if (found == plans_.end()) return Side::f32;  // in a graph inside
     const Plan& plan = found->second;
     if (use.node->is("Cast") || plan.type == NodeType::none) return Side::either;
     if (plan.type == NodeType::kept || !plan.inputs.at(use.index)) return Side::f32;
-    if (plan.flexible && !has_trait(*use.node, trait::moves_data)) return Side::either;
+    if (plan.flexible && !has_trait(*use.node, onnx::trait::moves_data)) return Side::either;
     return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
   }
 
   /// Whether the casts are fewer with the node in f32, given that what it reads is.
-  [[nodiscard]] bool is_wanted_in_f32(const Node& node, const Plan& plan) const {
+  [[nodiscard]] bool is_wanted_in_f32(const onnx::Node& node, const Plan& plan) const {
     bool narrow = false;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      const Value* value = node.outputs[i];
+      const onnx::Value* value = node.outputs[i];
       if (value == nullptr || !plan.outputs.at(i)) continue;
       if (value->output_count != 0) {
         if (!options_.typed_io) return true;
         narrow = true;
       }
-      for (const Use& use : value->uses) {
+      for (const onnx::Use& use : value->uses) {
         const Side side = wanted_by(use);
         if (side == Side::f32) return true;
         narrow = narrow || side == Side::narrow;
@@ -292,16 +293,16 @@ class Typing {
   }
 
   void settle_flexible_nodes() {
-    const std::vector<Node*> nodes = graph().nodes();
-    std::set<const Node*> from;  // what they read is f32
-    const auto reads_f32 = [&](const Node& node, const Plan& plan) {
+    const std::vector<onnx::Node*> nodes = graph().nodes();
+    std::set<const onnx::Node*> from;  // what they read is f32
+    const auto reads_f32 = [&](const onnx::Node& node, const Plan& plan) {
       for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
         if (plan.inputs[i] && source_of(*node.inputs[i], from) == Side::narrow) return false;
       }
       return true;
     };
     const auto is_open = [](const Plan& plan) { return plan.flexible && plan.type == NodeType::narrow; };
-    for (const Node* node : nodes) {
+    for (const onnx::Node* node : nodes) {
       const Plan& plan = plans_.at(node);
       if (is_open(plan) && reads_f32(*node, plan)) from.insert(node);
     }
@@ -315,7 +316,7 @@ class Typing {
       }
     }
     // What only reads follows what became of the rest.
-    for (const Node* node : nodes) {
+    for (const onnx::Node* node : nodes) {
       Plan& plan = plans_.at(node);
       const bool only_reads = std::none_of(node->outputs.begin(), node->outputs.end(), is_f32);
       if (plan.type == NodeType::follows && only_reads && !reads_f32(*node, plan)) plan.type = NodeType::narrow;
@@ -325,7 +326,7 @@ class Typing {
   // ---- The graph
 
   void note_nodes() {
-    for (Node* node : graph().nodes()) {
+    for (onnx::Node* node : graph().nodes()) {
       if (node->is("Constant")) continue;
       const Plan& plan = plans_.at(node);
       result_.nodes.push_back({ref_of(*node), plan.type, plan.reason, plan.by_form});
@@ -333,16 +334,16 @@ class Typing {
     }
   }
 
-  [[nodiscard]] bool is_made_narrow(const Value& value) const {
+  [[nodiscard]] bool is_made_narrow(const onnx::Value& value) const {
     if (value.producer == nullptr) return value.is_input && options_.typed_io;
     const Plan& plan = plans_.at(value.producer);
     return plan.type == NodeType::narrow && plan.outputs.at(value.output_index);
   }
 
-  [[nodiscard]] std::pair<std::vector<Use>, std::vector<Use>> readers_of(const Value& value) const {
-    std::vector<Use> f32;
-    std::vector<Use> narrow;
-    for (const Use& use : value.uses) {
+  [[nodiscard]] std::pair<std::vector<onnx::Use>, std::vector<onnx::Use>> readers_of(const onnx::Value& value) const {
+    std::vector<onnx::Use> f32;
+    std::vector<onnx::Use> narrow;
+    for (const onnx::Use& use : value.uses) {
       const auto found = plans_.find(use.node);
       const bool is_any = found != plans_.end() && use.node->is("Cast");
       if (is_any) continue;
@@ -353,21 +354,21 @@ class Typing {
     return {std::move(f32), std::move(narrow)};
   }
 
-  Value* cast(Value& value, ElementType to, const std::string& name) {
-    Node* node = graph().add_node("Cast", {&value}, {name});
-    node->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(to))));
+  onnx::Value* cast(onnx::Value& value, onnx::ElementType to, const std::string& name) {
+    onnx::Node* node = graph().add_node("Cast", {&value}, {name});
+    node->attributes.emplace("to", onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(to))));
     node->output()->type = to;
     node->output()->shape = value.shape;
     ++result_.casts;
     return node->output();
   }
 
-  void redirect(const std::vector<Use>& uses, Value* to) {
-    for (const Use& use : uses) use.node->graph->set_input(*use.node, use.index, to);
+  void redirect(const std::vector<onnx::Use>& uses, onnx::Value* to) {
+    for (const onnx::Use& use : uses) use.node->graph->set_input(*use.node, use.index, to);
   }
 
-  void retype(Value& value) {
-    if (value.type != ElementType::f32) return;
+  void retype(onnx::Value& value) {
+    if (value.type != onnx::ElementType::f32) return;
     const auto [f32_readers, narrow_readers] = readers_of(value);
     if (const auto constant = value.constant()) {
       if (!narrow_readers.empty()) convert_constant(value, *constant, narrow_readers);
@@ -382,26 +383,27 @@ class Typing {
       return;
     }
     value.type = narrow_;
-    Value* wide = nullptr;
-    if (!options_.typed_io && value.output_count != 0 && !value.is_input) wide = make_output(value, ElementType::f32);
+    onnx::Value* wide = nullptr;
+    if (!options_.typed_io && value.output_count != 0 && !value.is_input)
+      wide = make_output(value, onnx::ElementType::f32);
     if (f32_readers.empty()) return;
-    if (wide == nullptr) wide = cast(value, ElementType::f32, value.name + "/f32");
+    if (wide == nullptr) wide = cast(value, onnx::ElementType::f32, value.name + "/f32");
     redirect(f32_readers, wide);
   }
 
   /// The graph's output, in the other type than the value has; it keeps the name.
-  Value* make_output(Value& value, ElementType to) {
+  onnx::Value* make_output(onnx::Value& value, onnx::ElementType to) {
     const std::string name = value.name;
-    const std::string_view own = to == ElementType::f32 ? narrow_name(narrow_) : "f32";
+    const std::string_view own = to == onnx::ElementType::f32 ? narrow_name(narrow_) : "f32";
     graph().rename(value, graph().unique_name(fmt::format("{}/{}", name, own)));
-    Value* output = cast(value, to, name);
+    onnx::Value* output = cast(value, to, name);
     for (std::size_t i = 0; i < graph().outputs().size(); ++i) {
       if (graph().outputs()[i] == &value) graph().replace_output(i, *output);
     }
     return output;
   }
 
-  void convert_constant(Value& value, const TensorData& constant, const std::vector<Use>& readers) {
+  void convert_constant(onnx::Value& value, const onnx::TensorData& constant, const std::vector<onnx::Use>& readers) {
     const ConstantFit found = fit(constant, narrow_);
     const auto adjusted = [&](double was, double is) {
       result_.adjusted.push_back({value.name, fmt::format("{:.6g} became {:.6g}", was, is)});
@@ -415,7 +417,7 @@ class Typing {
     }
     if (in_place) {
       value.producer->attributes.clear();
-      value.producer->attributes.emplace("value", NodeAttribute(AttributeData(found.converted)));
+      value.producer->attributes.emplace("value", onnx::NodeAttribute(onnx::AttributeData(found.converted)));
       value.type = narrow_;
       return;
     }
@@ -423,24 +425,25 @@ class Typing {
   }
 
   void change_attributes() {
-    for (Node* node : graph().nodes()) {
+    for (onnx::Node* node : graph().nodes()) {
       const auto found = plans_.find(node);
       if (found == plans_.end() || found->second.type != NodeType::narrow) continue;
       if (node->is("Cast")) {
-        node->attributes.insert_or_assign("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(narrow_))));
+        node->attributes.insert_or_assign("to",
+                                          onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(narrow_))));
       } else if (node->is("ConstantOfShape")) {
-        const NodeAttribute* value = node->attribute("value");
-        const TensorData* tensor = value == nullptr ? nullptr : value->get<TensorData>();
+        const onnx::NodeAttribute* value = node->attribute("value");
+        const onnx::TensorData* tensor = value == nullptr ? nullptr : value->get<onnx::TensorData>();
         const double number = tensor == nullptr ? 0 : tensor->scalar().value_or(0);
         node->attributes.insert_or_assign(
-            "value", NodeAttribute(AttributeData(TensorData::from_numbers(narrow_, {1}, {number}))));
+            "value", onnx::NodeAttribute(onnx::AttributeData(onnx::TensorData::from_numbers(narrow_, {1}, {number}))));
       }
     }
   }
 
   /// Casts of the model's own whose input has the wanted type by now.
   void remove_idle_casts() {
-    for (Node* node : graph().nodes()) {
+    for (onnx::Node* node : graph().nodes()) {
       if (!node->is("Cast") || node->input(0) == nullptr || node->input(0)->type != node->output()->type) continue;
       if (!plans_.contains(node) || node->input(0)->type != narrow_) continue;
       graph().replace_all_uses(*node->output(), *node->input(0));
@@ -448,16 +451,16 @@ class Typing {
   }
 
   const TypedOptions& options_;
-  ElementType narrow_;
+  onnx::ElementType narrow_;
   TypedModel result_;
-  std::unordered_map<const Node*, Plan> plans_;
+  std::unordered_map<const onnx::Node*, Plan> plans_;
 };
 
 /// The operator set that all nodes need which have bf16 up to `bf16_opset`.
-std::int64_t opset_of_bf16(const Model& model) {
-  std::int64_t needed = working_opset;
-  for (const Node* node : std::as_const(model).graph().nodes()) {
-    const OperatorSchema* schema = node->domain.empty() ? find_schema(node->op_type) : nullptr;
+std::int64_t opset_of_bf16(const onnx::Model& model) {
+  std::int64_t needed = onnx::working_opset;
+  for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
+    const onnx::OperatorSchema* schema = node->domain.empty() ? onnx::find_schema(node->op_type) : nullptr;
     if (schema != nullptr && schema->bf16_since <= bf16_opset) needed = std::max(needed, schema->bf16_since);
   }
   return needed;
@@ -465,36 +468,37 @@ std::int64_t opset_of_bf16(const Model& model) {
 
 }  // namespace
 
-ElementType element_type_of(Precision precision) {
-  if (precision == Precision::int8) throw Error(Error::Kind::internal, "element_type_of: int8 is no type of numbers");
-  return precision == Precision::f16 ? ElementType::f16 : ElementType::bf16;
+onnx::ElementType element_type_of(verify::Precision precision) {
+  if (precision == verify::Precision::int8)
+    throw Error(Error::Kind::internal, "element_type_of: int8 is no type of numbers");
+  return precision == verify::Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
-const std::string& key_of(const Node& node) {
+const std::string& key_of(const onnx::Node& node) {
   static const std::string none;
   const auto found =
-      std::find_if(node.outputs.begin(), node.outputs.end(), [](const Value* value) { return value != nullptr; });
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* value) { return value != nullptr; });
   return found == node.outputs.end() ? none : (*found)->name;
 }
 
-bool works_in_any_type(const Node& node) {
-  return has_trait(node, trait::moves_data) || is_any_of(node, {"Cast", "Constant", "ConstantOfShape"}) ||
+bool works_in_any_type(const onnx::Node& node) {
+  return has_trait(node, onnx::trait::moves_data) || is_any_of(node, {"Cast", "Constant", "ConstantOfShape"}) ||
          std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
 }
 
-Model prepare_for_types(const Model& model, Precision precision) {
-  Model prepared = model.clone();
-  for (Value* value : std::vector<Value*>(prepared.graph().inputs())) {
+onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precision) {
+  onnx::Model prepared = model.clone();
+  for (onnx::Value* value : std::vector<onnx::Value*>(prepared.graph().inputs())) {
     if (value->initializer) prepared.graph().set_is_input(*value, false);
   }
-  inline_functions(prepared, {.which = is_plain_call});
+  inline_functions(prepared, {.which = onnx::is_plain_call});
   adopt_drop_ins(prepared.graph());
   upgrade_opset(prepared);
-  if (precision == Precision::bf16) {
+  if (precision == verify::Precision::bf16) {
     const std::int64_t needed = opset_of_bf16(prepared);
     try {
       upgrade_opset(prepared, needed);
-      if (needed > working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);
+      if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);
     } catch (const Error& refused) {
       if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: the others stay in f32
     }
@@ -503,6 +507,8 @@ Model prepare_for_types(const Model& model, Precision precision) {
   return prepared;
 }
 
-TypedModel make_typed(const Model& prepared, const TypedOptions& options) { return Typing(prepared, options).run(); }
+TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options) {
+  return Typing(prepared, options).run();
+}
 
-}  // namespace graft
+}  // namespace graft::quant

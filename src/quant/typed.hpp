@@ -7,25 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "verify/emulate.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// On nodes that stay in f32: "f32: " and why.
 inline constexpr std::string_view precision_note = "graft.precision";
 
 /// f16 or bf16; throws Error (internal) for int8.
-[[nodiscard]] ElementType element_type_of(Precision precision);
+[[nodiscard]] onnx::ElementType element_type_of(verify::Precision precision);
 
 /// What nodes are called in a decision about them: by the name of their first output, which every node has.
-[[nodiscard]] const std::string& key_of(const Node& node);
+[[nodiscard]] const std::string& key_of(const onnx::Node& node);
 
 /// Whether it does the same in any type: it only moves elements, converts them, fills a tensor, or gives no f32.
-[[nodiscard]] bool works_in_any_type(const Node& node);
+[[nodiscard]] bool works_in_any_type(const onnx::Node& node);
 
 struct TypedOptions {
-  Precision precision = Precision::f16;
+  verify::Precision precision = verify::Precision::f16;
   bool typed_io = false;  ///< Inputs and outputs take the type as well.
   /// What gives a tensor that QuantizeLinear reads may leave f32 as well: whatever is int8 is among `kept`.
   bool narrow_before_int8 = false;
@@ -54,7 +54,7 @@ struct AdjustedConstant {
 };
 
 struct TypedModel {
-  Model model;
+  onnx::Model model;
   std::vector<TypedNode> nodes;  ///< Of the main graph, in its order; without Constant.
   std::vector<AdjustedConstant> adjusted;
   std::size_t casts = 0;  ///< That were added.
@@ -63,7 +63,7 @@ struct TypedModel {
 /// A copy in the form that make_typed works on: inputs with a default are constants, calls of functions that are not
 /// Graft's inlined, operator set 17 or the one that has the type, types inferred. Its nodes' keys stay good in what
 /// make_typed gives.
-[[nodiscard]] Model prepare_for_types(const Model& model, Precision precision);
+[[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precision);
 
 /// The prepared model in that type. Nodes of operators that take it compute in it; kept ones, those that ONNX has in
 /// f32 only, operators of other libraries, and what reads DequantizeLinear or is read by QuantizeLinear stay in f32,
@@ -71,6 +71,6 @@ struct TypedModel {
 /// for all who read it in the other type; nodes that only move elements, make or read them take the type of those
 /// around them, so that no cast is followed by one back. A constant is converted once; numbers beyond the range become
 /// the largest where they stand for infinity (a mask), and an epsilon that would become 0 the smallest.
-[[nodiscard]] TypedModel make_typed(const Model& prepared, const TypedOptions& options);
+[[nodiscard]] TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options);
 
-}  // namespace graft
+}  // namespace graft::quant

@@ -7,12 +7,12 @@
 #include <numeric>
 #include <string_view>
 
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
-std::optional<WeightLayout> layout_of(const Node& node, const std::vector<std::int64_t>& dims) {
+std::optional<WeightLayout> layout_of(const onnx::Node& node, const std::vector<std::int64_t>& dims) {
   WeightLayout layout;
   layout.dims = dims;
   if (node.is("Conv") || node.is("ConvTranspose")) {
@@ -32,21 +32,21 @@ std::optional<WeightLayout> layout_of(const Node& node, const std::vector<std::i
 /// The rank of the layer's output, where it is known.
 std::optional<std::size_t> rank_of_output(const WeightedLayer& layer) {
   if (!layer.node->is("MatMul")) return layer.layout.dims.size();
-  const Value& product = *layer.node->output();
+  const onnx::Value& product = *layer.node->output();
   return product.shape ? std::optional(product.shape->size()) : std::nullopt;
 }
 
 /// The Add after a MatMul that holds its bias.
-Node* find_add(const WeightedLayer& layer) {
-  const Value& product = *layer.node->output();
-  Node* add = only_reader(product);
+onnx::Node* find_add(const WeightedLayer& layer) {
+  const onnx::Value& product = *layer.node->output();
+  onnx::Node* add = only_reader(product);
   if (!layer.node->is("MatMul") || add == nullptr || !add->is("Add")) return nullptr;
-  const Value* other = add->input(0) == &product ? add->input(1) : add->input(0);
+  const onnx::Value* other = add->input(0) == &product ? add->input(1) : add->input(0);
   return numbers_per_channel(layer, other) ? add : nullptr;
 }
 
 /// It fills in zeros, and leaves the channels, axis 1, alone.
-bool pads_with_zeros(const Node& pad) {
+bool pads_with_zeros(const onnx::Node& pad) {
   if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
     return false;
   }
@@ -58,7 +58,7 @@ bool pads_with_zeros(const Node& pad) {
   return filling && filling->scalar() == 0.0;
 }
 
-std::size_t constant_input_of(const Node& add) { return add.input(0)->constant() ? 0 : 1; }
+std::size_t constant_input_of(const onnx::Node& add) { return add.input(0)->constant() ? 0 : 1; }
 
 }  // namespace
 
@@ -79,24 +79,24 @@ std::size_t WeightedLayer::axes_after_channels() const {
 }
 
 bool WeightedLayer::owns_weights() const {
-  const auto is_own = [](const Value& value) { return value.uses.size() == 1 && !value.is_output(); };
+  const auto is_own = [](const onnx::Value& value) { return value.uses.size() == 1 && !value.is_output(); };
   return is_own(*weights) && (dequantize == nullptr || is_own(*dequantize->output()));
 }
 
-std::optional<WeightedLayer> find_weighted_layer(Node& node) {
-  if (!has_trait(node, trait::weighted) || node.input(0) == nullptr || node.input(1) == nullptr ||
+std::optional<WeightedLayer> find_weighted_layer(onnx::Node& node) {
+  if (!has_trait(node, onnx::trait::weighted) || node.input(0) == nullptr || node.input(1) == nullptr ||
       node.output() == nullptr) {
     return std::nullopt;
   }
   WeightedLayer layer;
   layer.node = &node;
   layer.weights = node.input(1);
-  Node* producer = layer.weights->producer;
-  ElementType expected = ElementType::f32;
+  onnx::Node* producer = layer.weights->producer;
+  onnx::ElementType expected = onnx::ElementType::f32;
   if (producer != nullptr && producer->is("DequantizeLinear") && producer->graph == node.graph) {
     layer.dequantize = producer;
     layer.weights = producer->input(0);
-    expected = ElementType::i8;
+    expected = onnx::ElementType::i8;
   }
   const auto constant = layer.weights->constant();
   if (!constant || constant->type != expected || constant->element_count() == 0) return std::nullopt;
@@ -107,23 +107,23 @@ std::optional<WeightedLayer> find_weighted_layer(Node& node) {
   return layer;
 }
 
-std::vector<WeightedLayer> weighted_layers(Model& model) {
+std::vector<WeightedLayer> weighted_layers(onnx::Model& model) {
   std::vector<WeightedLayer> layers;
-  for (Node* node : model.graph().nodes()) {
+  for (onnx::Node* node : model.graph().nodes()) {
     if (auto layer = find_weighted_layer(*node)) layers.push_back(std::move(*layer));
   }
   return layers;
 }
 
-Node* only_reader(const Value& value) {
+onnx::Node* only_reader(const onnx::Value& value) {
   const bool is_inner = !value.is_output() && value.uses.size() == 1 && value.uses[0].node->graph == value.graph;
   return is_inner ? value.uses[0].node : nullptr;
 }
 
-bool lets_factors_through(const Node& node, bool has_planes) {
+bool lets_factors_through(const onnx::Node& node, bool has_planes) {
   // Sets of their own: of all elementwise operators and pools, those for which f(c x) = c f(x) for every c > 0.
-  const bool has_one_output =
-      std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](const Value* value) { return value == nullptr; });
+  const bool has_one_output = std::all_of(node.outputs.begin() + 1, node.outputs.end(),
+                                          [](const onnx::Value* value) { return value == nullptr; });
   if (!has_one_output) return false;
   if (is_any_of(node, {"Relu", "LeakyRelu", "Identity", "Dropout"})) {
     const bool trains = node.is("Dropout") && node.input(2) != nullptr;
@@ -133,9 +133,9 @@ bool lets_factors_through(const Node& node, bool has_planes) {
                         (node.is("Pad") && pads_with_zeros(node)));
 }
 
-std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant) {
+std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const onnx::Value* constant) {
   const auto data = constant == nullptr ? std::nullopt : constant->constant();
-  if (!data || data->type != ElementType::f32) return std::nullopt;
+  if (!data || data->type != onnx::ElementType::f32) return std::nullopt;
   const std::size_t after = layer.axes_after_channels();
   if (data->dims.size() > rank_of_output(layer).value_or(after + 1)) return std::nullopt;
   const std::size_t channels = layer.layout.outputs();
@@ -152,7 +152,7 @@ std::optional<std::vector<double>> bias_of(const WeightedLayer& layer) {
     if (layer.add == nullptr) return std::vector<double>(channels, 0.0);
     return numbers_per_channel(layer, layer.add->input(constant_input_of(*layer.add)));
   }
-  const Value* bias = layer.node->input(2);
+  const onnx::Value* bias = layer.node->input(2);
   if (bias == nullptr) return std::vector<double>(channels, 0.0);
   if (layer.node->is("Gemm")) {
     auto numbers = numbers_per_channel(layer, bias);
@@ -161,47 +161,47 @@ std::optional<std::vector<double>> bias_of(const WeightedLayer& layer) {
     return numbers;
   }
   const auto data = bias->constant();
-  const bool is_whole = data && data->type == ElementType::f32 && data->dims.size() == 1;
+  const bool is_whole = data && data->type == onnx::ElementType::f32 && data->dims.size() == 1;
   return is_whole ? data->numbers() : std::nullopt;
 }
 
-void replace_constant(Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
+void replace_constant(onnx::Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers) {
-  Graph& graph = *node.graph;
-  TensorData data = TensorData::from_numbers(ElementType::f32, dims, numbers);
-  Value* old = node.input(input);
+  onnx::Graph& graph = *node.graph;
+  onnx::TensorData data = onnx::TensorData::from_numbers(onnx::ElementType::f32, dims, numbers);
+  onnx::Value* old = node.input(input);
   const bool is_own = old != nullptr && old->initializer && !old->is_input && old->uses.size() == 1 &&
                       !old->is_output() && old->graph == &graph;
   if (is_own) {
     graph.set_initializer(*old, std::move(data));
     return;
   }
-  Value* fresh = graph.add_constant(old != nullptr ? old->name : node.output()->name + ".bias", std::move(data));
+  onnx::Value* fresh = graph.add_constant(old != nullptr ? old->name : node.output()->name + ".bias", std::move(data));
   while (node.inputs.size() < input) graph.add_input_to(node, nullptr);
   graph.set_input(node, input, fresh);
 }
 
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias) {
   const std::vector<std::int64_t> dims = {static_cast<std::int64_t>(bias.size())};
-  Node& node = *layer.node;
+  onnx::Node& node = *layer.node;
   if (!node.is("MatMul")) {
     if (node.is("Gemm")) node.attributes.erase("beta");
     replace_constant(node, 2, dims, bias);
     return;
   }
-  Graph& graph = *node.graph;
+  onnx::Graph& graph = *node.graph;
   if (layer.add != nullptr) {
     replace_constant(*layer.add, constant_input_of(*layer.add), dims, bias);
     return;
   }
-  Value* constant =
-      graph.add_constant(node.output()->name + ".bias", TensorData::from_numbers(ElementType::f32, dims, bias));
-  const std::vector<Node*> order = graph.nodes();
+  onnx::Value* constant = graph.add_constant(node.output()->name + ".bias",
+                                             onnx::TensorData::from_numbers(onnx::ElementType::f32, dims, bias));
+  const std::vector<onnx::Node*> order = graph.nodes();
   const auto next = std::next(std::find(order.begin(), order.end(), &node));
-  Node* before = next == order.end() ? nullptr : *next;
+  onnx::Node* before = next == order.end() ? nullptr : *next;
   // The product gets a new value, since the sum takes over its old one.
   layer.add = graph.add_node("Add", {node.input(0), constant}, {}, before);
-  Node* maker = graph.add_node("Identity", {node.input(0)}, {node.output()->name});
+  onnx::Node* maker = graph.add_node("Identity", {node.input(0)}, {node.output()->name});
   maker->output()->type = node.output()->type;
   maker->output()->shape = node.output()->shape;
   graph.move_output(node, 0, *layer.add, 0);
@@ -210,4 +210,4 @@ void set_bias(WeightedLayer& layer, const std::vector<double>& bias) {
   graph.set_input(*layer.add, 0, node.output());
 }
 
-}  // namespace graft
+}  // namespace graft::quant

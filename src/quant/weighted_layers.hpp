@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::quant {
 
 /// Weights as ONNX lays them out, seen as a matrix between channels.
 struct WeightLayout {
@@ -28,14 +28,14 @@ struct WeightLayout {
 /// A Conv, ConvTranspose, Gemm or MatMul of f32, whose second input is a constant or comes from one of int8 through
 /// DequantizeLinear.
 struct WeightedLayer {
-  Node* node = nullptr;
-  Node* add = nullptr;  ///< After a MatMul: the Add of one number for each channel, its bias.
-  Value* weights = nullptr;
-  Node* dequantize = nullptr;  ///< Between the weights and the node; null in f32.
+  onnx::Node* node = nullptr;
+  onnx::Node* add = nullptr;  ///< After a MatMul: the Add of one number for each channel, its bias.
+  onnx::Value* weights = nullptr;
+  onnx::Node* dequantize = nullptr;  ///< Between the weights and the node; null in f32.
   WeightLayout layout;
 
-  [[nodiscard]] Node& last() const { return add != nullptr ? *add : *node; }
-  [[nodiscard]] Value& output() const { return *last().output(); }  ///< With the bias.
+  [[nodiscard]] onnx::Node& last() const { return add != nullptr ? *add : *node; }
+  [[nodiscard]] onnx::Value& output() const { return *last().output(); }  ///< With the bias.
   /// How many axes of the output come after that of the channels.
   [[nodiscard]] std::size_t axes_after_channels() const;
   /// Nothing else reads them.
@@ -43,20 +43,21 @@ struct WeightedLayer {
 };
 
 /// Nothing for other nodes. Types and shapes should have been inferred.
-[[nodiscard]] std::optional<WeightedLayer> find_weighted_layer(Node& node);
+[[nodiscard]] std::optional<WeightedLayer> find_weighted_layer(onnx::Node& node);
 /// Of the main graph, in order.
-[[nodiscard]] std::vector<WeightedLayer> weighted_layers(Model& model);
+[[nodiscard]] std::vector<WeightedLayer> weighted_layers(onnx::Model& model);
 
 /// The only node that reads a value, which is no output of the graph; null where there are others.
-[[nodiscard]] Node* only_reader(const Value& value);
+[[nodiscard]] onnx::Node* only_reader(const onnx::Value& value);
 
 /// A positive factor of a channel of its input may as well be one of its output. With planes the channels are axis 1,
 /// otherwise the last one.
-[[nodiscard]] bool lets_factors_through(const Node& node, bool has_planes);
+[[nodiscard]] bool lets_factors_through(const onnx::Node& node, bool has_planes);
 
 /// What a constant holds for each channel of a layer's output, where adding or multiplying both would take one number
 /// for each, or one for all, and leave the shape.
-[[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant);
+[[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer,
+                                                                     const onnx::Value* constant);
 
 /// One number for each channel of the output, zeros where nothing is added; nothing where that is no constant.
 [[nodiscard]] std::optional<std::vector<double>> bias_of(const WeightedLayer& layer);
@@ -64,7 +65,7 @@ struct WeightedLayer {
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 
 /// Puts a constant of f32 in an input's place; the name stays where nothing else reads the old one.
-void replace_constant(Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
+void replace_constant(onnx::Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers);
 
 template <class Visitor>
@@ -84,4 +85,4 @@ void WeightLayout::for_each(const Visitor& visit) const {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::quant

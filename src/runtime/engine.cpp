@@ -4,7 +4,7 @@
 namespace graft::runtime {
 namespace {
 
-bool fits(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+bool fits(const onnx::TensorData& tensor, onnx::ElementType type, const std::optional<Shape>& shape) {
   if (type != tensor.type) return false;
   if (!shape) return true;
   if (shape->size() != tensor.dims.size()) return false;
@@ -21,12 +21,12 @@ TensorMap CompiledModel::run(const TensorMap& inputs) {
   TensorMap copies;
   run(inputs, [&](const TensorMap& outputs) {
     copies = outputs;
-    for (auto& [name, tensor] : copies) tensor.bytes = Bytes(std::string(tensor.bytes.view()));
+    for (auto& [name, tensor] : copies) tensor.bytes = onnx::Bytes(std::string(tensor.bytes.view()));
   });
   return copies;
 }
 
-std::string mismatch_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+std::string mismatch_of(const onnx::TensorData& tensor, onnx::ElementType type, const std::optional<Shape>& shape) {
   if (fits(tensor, type, shape)) return "";
   return "found " + to_string(tensor.type) + to_string(Shape(tensor.dims.begin(), tensor.dims.end())) +
          ", allowed is " + to_string(type) + (shape ? to_string(*shape) : " of any shape");

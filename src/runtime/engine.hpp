@@ -10,13 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
-using TensorMap = std::map<std::string, TensorData, std::less<>>;
-
-namespace runtime {
+using TensorMap = std::map<std::string, onnx::TensorData, std::less<>>;
 
 /// How Graft's own operators are computed.
 enum class OperatorKernels : std::uint8_t {
@@ -80,18 +78,18 @@ class Engine {
   [[nodiscard]] virtual bool can_run() const { return true; }
 
   /// Throws Error naming the node that the engine refuses, in its words.
-  [[nodiscard]] virtual std::unique_ptr<CompiledModel> compile(const Model& model,
+  [[nodiscard]] virtual std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                                const CompileOptions& options) const = 0;
-  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& model) const { return compile(model, {}); }
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model) const { return compile(model, {}); }
 
   /// Computes a model that has no inputs: every output by name, in its declared type, 64-bit integers exactly.
   /// Graft's operators count as their functions. Throws Error for a model with inputs, for random numbers, and for what
   /// the engine does not compute ahead.
-  [[nodiscard]] virtual TensorMap evaluate_constant_graph(const Model& model) const = 0;
+  [[nodiscard]] virtual TensorMap evaluate_constant_graph(const onnx::Model& model) const = 0;
 };
 
 /// What is wrong with a tensor as such an input, in the words of CompiledModel::run; empty where nothing is.
-[[nodiscard]] std::string mismatch_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape);
+[[nodiscard]] std::string mismatch_of(const onnx::TensorData& tensor, onnx::ElementType type,
+                                      const std::optional<Shape>& shape);
 
-}  // namespace runtime
-}  // namespace graft
+}  // namespace graft::runtime

@@ -6,28 +6,29 @@
 #include <vector>
 
 #include "graft/toolkit/model.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "passes/frozen_sizes.hpp"
 
 namespace graft::toolkit {
 
 struct Model::State {
-  graft::Model model;
-  std::vector<FrozenSize> frozen = {};  ///< What the file's own sizes left, where it was read with dynamic ones.
+  graft::onnx::Model model;
+  std::vector<passes::FrozenSize> frozen =
+      {};  ///< What the file's own sizes left, where it was read with dynamic ones.
 };
 
 struct ModelAccess {
-  [[nodiscard]] static const graft::Model& model_of(const Model& model) { return model.state_->model; }
-  [[nodiscard]] static const std::vector<FrozenSize>& frozen_sizes_of(const Model& model) {
+  [[nodiscard]] static const graft::onnx::Model& model_of(const Model& model) { return model.state_->model; }
+  [[nodiscard]] static const std::vector<passes::FrozenSize>& frozen_sizes_of(const Model& model) {
     return model.state_->frozen;
   }
-  [[nodiscard]] static Model make(graft::Model model, std::vector<FrozenSize> frozen = {}) {
+  [[nodiscard]] static Model make(graft::onnx::Model model, std::vector<passes::FrozenSize> frozen = {}) {
     Model made;
     made.state_ = std::make_shared<const Model::State>(Model::State{std::move(model), std::move(frozen)});
     return made;
   }
 };
 
-[[nodiscard]] inline const graft::Model& model_of(const Model& model) { return ModelAccess::model_of(model); }
+[[nodiscard]] inline const graft::onnx::Model& model_of(const Model& model) { return ModelAccess::model_of(model); }
 
 }  // namespace graft::toolkit

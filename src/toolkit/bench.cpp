@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 /// Beside the program, as it is built or installed.
 fs::path c_library() {
-  const fs::path folder = executable_folder().parent_path();
+  const fs::path folder = engine::executable_folder().parent_path();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
     fs::path candidate = folder / lib / "libgraft_c.so";
@@ -71,13 +71,13 @@ nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch) {
   Work work(watch);
   try {
     return work.run([&] {
-      std::optional<TemporaryFolder> folder;
+      std::optional<engine::TemporaryFolder> folder;
       if (bench.device == "cpu" && bench.peers && !bench.seed) {
         folder.emplace();
         write_timed_models(folder->path());
         command.insert(command.end(), {"--models", folder->path().string()});
       }
-      EngineDriver driver = find_engine_driver();
+      engine::EngineDriver driver = engine::find_engine_driver();
       driver.module = "graft.bench";
       if (bench.listener.on_start) bench.listener.on_start(driver);
       return run_driver(driver, command,
@@ -85,7 +85,7 @@ nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch) {
                          .on_log = bench.listener.on_log,
                          .should_stop = [&] { return work.is_cancelled(); }});
     });
-  } catch (const Interrupted&) {
+  } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
 }
@@ -99,19 +99,19 @@ double ModelTimes::median() const {
 double ModelTimes::fastest() const { return *std::min_element(seconds.begin(), seconds.end()); }
 double ModelTimes::slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
 
-ModelTimes time_model(const graft::Model& model,
+ModelTimes time_model(const graft::onnx::Model& model,
                       const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes, double limit,
                       const Watch& watch) {
   Work work(watch);
   return work.run([&] {
     constexpr std::size_t least = 3;
     constexpr std::size_t most = 100;
-    InputOptions options;
+    verify::InputOptions options;
     for (const auto& [name, shape] : shapes) options.shapes[name] = shape;
     const std::unique_ptr<runtime::CompiledModel> compiled = work.engine().compile(model);
-    TensorMap ignored;
-    MadeUpInputs made_up;
-    const TensorMap inputs = made_up.inputs(*compiled, model, options, ignored);
+    runtime::TensorMap ignored;
+    verify::MadeUpInputs made_up;
+    const runtime::TensorMap inputs = made_up.inputs(*compiled, model, options, ignored);
     ModelTimes times;
     times.why_sizes = made_up.why_sizes();
     for (const auto& [name, tensor] : inputs) times.shapes.emplace(name, tensor.dims);

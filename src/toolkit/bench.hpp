@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "graft/toolkit/progress.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "toolkit/engine_driver.hpp"
 
 namespace graft::toolkit {
@@ -42,7 +42,7 @@ struct ModelTimes {
 };
 
 /// Runs a model on the CPU until `limit` seconds are over, 3 times at least and 100 times at most.
-[[nodiscard]] ModelTimes time_model(const graft::Model& model,
+[[nodiscard]] ModelTimes time_model(const graft::onnx::Model& model,
                                     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
                                     double limit, const Watch& watch);
 

@@ -101,7 +101,7 @@ BuildResult result_of(const BuildReport& report) {
   const nlohmann::json& network = built.at("network");
   BuildResult result{.bytes = built.value("bytes", std::uint64_t{0}),
                      .seconds = built.value("seconds", 0.0),
-                     .tensorrt = tensorrt_text(tensorrt.value("flavor", ""), tensorrt.value("version", "")),
+                     .tensorrt = engine::tensorrt_text(tensorrt.value("flavor", ""), tensorrt.value("version", "")),
                      .targets = built.value("targets", std::vector<std::string>()),
                      .layers = network.value("layer_count", std::size_t{0}),
                      .plugins = {},
@@ -126,7 +126,7 @@ BuildResult build(const Model& model, const std::filesystem::path& engine, const
   for (const auto& library : options.plugin_libraries) request.libraries.push_back(library.string());
   try {
     return result_of(build_engine(model_of(model).clone(), request, options.watch));
-  } catch (const EngineError& error) {
+  } catch (const engine::EngineError& error) {
     throw Error(error.kind(),
                 fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
   }

@@ -8,7 +8,7 @@
 
 #include "engine/engine_layers.hpp"
 #include "engine/plugin_nodes.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "toolkit/engine_driver.hpp"
 
 namespace graft::toolkit {
@@ -27,9 +27,9 @@ struct BuildRequest {
 };
 
 struct BuildReport {
-  nlohmann::json built;      ///< The engine driver's result event.
-  PluginNodes plugin_nodes;  ///< Of the model.
-  std::optional<EngineLayers> layers;
+  nlohmann::json built;              ///< The engine driver's result event.
+  engine::PluginNodes plugin_nodes;  ///< Of the model.
+  std::optional<engine::EngineLayers> layers;
   std::vector<std::string> warnings;  ///< TensorRT's.
 
   /// Why a layer of the engine is a plugin.
@@ -40,6 +40,6 @@ struct BuildReport {
 };
 
 /// Throws EngineError where TensorRT refuses the model or an option; Cancelled.
-[[nodiscard]] BuildReport build_engine(graft::Model model, const BuildRequest& request, const Watch& watch);
+[[nodiscard]] BuildReport build_engine(graft::onnx::Model model, const BuildRequest& request, const Watch& watch);
 
 }  // namespace graft::toolkit

@@ -3,39 +3,39 @@
 #include <utility>
 
 #include "engine/temporary_folder.hpp"
-#include "graph/check_operators.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
 #include "toolkit/build.hpp"
 
 namespace graft::toolkit {
 
-BuildReport build_engine(graft::Model model, const BuildRequest& request, const Watch& watch) {
+BuildReport build_engine(graft::onnx::Model model, const BuildRequest& request, const Watch& watch) {
   check_operators(model);
   BuildReport report;
-  report.plugin_nodes = find_plugin_nodes(model);
+  report.plugin_nodes = engine::find_plugin_nodes(model);
   const bool with_plugins = request.plugins && !report.plugin_nodes.empty();
   const std::vector<std::string> libraries =
       with_plugins ? plugin_libraries(request.name, request.libraries, report.plugin_nodes) : request.libraries;
-  std::optional<TemporaryFolder> folder;
+  std::optional<engine::TemporaryFolder> folder;
   std::string file = request.file;
-  Renamings renamings;
+  engine::Renamings renamings;
   // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.
   if (with_plugins) detach_functions(model);
   if (with_plugins || file.empty()) {
     folder.emplace();
     file = (folder->path() / "model.onnx").string();
-    write_onnx(model, file);
+    onnx::write_onnx(model, file);
     renamings.emplace_back(file, request.name);
   }
   std::vector<std::string> command{"build", file, "--output", request.engine};
   command.insert(command.end(), request.options.begin(), request.options.end());
   for (const std::string& library : libraries) command.insert(command.end(), {"--plugin-library", library});
   if (request.layers) command.emplace_back("--layers");
-  EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
+  engine::EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
-  if (request.layers) report.layers = engine_layers(model, report.built["engine_layers"]);
+  if (request.layers) report.layers = engine::engine_layers(model, report.built["engine_layers"]);
   return report;
 }
 

@@ -15,12 +15,12 @@ namespace {
 
 using InputShapes = std::map<std::string, Shape, std::less<>>;
 
-graft::Model read(const ModelFiles& files, const InputShapes& shapes) {
+graft::onnx::Model read(const ModelFiles& files, const InputShapes& shapes) {
   return read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
 }
 
 /// What a network of another format says of its inputs by itself; nothing where it cannot say that.
-std::optional<graft::Model> read_without_shapes(const ModelFiles& files) {
+std::optional<graft::onnx::Model> read_without_shapes(const ModelFiles& files) {
   try {
     return read(files, {});
   } catch (const Error& error) {
@@ -31,10 +31,10 @@ std::optional<graft::Model> read_without_shapes(const ModelFiles& files) {
 
 /// A network of another format often has a fixed batch where the converted one has a dynamic one, or the other way
 /// round: where no shapes are given it is read with those of the converted one.
-graft::Model read_reference(const ModelFiles& files, const graft::Model& candidate) {
+graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Model& candidate) {
   if (!is_imported(files.model)) return read(files, {});
   InputShapes shapes;
-  for (const Value* input : candidate.graph().inputs()) {
+  for (const onnx::Value* input : candidate.graph().inputs()) {
     if (input->shape) shapes.emplace(input->name, *input->shape);
   }
   try {
@@ -45,7 +45,7 @@ graft::Model read_reference(const ModelFiles& files, const graft::Model& candida
   }
 }
 
-InputShapes given_shapes(const graft::VerifyOptions& options) {
+InputShapes given_shapes(const graft::verify::VerifyOptions& options) {
   InputShapes shapes;
   for (const auto& [name, sizes] : options.shapes) shapes.emplace(name, Shape(sizes.begin(), sizes.end()));
   if (options.data.empty()) return shapes;
@@ -55,7 +55,7 @@ InputShapes given_shapes(const graft::VerifyOptions& options) {
   return shapes;
 }
 
-void complete(const graft::Model& reference, const graft::Model& candidate, CompareOptions& options) {
+void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate, CompareOptions& options) {
   if (!options.common.data.empty() && !options.common.ranges.empty()) {
     throw Error(fmt::format("{} says how inputs are made up; with {} none are\nLeave one of both out",
                             options.names.ranges, options.names.data));
@@ -64,7 +64,7 @@ void complete(const graft::Model& reference, const graft::Model& candidate, Comp
 }
 
 /// The ranges of the options, and those of integers that were narrowed so that the reference runs.
-InputRanges used_ranges(InputRanges ranges, const InputRanges& narrowed) {
+verify::InputRanges used_ranges(verify::InputRanges ranges, const verify::InputRanges& narrowed) {
   for (const auto& [name, range] : narrowed) ranges.insert_or_assign(name, range);
   return ranges;
 }
@@ -73,9 +73,9 @@ double fraction_of(std::size_t done, std::size_t total) {
   return total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
 }
 
-LayerOptions layer_options(const CompareOptions& options) {
-  LayerOptions layers;
-  const graft::VerifyOptions& common = options.common;
+verify::LayerOptions layer_options(const CompareOptions& options) {
+  verify::LayerOptions layers;
+  const graft::verify::VerifyOptions& common = options.common;
   layers.data = common.data;
   layers.dims = common.dims;
   layers.shapes = common.shapes;
@@ -88,7 +88,7 @@ LayerOptions layer_options(const CompareOptions& options) {
   layers.threads = common.threads;
   layers.emulated = options.emulated;
   // The scales come from the first run; what they do to other numbers shows in the second.
-  if (options.emulated == graft::Precision::int8) layers.seeds = 2;
+  if (options.emulated == graft::verify::Precision::int8) layers.seeds = 2;
   if (options.seeds) layers.seeds = *options.seeds;
   return layers;
 }
@@ -98,23 +98,23 @@ LayerOptions layer_options(const CompareOptions& options) {
 ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files, CompareOptions& options) {
   const InputShapes shapes = given_shapes(options.common);
   if (shapes.empty()) {
-    graft::Model candidate = read(candidate_files, {});
-    graft::Model reference = read_reference(reference_files, candidate);
+    graft::onnx::Model candidate = read(candidate_files, {});
+    graft::onnx::Model reference = read_reference(reference_files, candidate);
     return {.reference = std::move(reference), .candidate = std::move(candidate)};
   }
-  std::optional<graft::Model> reference = read_without_shapes(reference_files);
-  std::optional<graft::Model> candidate = read_without_shapes(candidate_files);
+  std::optional<graft::onnx::Model> reference = read_without_shapes(reference_files);
+  std::optional<graft::onnx::Model> candidate = read_without_shapes(candidate_files);
   if (!reference || !candidate) {
     return {.reference = read(reference_files, shapes), .candidate = read(candidate_files, shapes)};
   }
-  const PlacedShapes placed = place_inputs(*reference, *candidate, options.common, options.names);
+  const verify::PlacedShapes placed = place_inputs(*reference, *candidate, options.common, options.names);
   if (is_imported(reference_files.model)) reference = read(reference_files, placed.reference);
   if (is_imported(candidate_files.model)) candidate = read(candidate_files, placed.candidate);
   return {.reference = std::move(*reference), .candidate = std::move(*candidate)};
 }
 
-OutputComparison compare_outputs(const graft::Model& reference, const graft::Model& candidate, CompareOptions options,
-                                 const Watch& watch) {
+OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                                 CompareOptions options, const Watch& watch) {
   Work work(watch);
   return work.run([&] {
     complete(reference, candidate, options);
@@ -123,26 +123,26 @@ OutputComparison compare_outputs(const graft::Model& reference, const graft::Mod
       work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
     };
     OutputComparison compared;
-    compared.report = verify_models(work.engine(), reference, candidate, options.common);
+    compared.report = verify::verify_models(work.engine(), reference, candidate, options.common);
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
-    compared.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
+    compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     return compared;
   });
 }
 
-TensorComparison compare_tensors(const graft::Model& reference, const graft::Model& candidate, CompareOptions options,
-                                 const Watch& watch) {
+TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                                 CompareOptions options, const Watch& watch) {
   Work work(watch);
   return work.run([&] {
     complete(reference, candidate, options);
-    LayerOptions layers = layer_options(options);
+    verify::LayerOptions layers = layer_options(options);
     layers.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
     TensorComparison compared;
     compared.report = compare_layers(work.engine(), reference, candidate, layers);
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);
-    compared.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
+    compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     return compared;
   });
 }

@@ -13,27 +13,27 @@
 namespace graft::toolkit {
 
 struct ModelPair {
-  graft::Model reference;
-  graft::Model candidate;
+  graft::onnx::Model reference;
+  graft::onnx::Model candidate;
 };
 
 struct CompareOptions {
   /// Without `seeds` and `progress`, which are set here.
-  graft::VerifyOptions common = {.across_formats = true, .may_be_narrower = true};
+  graft::verify::VerifyOptions common = {.across_formats = true, .may_be_narrower = true};
   std::optional<std::size_t> seeds = {};  ///< Nothing: 3 for outputs; 1 for all tensors, 2 where int8 is emulated.
-  std::optional<graft::Precision> emulated = {};  ///< Of all tensors only.
-  GivenNames names = {};
+  std::optional<graft::verify::Precision> emulated = {};  ///< Of all tensors only.
+  verify::GivenNames names = {};
 };
 
 struct OutputComparison {
-  VerifyReport report;
-  InputRanges ranges;  ///< Of synthetic inputs, as they were used.
+  verify::VerifyReport report;
+  verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
   bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
 };
 
 struct TensorComparison {
-  LayerReport report;
-  InputRanges ranges;  ///< Of synthetic inputs, as they were used.
+  verify::LayerReport report;
+  verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
   bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
 };
 
@@ -42,11 +42,11 @@ struct TensorComparison {
 [[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
 
 /// Compares the outputs. Data and shapes have the names and the layout of the reference.
-[[nodiscard]] OutputComparison compare_outputs(const graft::Model& reference, const graft::Model& candidate,
+[[nodiscard]] OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                                CompareOptions options, const Watch& watch);
 
 /// The same for every tensor that both models have.
-[[nodiscard]] TensorComparison compare_tensors(const graft::Model& reference, const graft::Model& candidate,
+[[nodiscard]] TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                                CompareOptions options, const Watch& watch);
 
 }  // namespace graft::toolkit

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/suggest.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/convert.hpp"
@@ -20,27 +20,27 @@
 namespace graft::toolkit {
 namespace {
 
-PluginMode mode_of(Plugins plugins) {
+passes::PluginMode mode_of(Plugins plugins) {
   switch (plugins) {
-    case Plugins::always: return PluginMode::always;
-    case Plugins::never: return PluginMode::never;
+    case Plugins::always: return passes::PluginMode::always;
+    case Plugins::never: return passes::PluginMode::never;
     case Plugins::automatic: break;
   }
-  return PluginMode::automatic;
+  return passes::PluginMode::automatic;
 }
 
-OperatorChoice::Kind kind_of(graft::OperatorChoice::Kind kind) {
+OperatorChoice::Kind kind_of(graft::passes::OperatorChoice::Kind kind) {
   switch (kind) {
-    case graft::OperatorChoice::Kind::native: return OperatorChoice::Kind::native;
-    case graft::OperatorChoice::Kind::function: return OperatorChoice::Kind::function;
-    case graft::OperatorChoice::Kind::plugin: break;
+    case graft::passes::OperatorChoice::Kind::native: return OperatorChoice::Kind::native;
+    case graft::passes::OperatorChoice::Kind::function: return OperatorChoice::Kind::function;
+    case graft::passes::OperatorChoice::Kind::plugin: break;
   }
   return OperatorChoice::Kind::plugin;
 }
 
-std::vector<Rewrite> rewrites_of(std::vector<graft::Rewrite>&& found) {
+std::vector<Rewrite> rewrites_of(std::vector<graft::passes::Rewrite>&& found) {
   std::vector<Rewrite> rewrites;
-  for (graft::Rewrite& rewrite : found) {
+  for (graft::passes::Rewrite& rewrite : found) {
     rewrites.push_back({.pass = std::move(rewrite.pass),
                         .nodes = std::move(rewrite.nodes),
                         .others = std::move(rewrite.others),
@@ -51,9 +51,9 @@ std::vector<Rewrite> rewrites_of(std::vector<graft::Rewrite>&& found) {
   return rewrites;
 }
 
-std::vector<std::string> failures_of(const std::vector<RuleOutcome>& rules) {
+std::vector<std::string> failures_of(const std::vector<passes::RuleOutcome>& rules) {
   std::vector<std::string> failures;
-  for (const RuleOutcome& rule : rules) {
+  for (const passes::RuleOutcome& rule : rules) {
     if (!rule.failed()) continue;
     std::string text =
         fmt::format("{}: {}: done in {} of {} places", rule.place, rule.rule, rule.applied, rule.matched);
@@ -63,16 +63,16 @@ std::vector<std::string> failures_of(const std::vector<RuleOutcome>& rules) {
   return failures;
 }
 
-graft::ConvertOptions internal_options(Work& work, const ConvertOptions& options) {
+graft::passes::ConvertOptions internal_options(Work& work, const ConvertOptions& options) {
   for (const std::string& name : options.only) check_pass_name(name, "ConvertOptions::only");
   for (const std::string& name : options.without) check_pass_name(name, "ConvertOptions::without");
-  graft::ConvertOptions inner;
+  graft::passes::ConvertOptions inner;
   inner.plugins = mode_of(options.plugins);
   inner.only = options.only;
   inner.without = options.without;
   inner.prove = options.prove;
   inner.prove_each = options.prove_each;
-  if (!options.rules.empty()) inner.rules = read_rules(options.rules);
+  if (!options.rules.empty()) inner.rules = passes::read_rules(options.rules);
   inner.progress = [&work](std::string_view pass, std::size_t done, std::size_t total) {
     work.report(static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
   };
@@ -80,22 +80,22 @@ graft::ConvertOptions internal_options(Work& work, const ConvertOptions& options
 }
 
 /// What the public function and the program share: the passes, and the warnings of sizes that they left.
-ConvertReport rewrite(const Work& work, graft::Model& model, const graft::ConvertOptions& inner,
-                      const std::vector<FrozenSize>& frozen) {
-  ConvertReport report = graft::convert(work.engine(), model, inner);
+passes::ConvertReport rewrite(const Work& work, graft::onnx::Model& model, const graft::passes::ConvertOptions& inner,
+                              const std::vector<passes::FrozenSize>& frozen) {
+  passes::ConvertReport report = graft::passes::convert(work.engine(), model, inner);
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
   return report;
 }
 
-std::uint64_t bytes_of_weights(const graft::Model& model) {
+std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
   std::uint64_t bytes = 0;
-  for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
+  for (const onnx::Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
   return bytes;
 }
 
-std::size_t count_of(const graft::Model& model, std::string_view op) {
+std::size_t count_of(const graft::onnx::Model& model, std::string_view op) {
   std::size_t count = 0;
-  model.graph().for_each_node([&](const Node& node) { count += node.is(op) ? 1 : 0; });
+  model.graph().for_each_node([&](const onnx::Node& node) { count += node.is(op) ? 1 : 0; });
   return count;
 }
 
@@ -107,7 +107,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
-  for (const Pass& pass : pipeline()) names.emplace_back(pass.name);
+  for (const passes::Pass& pass : passes::pipeline()) names.emplace_back(pass.name);
   return names;
 }
 
@@ -122,16 +122,16 @@ void check_pass_name(const std::string& name, std::string_view option) {
 ConvertResult convert(const Model& model, const ConvertOptions& options) {
   Work work(options.watch);
   return work.run([&] {
-    const graft::ConvertOptions inner = internal_options(work, options);
+    const graft::passes::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
-    graft::Model converted = model_of(model).clone();
-    ConvertReport report = rewrite(work, converted, inner, ModelAccess::frozen_sizes_of(model));
+    graft::onnx::Model converted = model_of(model).clone();
+    passes::ConvertReport report = rewrite(work, converted, inner, ModelAccess::frozen_sizes_of(model));
     if (!options.functions) detach_functions(converted);
     ConvertResult result;
     result.warnings = std::move(report.warnings);
     result.failed_rules = failures_of(report.rules);
     result.proofs_run = report.proofs_run;
-    for (graft::OperatorChoice& choice : report.choices) {
+    for (graft::passes::OperatorChoice& choice : report.choices) {
       result.choices.push_back({.node = std::move(choice.node),
                                 .op = std::move(choice.op),
                                 .kind = kind_of(choice.kind),
@@ -146,14 +146,14 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
 
 bool Conversion::is_complete() const {
   return std::none_of(report.rules.begin(), report.rules.end(),
-                      [](const RuleOutcome& rule) { return rule.failed(); }) &&
+                      [](const passes::RuleOutcome& rule) { return rule.failed(); }) &&
          inspect::runs(nodes).value_or(false);
 }
 
 Conversion convert_file(const ConvertRequest& request) {
   Work work(request.options.watch);
   return work.run([&] {
-    graft::ConvertOptions inner = internal_options(work, request.options);
+    graft::passes::ConvertOptions inner = internal_options(work, request.options);
     inner.input_shapes = to_internal(request.import.shapes);
     work.report(0, "reading " + request.file.string());
     Conversion result;
@@ -167,7 +167,7 @@ Conversion convert_file(const ConvertRequest& request) {
     result.seconds.read = seconds_since(start);
     result.nodes_before = result.model.graph().node_count();
     if (request.keep_original) result.original = result.model.clone();
-    const std::vector<FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
+    const std::vector<passes::FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
     start = std::chrono::steady_clock::now();
     result.report = rewrite(work, result.model, inner, frozen);
     result.seconds.prove = result.report.proof_seconds;
@@ -183,7 +183,7 @@ Conversion convert_file(const ConvertRequest& request) {
 
 void write(Conversion& conversion, const std::filesystem::path& output) {
   const auto start = std::chrono::steady_clock::now();
-  conversion.data_file = write_onnx(conversion.model, output);
+  conversion.data_file = onnx::write_onnx(conversion.model, output);
   conversion.output = output;
   conversion.seconds.write = seconds_since(start);
 }

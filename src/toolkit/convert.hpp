@@ -11,9 +11,9 @@
 
 #include "graft/toolkit/convert.hpp"
 #include "graft/toolkit/import.hpp"
-#include "graph/model.hpp"
 #include "import/origin.hpp"
 #include "inspect/verdicts.hpp"
+#include "onnx/model.hpp"
 #include "passes/report.hpp"
 
 namespace graft::toolkit {
@@ -37,10 +37,10 @@ struct Conversion {
 
   std::filesystem::path file;
   Origin origin;
-  std::optional<graft::Model> original;
-  graft::Model model;
+  std::optional<graft::onnx::Model> original;
+  graft::onnx::Model model;
   bool is_proven = true;  ///< False: nothing was run.
-  ConvertReport report;
+  passes::ConvertReport report;
   std::vector<inspect::NodeVerdict> nodes;  ///< Of the model after.
   std::size_t nodes_before = 0;
   std::size_t nodes_after = 0;

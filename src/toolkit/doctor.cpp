@@ -14,7 +14,7 @@ Diagnosis diagnose(const AskDriver& ask) {
   Diagnosis found;
   const runtime::Engine& engine = runtime::default_engine();
   if (engine.can_run()) found.cpu_engine = engine.name();
-  found.plugin_library = own_plugin_library();
+  found.plugin_library = engine::own_plugin_library();
   std::error_code ignored;
   if (found.plugin_library.exists) {
     found.plugin_library_bytes = std::filesystem::file_size(found.plugin_library.path, ignored);

@@ -13,7 +13,7 @@ namespace graft::toolkit {
 
 struct Diagnosis {
   std::string cpu_engine;  ///< "OpenVINO 2026.4.1"; empty in a build without one.
-  PluginLibrary plugin_library;
+  engine::PluginLibrary plugin_library;
   std::uint64_t plugin_library_bytes = 0;
   std::size_t operators = 0;
   bool with_cuda = false;  ///< Whether this build makes the plugin library.

@@ -17,7 +17,7 @@ namespace {
 
 /// Whether the creators in question are Graft's alone, which have a default for what a node leaves out.
 bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
-  const std::string own = own_plugin_library().path.string();
+  const std::string own = engine::own_plugin_library().path.string();
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
     if (arguments[i] == "--plugin-library" && arguments[i + 1] != own) return false;
   }
@@ -26,14 +26,14 @@ bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments, const Renamings& renamings,
-                               const DriverListener& listener, const Watch& watch) {
+engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments, const engine::Renamings& renamings,
+                                       const DriverListener& listener, const Watch& watch) {
   Work work(watch);
   try {
     return work.run([&] {
-      const EngineDriver driver = find_engine_driver();
+      const engine::EngineDriver driver = engine::find_engine_driver();
       if (listener.on_start) listener.on_start(driver);
-      EngineAnswer answer = graft::ask_engine_driver(
+      engine::EngineAnswer answer = graft::engine::ask_engine_driver(
           driver, arguments,
           {.on_progress = [&](std::string_view phase, double fraction) { work.report(fraction, phase); },
            .on_log = listener.on_log,
@@ -46,7 +46,7 @@ EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments, const 
       }
       return answer;
     });
-  } catch (const Interrupted&) {
+  } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
 }
@@ -59,10 +59,11 @@ void check_plugin_libraries(const std::string& option, const std::vector<std::st
     const char* why = is_folder                                   ? "it is a folder"
                       : std::filesystem::exists(library, ignored) ? "it is no regular file"
                                                                   : "no such file";
-    throw EngineError(Error::Kind::bad_input, fmt::format("{} {}: {}", option, library, why),
-                      is_folder ? "Give the .so file in it; each library by itself"
-                                : fmt::format("Graft's own is {}", own_plugin_library().path.string()),
-                      {{"kind", "plugin_library"}, {"library", library}, {"cause", is_folder ? "folder" : "no_file"}});
+    throw engine::EngineError(
+        Error::Kind::bad_input, fmt::format("{} {}: {}", option, library, why),
+        is_folder ? "Give the .so file in it; each library by itself"
+                  : fmt::format("Graft's own is {}", engine::own_plugin_library().path.string()),
+        {{"kind", "plugin_library"}, {"library", library}, {"cause", is_folder ? "folder" : "no_file"}});
   }
 }
 

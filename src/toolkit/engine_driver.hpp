@@ -13,14 +13,15 @@ namespace graft::toolkit {
 
 /// Who is told what the driver does; each may be empty.
 struct DriverListener {
-  std::function<void(const EngineDriver&)> on_start;
+  std::function<void(const engine::EngineDriver&)> on_start;
   std::function<void(std::string_view severity, std::string_view message)> on_log;
 };
 
 /// Runs one command of the engine driver. Warnings of attributes that Graft's own creators have defaults for are left
 /// out. Throws as graft::ask_engine_driver does; Cancelled.
-[[nodiscard]] EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments, const Renamings& renamings,
-                                             const DriverListener& listener, const Watch& watch);
+[[nodiscard]] engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments,
+                                                     const engine::Renamings& renamings, const DriverListener& listener,
+                                                     const Watch& watch);
 
 /// Throws EngineError for a plugin library that is not there; `option` is how messages call it.
 void check_plugin_libraries(const std::string& option, const std::vector<std::string>& libraries);

@@ -5,7 +5,7 @@
 
 namespace graft::toolkit {
 
-using graft::EngineError;
-using graft::Interrupted;
+using graft::engine::EngineError;
+using graft::engine::Interrupted;
 
 }  // namespace graft::toolkit

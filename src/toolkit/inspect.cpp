@@ -7,8 +7,8 @@
 
 #include "engine/driver.hpp"
 #include "engine/engine_session.hpp"
-#include "graph/shape_inference.hpp"
 #include "inspect/verdict_groups.hpp"
+#include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/shape_ranges.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 /// Fills in all but the file of an inspection.
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
-  graft::Model& model = inspection.model;
+  graft::onnx::Model& model = inspection.model;
   inspection.is_converted = convert;
   if (convert) {
     infer_shapes(model, shapes);
@@ -35,7 +35,7 @@ void ask(Work& work, Inspection& inspection, const inspect::ProbeOptions& option
   try {
     inspection.probe =
         inspect::probe_verdicts(inspection.model, options, trial_callbacks(work, on_end), inspection.nodes);
-  } catch (const Interrupted&) {
+  } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
 }
@@ -97,7 +97,7 @@ std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& group
 }
 
 ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
-  ProbeSummary summary{.tensorrt = tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
+  ProbeSummary summary{.tensorrt = engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
                        .parses = answer.trials.parses,
                        .builds = answer.trials.builds,
                        .seconds = answer.trials.seconds,
@@ -154,7 +154,7 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
     if (options.judge != Judge::rule) {
       try {
         ask(work, inspection, probe_options(options), {});
-      } catch (const EngineError& error) {
+      } catch (const engine::EngineError& error) {
         throw Error(error.kind(),
                     fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
       }

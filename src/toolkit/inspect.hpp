@@ -9,18 +9,18 @@
 
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/inspect.hpp"
-#include "graph/model.hpp"
 #include "import/origin.hpp"
 #include "inspect/forecast.hpp"
 #include "inspect/probe_verdicts.hpp"
 #include "inspect/verdicts.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::toolkit {
 
 struct Inspection {
   std::filesystem::path file;
   Origin origin;
-  graft::Model model;  ///< That was judged.
+  graft::onnx::Model model;  ///< That was judged.
   bool is_converted = false;
   inspect::Prospect prospect;  ///< Of a model that is not converted.
   std::vector<inspect::NodeVerdict> nodes;

@@ -5,8 +5,8 @@
 
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/read.hpp"
 #include "verify/ends.hpp"
@@ -14,7 +14,7 @@
 namespace graft::toolkit {
 namespace {
 
-Port port_of(const Value& value) {
+Port port_of(const onnx::Value& value) {
   Port port{.name = value.name, .type = value.type ? to_string(*value.type) : "?", .shape = std::nullopt};
   if (!value.shape) return port;
   port.shape.emplace();
@@ -22,9 +22,9 @@ Port port_of(const Value& value) {
   return port;
 }
 
-std::vector<Port> ports_of(const std::vector<const Value*>& values) {
+std::vector<Port> ports_of(const std::vector<const onnx::Value*>& values) {
   std::vector<Port> ports;
-  for (const Value* value : values) ports.push_back(port_of(*value));
+  for (const onnx::Value* value : values) ports.push_back(port_of(*value));
   return ports;
 }
 
@@ -41,15 +41,15 @@ Model& Model::operator=(Model&& other) noexcept {
   return *this;
 }
 
-std::vector<Port> Model::inputs() const { return ports_of(fed_inputs(state_->model)); }
-std::vector<Port> Model::outputs() const { return ports_of(all_outputs(state_->model)); }
+std::vector<Port> Model::inputs() const { return ports_of(verify::fed_inputs(state_->model)); }
+std::vector<Port> Model::outputs() const { return ports_of(verify::all_outputs(state_->model)); }
 std::size_t Model::node_count() const { return state_->model.graph().node_count(); }
 const std::string& Model::source() const { return state_->model.source; }
-void Model::save(const std::filesystem::path& file) const { write_onnx(state_->model, file); }
+void Model::save(const std::filesystem::path& file) const { onnx::write_onnx(state_->model, file); }
 
 Model load(const std::filesystem::path& file, const ImportOptions& options) {
   const InputShapes shapes = to_internal(options.shapes);
-  graft::Model model = read(file, options, shapes, "ImportOptions::shapes");
+  graft::onnx::Model model = read(file, options, shapes, "ImportOptions::shapes");
   if (shapes.empty()) return ModelAccess::make(std::move(model));
   infer_shapes(model, shapes);
   auto frozen = frozen_sizes_of(model, file, options);

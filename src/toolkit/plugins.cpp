@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "engine/driver.hpp"
-#include "graph/model.hpp"
 #include "inspect/trials.hpp"
+#include "onnx/model.hpp"
 #include "toolkit/trials.hpp"
 #include "toolkit/work.hpp"
 
@@ -29,25 +29,25 @@ const Json* find_check(const Json& creator, std::string_view name) {
 }
 
 /// What a model gives for a field whose meaning is not known: 1. Nothing for types that a model does not have.
-std::optional<NodeAttribute> one_of_type(const std::string& type) {
-  if (type == "float32" || type == "float64") return NodeAttribute(AttributeData(1.0F));
-  if (type == "int32" || type == "int64") return NodeAttribute(AttributeData(std::int64_t{1}));
+std::optional<onnx::NodeAttribute> one_of_type(const std::string& type) {
+  if (type == "float32" || type == "float64") return onnx::NodeAttribute(onnx::AttributeData(1.0F));
+  if (type == "int32" || type == "int64") return onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1}));
   return std::nullopt;
 }
 
 /// A node of the plugin alone, between f32 inputs and one output.
-graft::Model model_of(const Json& creator, std::size_t inputs, const std::vector<std::int64_t>& sizes) {
-  graft::Model model;
+graft::onnx::Model model_of(const Json& creator, std::size_t inputs, const std::vector<std::int64_t>& sizes) {
+  graft::onnx::Model model;
   model.source = "the model of the check";
-  Graph& graph = model.graph();
+  onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 17;
-  std::vector<Value*> values;
+  std::vector<onnx::Value*> values;
   for (std::size_t i = 0; i < inputs; ++i) {
-    Value* input = values.emplace_back(graph.add_input(fmt::format("x{}", i)));
-    input->type = ElementType::f32;
+    onnx::Value* input = values.emplace_back(graph.add_input(fmt::format("x{}", i)));
+    input->type = onnx::ElementType::f32;
     input->shape = Shape(sizes.begin(), sizes.end());
   }
-  Node* node = graph.add_node(creator.value("name", ""), values, {"y"});
+  onnx::Node* node = graph.add_node(creator.value("name", ""), values, {"y"});
   const Json* creation = find_check(creator, "creation");
   if (creation != nullptr && creation->value("detail", "") == "ones") {
     for (const Json& field : creator["fields"]) {
@@ -58,9 +58,9 @@ graft::Model model_of(const Json& creator, std::size_t inputs, const std::vector
   }
   for (const char* name : {"version", "namespace"}) {
     node->attributes.insert_or_assign(fmt::format("plugin_{}", name),
-                                      NodeAttribute(AttributeData(creator.value(name, ""))));
+                                      onnx::NodeAttribute(onnx::AttributeData(creator.value(name, ""))));
   }
-  node->output()->type = ElementType::f32;
+  node->output()->type = onnx::ElementType::f32;
   graph.add_output(*node->output());
   return model;
 }
@@ -127,7 +127,7 @@ void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOp
     for (Json& library : report.libraries) {
       for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
     }
-  } catch (const Interrupted&) {
+  } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
 }

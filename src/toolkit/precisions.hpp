@@ -6,13 +6,13 @@
 
 namespace graft::toolkit {
 
-[[nodiscard]] inline graft::Precision precision_of(Precision precision) {
+[[nodiscard]] inline graft::verify::Precision precision_of(Precision precision) {
   switch (precision) {
-    case Precision::bf16: return graft::Precision::bf16;
-    case Precision::int8: return graft::Precision::int8;
+    case Precision::bf16: return graft::verify::Precision::bf16;
+    case Precision::int8: return graft::verify::Precision::int8;
     case Precision::f16: break;
   }
-  return graft::Precision::f16;
+  return graft::verify::Precision::f16;
 }
 
 }  // namespace graft::toolkit

@@ -17,29 +17,29 @@ namespace {
 
 constexpr auto data_name = "QuantizeOptions::data";
 
-ThresholdMethod method_of(Calibration calibration) {
+quant::ThresholdMethod method_of(Calibration calibration) {
   switch (calibration) {
-    case Calibration::entropy: return ThresholdMethod::entropy;
-    case Calibration::minmax: return ThresholdMethod::minmax;
-    case Calibration::mse: return ThresholdMethod::mse;
+    case Calibration::entropy: return quant::ThresholdMethod::entropy;
+    case Calibration::minmax: return quant::ThresholdMethod::minmax;
+    case Calibration::mse: return quant::ThresholdMethod::mse;
     case Calibration::percentile: break;
   }
-  return ThresholdMethod::percentile;
+  return quant::ThresholdMethod::percentile;
 }
 
-std::string type_of(NodeType type, graft::Precision precision) {
+std::string type_of(quant::NodeType type, graft::verify::Precision precision) {
   switch (type) {
-    case NodeType::narrow: return std::string(to_string(precision));
-    case NodeType::kept:
-    case NodeType::follows: return "f32";
-    case NodeType::none: break;
+    case quant::NodeType::narrow: return std::string(to_string(precision));
+    case quant::NodeType::kept:
+    case quant::NodeType::follows: return "f32";
+    case quant::NodeType::none: break;
   }
   return {};
 }
 
-std::vector<OutputQuality> qualities_of(const std::vector<OutputFigures>& outputs) {
+std::vector<OutputQuality> qualities_of(const std::vector<verify::OutputFigures>& outputs) {
   std::vector<OutputQuality> qualities;
-  for (const OutputFigures& output : outputs) {
+  for (const verify::OutputFigures& output : outputs) {
     qualities.push_back({.name = output.name,
                          .snr_db = output.snr_db,
                          .largest_error = output.largest_error,
@@ -68,24 +68,24 @@ void refuse_int8_options(const Int8Options& options) {
   refuse(options.max_drop.has_value(), "int8.max_drop");
 }
 
-QuantizeResult to_float(const graft::Model& model, const QuantizeOptions& options) {
+QuantizeResult to_float(const graft::onnx::Model& model, const QuantizeOptions& options) {
   refuse_int8_options(options.int8);
   if (!options.data.empty() && !options.shapes.empty()) {
     throw Error(
         "QuantizeOptions::shapes: they are of synthetic inputs, and there are none with data\nGive one of both");
   }
-  ChooseOptions inner;
+  quant::ChooseOptions inner;
   inner.precision = precision_of(options.precision);
   inner.typed_io = options.typed_io;
   inner.keep = options.keep;
   inner.only = options.only;
   inner.limit_db = options.limit_db;
   inner.shapes = {options.shapes.begin(), options.shapes.end()};
-  ChosenTypes chosen =
+  quant::ChosenTypes chosen =
       quantize_types(model, inner, to_internal(options.data, data_name), data_name, options.watch).chosen;
   QuantizeResult result;
-  for (ChosenNode& node : chosen.nodes) {
-    const bool is_kept = node.node.type == NodeType::kept;
+  for (quant::ChosenNode& node : chosen.nodes) {
+    const bool is_kept = node.node.type == quant::NodeType::kept;
     result.nodes.push_back({.node = std::move(node.node.node),
                             .type = type_of(node.node.type, inner.precision),
                             .reason = is_kept ? std::move(node.node.reason) : std::string()});
@@ -97,9 +97,9 @@ QuantizeResult to_float(const graft::Model& model, const QuantizeOptions& option
   return result;
 }
 
-graft::Int8Options int8_options(const QuantizeOptions& options) {
+graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
-  graft::Int8Options inner;
+  graft::quant::Int8Options inner;
   inner.improve = {.equalize = given.improve.equalize,
                    .smooth = given.improve.smooth,
                    .round = given.improve.round,
@@ -107,7 +107,7 @@ graft::Int8Options int8_options(const QuantizeOptions& options) {
   inner.thresholds = {.method = method_of(given.calibration), .percentile = given.percentile};
   inner.keep = options.keep;
   inner.only = options.only;
-  if (!given.cache.empty()) inner.cache = read_calibration_cache(given.cache);
+  if (!given.cache.empty()) inner.cache = quant::read_calibration_cache(given.cache);
   inner.state = given.state;
   inner.limit_db = options.limit_db;
   if (given.rest == Precision::int8) {
@@ -116,7 +116,7 @@ graft::Int8Options int8_options(const QuantizeOptions& options) {
   if (given.rest) inner.rest = precision_of(*given.rest);
   inner.max_drop = given.max_drop;
   if (given.metric) {
-    inner.metric = [&metric = given.metric](const graft::Model& tried) {
+    inner.metric = [&metric = given.metric](const graft::onnx::Model& tried) {
       return metric(ModelAccess::make(tried.clone()));
     };
   }
@@ -124,7 +124,7 @@ graft::Int8Options int8_options(const QuantizeOptions& options) {
   return inner;
 }
 
-QuantizeResult to_int8(const graft::Model& model, const QuantizeOptions& options) {
+QuantizeResult to_int8(const graft::onnx::Model& model, const QuantizeOptions& options) {
   refuse(!options.shapes.empty(), "shapes");
   refuse(options.typed_io, "typed_io");
   const bool has_data = !options.data.empty() || !options.int8.data.empty();
@@ -144,13 +144,13 @@ QuantizeResult to_int8(const graft::Model& model, const QuantizeOptions& options
                         .recipe = read_recipe(options.int8.recipe, options.int8.data, "QuantizeOptions::int8.recipe"),
                         .limit = options.int8.samples,
                         .name = data_name};
-  ChosenInt8 chosen = quantize_int8(model, int8_options(options), samples, options.watch).chosen;
+  quant::ChosenInt8 chosen = quantize_int8(model, int8_options(options), samples, options.watch).chosen;
   QuantizeResult result;
-  for (Int8Node& node : chosen.plan.nodes) {
+  for (quant::Int8Node& node : chosen.plan.nodes) {
     const bool in_the_rest = chosen.is_in_the_rest(node);
     result.nodes.push_back({.node = std::move(node.node),
                             .type = std::string(in_the_rest ? to_string(chosen.rest_precision) : to_string(node.kind)),
-                            .reason = node.kind == Int8Kind::kept ? std::move(node.reason) : std::string()});
+                            .reason = node.kind == quant::Int8Kind::kept ? std::move(node.reason) : std::string()});
   }
   result.outputs = qualities_of(chosen.outputs);
   result.metric_f32 = chosen.metric_f32;
@@ -168,8 +168,8 @@ QuantizeResult quantize(const Model& model, const QuantizeOptions& options) {
 }
 
 std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {
-  const CalibrationCache cache = cache_of(model_of(model));
-  graft::write_calibration_cache(file, cache);
+  const quant::CalibrationCache cache = quant::cache_of(model_of(model));
+  graft::quant::write_calibration_cache(file, cache);
   return cache.entries.size();
 }
 

@@ -20,35 +20,36 @@ struct WeightBytes {
 };
 
 struct TypesReport {
-  ChosenTypes chosen;
+  quant::ChosenTypes chosen;
   WeightBytes weights;
 };
 
 struct Int8Report {
-  ChosenInt8 chosen;
+  quant::ChosenInt8 chosen;
   WeightBytes weights;
 };
 
 /// Samples of inputs: in memory, or in the files that open_calibration_data reads. None where both are empty.
 struct Samples {
-  TensorMap tensors = {};
+  runtime::TensorMap tensors = {};
   std::filesystem::path path = {};
-  std::optional<ImageRecipe> recipe = {};  ///< Of images in `path`.
-  std::int64_t limit = 0;                  ///< So many at most; 0: all.
-  std::string name = "--data";             ///< How messages call them.
+  std::optional<quant::ImageRecipe> recipe = {};  ///< Of images in `path`.
+  std::int64_t limit = 0;                         ///< So many at most; 0: all.
+  std::string name = "--data";                    ///< How messages call them.
 };
 
 /// Throws Error, quoting `name`, for a recipe where the data are no folder.
-[[nodiscard]] std::optional<ImageRecipe> read_recipe(const std::filesystem::path& file,
-                                                     const std::filesystem::path& data, const std::string& name);
+[[nodiscard]] std::optional<quant::ImageRecipe> read_recipe(const std::filesystem::path& file,
+                                                            const std::filesystem::path& data, const std::string& name);
 
 /// In f16 or bf16. `data` are split into runs where the model has a fixed batch.
-[[nodiscard]] TypesReport quantize_types(const graft::Model& model, ChooseOptions options, const TensorMap& data,
-                                         const std::string& data_name, const Watch& watch);
+[[nodiscard]] TypesReport quantize_types(const graft::onnx::Model& model, quant::ChooseOptions options,
+                                         const runtime::TensorMap& data, const std::string& data_name,
+                                         const Watch& watch);
 
 /// In int8.
-[[nodiscard]] Int8Report quantize_int8(const graft::Model& model, graft::Int8Options options, const Samples& samples,
-                                       const Watch& watch);
+[[nodiscard]] Int8Report quantize_int8(const graft::onnx::Model& model, graft::quant::Int8Options options,
+                                       const Samples& samples, const Watch& watch);
 
 /// Writes the model, and returns the file beside it that has its weights, where there is one.
 std::optional<std::filesystem::path> write(const TypesReport& report, const std::filesystem::path& output);

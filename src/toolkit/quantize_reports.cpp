@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/check_operators.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/onnx_io.hpp"
 #include "quant/calibration_cache.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
@@ -15,40 +15,40 @@
 namespace graft::toolkit {
 namespace {
 
-std::uint64_t bytes_of_weights(const graft::Model& model) {
+std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
   std::uint64_t bytes = 0;
-  for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
-  for (const Node* node : model.graph().nodes()) {
+  for (const onnx::Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
+  for (const onnx::Node* node : model.graph().nodes()) {
     const auto constant = node->is("Constant") ? node->output()->constant() : std::nullopt;
     if (constant) bytes += constant->bytes.size();
   }
   return bytes;
 }
 
-CalibrationData open(const Samples& samples, const graft::Model& model) {
+quant::CalibrationData open(const Samples& samples, const graft::onnx::Model& model) {
   if (!samples.path.empty()) return open_calibration_data(samples.path, model, samples.recipe, samples.limit);
   if (samples.tensors.empty()) return {};
-  return calibration_data_of(samples.tensors, model, samples.limit, samples.name);
+  return quant::calibration_data_of(samples.tensors, model, samples.limit, samples.name);
 }
 
 }  // namespace
 
-std::optional<ImageRecipe> read_recipe(const std::filesystem::path& file, const std::filesystem::path& data,
-                                       const std::string& name) {
+std::optional<quant::ImageRecipe> read_recipe(const std::filesystem::path& file, const std::filesystem::path& data,
+                                              const std::string& name) {
   if (file.empty()) return std::nullopt;
   std::error_code problem;
   if (!std::filesystem::is_directory(data, problem)) {
     throw Error(fmt::format("{}: it is for a folder of images; {} is none", name, data.string()));
   }
-  return read_image_recipe(file);
+  return quant::read_image_recipe(file);
 }
 
-TypesReport quantize_types(const graft::Model& model, ChooseOptions options, const TensorMap& data,
-                           const std::string& data_name, const Watch& watch) {
+TypesReport quantize_types(const graft::onnx::Model& model, quant::ChooseOptions options,
+                           const runtime::TensorMap& data, const std::string& data_name, const Watch& watch) {
   Work work(watch);
   return work.run([&] {
     check_operators(model);
-    if (!data.empty()) options.data = split_into_runs(data, model, data_name);
+    if (!data.empty()) options.data = verify::split_into_runs(data, model, data_name);
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
@@ -59,7 +59,7 @@ TypesReport quantize_types(const graft::Model& model, ChooseOptions options, con
   });
 }
 
-Int8Report quantize_int8(const graft::Model& model, graft::Int8Options options, const Samples& samples,
+Int8Report quantize_int8(const graft::onnx::Model& model, graft::quant::Int8Options options, const Samples& samples,
                          const Watch& watch) {
   Work work(watch);
   return work.run([&] {
@@ -75,7 +75,7 @@ Int8Report quantize_int8(const graft::Model& model, graft::Int8Options options, 
 }
 
 std::optional<std::filesystem::path> write(const TypesReport& report, const std::filesystem::path& output) {
-  return write_onnx(report.chosen.typed.model, output);
+  return onnx::write_onnx(report.chosen.typed.model, output);
 }
 
 std::optional<std::filesystem::path> write(const Int8Report& report, const std::filesystem::path& output,
@@ -84,9 +84,9 @@ std::optional<std::filesystem::path> write(const Int8Report& report, const std::
     if (report.chosen.cache.entries.empty()) {
       throw Error(fmt::format("{}: nothing became int8, so there are no scales", cache_name));
     }
-    graft::write_calibration_cache(cache, report.chosen.cache);
+    graft::quant::write_calibration_cache(cache, report.chosen.cache);
   }
-  return write_onnx(report.chosen.placed.model, output);
+  return onnx::write_onnx(report.chosen.placed.model, output);
 }
 
 }  // namespace graft::toolkit

@@ -26,14 +26,14 @@ InputShapes to_internal(const Shapes& shapes) {
   InputShapes internal;
   for (const auto& [name, sizes] : shapes) {
     Shape shape;
-    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? unknown_dim() : Dim(size));
+    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? onnx::unknown_dim() : Dim(size));
     internal.emplace(name, std::move(shape));
   }
   return internal;
 }
 
-graft::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
-                  std::string_view shapes_name, Origin* origin) {
+graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
+                        std::string_view shapes_name, Origin* origin) {
   try {
     return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = shapes, .origin = origin});
   } catch (const Error& error) {
@@ -44,9 +44,9 @@ graft::Model read(const std::filesystem::path& file, const ImportOptions& option
   }
 }
 
-std::vector<FrozenSize> frozen_sizes_of(const graft::Model& model, const std::filesystem::path& file,
-                                        const ImportOptions& options) {
-  return find_frozen_sizes(model, to_internal(options.shapes), [&] {
+std::vector<passes::FrozenSize> frozen_sizes_of(const graft::onnx::Model& model, const std::filesystem::path& file,
+                                                const ImportOptions& options) {
+  return passes::find_frozen_sizes(model, to_internal(options.shapes), [&] {
     return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr});
   });
 }

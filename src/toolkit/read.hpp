@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "graft/toolkit/import.hpp"
-#include "graph/model.hpp"
 #include "import/origin.hpp"
+#include "onnx/model.hpp"
 #include "passes/frozen_sizes.hpp"
 
 namespace graft::toolkit {
@@ -21,11 +21,13 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 /// Reads as `load` does, and infers nothing. `shapes` are for formats that need them while they read; where the file
 /// does not fit them the message also tells the inputs that the file itself has, and calls what was given
 /// `shapes_name`.
-[[nodiscard]] graft::Model read(const std::filesystem::path& file, const ImportOptions& options,
-                                const InputShapes& shapes, std::string_view shapes_name, Origin* origin = nullptr);
+[[nodiscard]] graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options,
+                                      const InputShapes& shapes, std::string_view shapes_name,
+                                      Origin* origin = nullptr);
 
 /// What the file's own sizes left in a network that was read with the shapes of the options.
-[[nodiscard]] std::vector<FrozenSize> frozen_sizes_of(const graft::Model& model, const std::filesystem::path& file,
-                                                      const ImportOptions& options);
+[[nodiscard]] std::vector<passes::FrozenSize> frozen_sizes_of(const graft::onnx::Model& model,
+                                                              const std::filesystem::path& file,
+                                                              const ImportOptions& options);
 
 }  // namespace graft::toolkit

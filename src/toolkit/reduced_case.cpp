@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "graft/error.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 #include "toolkit/tensor_files.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-void write_inputs(ReducedFiles& files, const TensorMap& inputs) {
+void write_inputs(ReducedFiles& files, const runtime::TensorMap& inputs) {
   if (inputs.empty()) {
     files.inputs.clear();
   } else {
@@ -43,18 +43,18 @@ ReducedFiles reduced_files(const std::string& path) {
   return files;
 }
 
-std::optional<ReducedFiles> write_reduced(const std::string& path, const LayerReport& report) {
+std::optional<ReducedFiles> write_reduced(const std::string& path, const verify::LayerReport& report) {
   ReducedFiles files = reduced_files(path);
   if (report.failure && !report.failure->nodes.empty()) {
     files.reference.clear();
-    write_onnx(report.failure->part, files.candidate);
+    onnx::write_onnx(report.failure->part, files.candidate);
     write_inputs(files, report.failure->inputs);
     return files;
   }
   if (!report.first) return std::nullopt;
-  const ReducedCase& reduced = report.first->reduced;
-  write_onnx(reduced.candidate, files.candidate);
-  write_onnx(reduced.reference, files.reference);
+  const verify::ReducedCase& reduced = report.first->reduced;
+  onnx::write_onnx(reduced.candidate, files.candidate);
+  onnx::write_onnx(reduced.reference, files.reference);
   write_inputs(files, reduced.inputs);
   return files;
 }

@@ -20,6 +20,6 @@ struct ReducedFiles {
 [[nodiscard]] ReducedFiles reduced_files(const std::string& path);
 
 /// Writes the part where the models part, or the one that does not run. Nothing where the report has neither.
-[[nodiscard]] std::optional<ReducedFiles> write_reduced(const std::string& path, const LayerReport& report);
+[[nodiscard]] std::optional<ReducedFiles> write_reduced(const std::string& path, const verify::LayerReport& report);
 
 }  // namespace graft::toolkit

@@ -32,10 +32,11 @@ Tensors Session::run(const Tensors& inputs) {
   return to_public(state_->compiled->run(to_internal(inputs, "input")), "output");
 }
 
-RunReport run_files(const ModelFiles& files, const TensorMap& inputs, runtime::OperatorKernels kernels, int threads) {
+RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,
+                    int threads) {
   std::map<std::string, Shape, std::less<>> shapes;
   for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-  const graft::Model model =
+  const graft::onnx::Model model =
       read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
   const std::unique_ptr<runtime::CompiledModel> compiled =
       runtime::default_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = threads});

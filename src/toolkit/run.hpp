@@ -7,13 +7,13 @@
 namespace graft::toolkit {
 
 struct RunReport {
-  TensorMap outputs;
+  runtime::TensorMap outputs;
   double seconds = 0;  ///< Of the run alone.
 };
 
 /// Reads the network, other formats than ONNX with the shapes of the inputs, and runs it on the CPU. Throws Error as
 /// `load` and Session do.
-[[nodiscard]] RunReport run_files(const ModelFiles& files, const TensorMap& inputs, runtime::OperatorKernels kernels,
-                                  int threads);
+[[nodiscard]] RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs,
+                                  runtime::OperatorKernels kernels, int threads);
 
 }  // namespace graft::toolkit

@@ -14,17 +14,17 @@
 namespace graft::toolkit {
 namespace {
 
-TensorData to_tensor(const NpyArray& array) {
-  TensorData tensor;
+onnx::TensorData to_tensor(const io::NpyArray& array) {
+  onnx::TensorData tensor;
   tensor.type = array.type;
   tensor.dims = array.shape;
-  tensor.bytes = Bytes(std::string(reinterpret_cast<const char*>(array.data.data()), array.data.size()));
+  tensor.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(array.data.data()), array.data.size()));
   return tensor;
 }
 
 bool is_archive(const std::string& file) { return std::filesystem::path(file).extension() == ".npz"; }
 
-std::string names_of(const NpzArrays& arrays) {
+std::string names_of(const io::NpzArrays& arrays) {
   std::string names;
   for (const auto& [name, array] : arrays) names += (names.empty() ? "" : ", ") + name;
   return names;
@@ -50,7 +50,8 @@ TensorText parts_of(const std::string& text) {
 }
 
 /// The array of an archive that an input takes; no other is read.
-NpyArray choose(const NpzFile& archive, const std::string& input, const std::string& wanted, const std::string& what) {
+io::NpyArray choose(const io::NpzFile& archive, const std::string& input, const std::string& wanted,
+                    const std::string& what) {
   const std::string& name = wanted.empty() ? input : wanted;
   if (archive.contains(name)) return archive.read(name);
   const std::vector<std::string> names = archive.names();
@@ -61,9 +62,9 @@ NpyArray choose(const NpzFile& archive, const std::string& input, const std::str
 
 }  // namespace
 
-TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts) {
-  TensorMap tensors;
-  const auto add = [&](const std::string& text, const std::string& name, const NpyArray& array) {
+runtime::TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts) {
+  runtime::TensorMap tensors;
+  const auto add = [&](const std::string& text, const std::string& name, const io::NpyArray& array) {
     if (!tensors.emplace(name, to_tensor(array)).second) {
       throw Error(fmt::format("{} {}: {} was given before\nGive each input once", option, text, name));
     }
@@ -75,7 +76,7 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
       if (!is_archive(text)) {
         throw Error(fmt::format("{}: no name\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
       }
-      for (const auto& [key, values] : read_npz(text)) add(text, key, values);
+      for (const auto& [key, values] : io::read_npz(text)) add(text, key, values);
       continue;
     }
     if (std::filesystem::is_directory(file)) {
@@ -86,9 +87,9 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
       throw Error(fmt::format("{}: no name or no file\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
     }
     if (is_archive(file)) {
-      add(text, name, choose(NpzFile(file), name, array, what));
+      add(text, name, choose(io::NpzFile(file), name, array, what));
     } else {
-      add(text, name, read_npy(file));
+      add(text, name, io::read_npy(file));
     }
   }
   return tensors;
@@ -100,10 +101,10 @@ std::vector<std::string> tensor_files(const std::vector<std::string>& texts) {
   return files;
 }
 
-std::vector<NanCount> count_nan(const TensorMap& tensors) {
+std::vector<NanCount> count_nan(const runtime::TensorMap& tensors) {
   std::vector<NanCount> counts;
   for (const auto& [name, tensor] : tensors) {
-    const TensorRange range = range_of(tensor);
+    const verify::TensorRange range = verify::range_of(tensor);
     if (range.nan != 0) counts.push_back({.tensor = name, .nan = range.nan, .elements = range.count});
   }
   return counts;
@@ -116,14 +117,14 @@ void check_tensor_file(const std::string& path) {
       "-o {}: results are written as NumPy's files\nEnd the name in .npz, or in .npy for one output", path));
 }
 
-void write_tensors(const std::string& path, const TensorMap& tensors) {
-  NpzArrays arrays;
+void write_tensors(const std::string& path, const runtime::TensorMap& tensors) {
+  io::NpzArrays arrays;
   for (const auto& [name, tensor] : tensors) {
     if (bits_of(tensor.type) < 8) {
       throw Error(
           fmt::format("{}: output {} is {}, which NumPy's files do not hold", path, name, to_string(tensor.type)));
     }
-    NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
+    io::NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
     if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());
     arrays.emplace(name, std::move(array));
   }

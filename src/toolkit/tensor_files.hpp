@@ -11,7 +11,7 @@ namespace graft::toolkit {
 
 /// Each text is NAME=FILE.npy, NAME=FILE.npz:ARRAY, NAME=FILE.npz (one array inside, or one called NAME) or FILE.npz
 /// (every array under its own name). Throws Error quoting the option and naming the file.
-[[nodiscard]] TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts);
+[[nodiscard]] runtime::TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts);
 
 /// The files of such texts, or whatever else stands there.
 [[nodiscard]] std::vector<std::string> tensor_files(const std::vector<std::string>& texts);
@@ -23,13 +23,13 @@ struct NanCount {
 };
 
 /// The tensors that have NaN: what is computed from NaN shows little else.
-[[nodiscard]] std::vector<NanCount> count_nan(const TensorMap& tensors);
+[[nodiscard]] std::vector<NanCount> count_nan(const runtime::TensorMap& tensors);
 
 /// Throws Error for a name that ends neither in .npz nor in .npy.
 void check_tensor_file(const std::string& path);
 
 /// By the end of the name: .npz, or .npy for a single tensor. Throws Error for several of them, and for a type that
 /// NumPy's files do not hold.
-void write_tensors(const std::string& path, const TensorMap& tensors);
+void write_tensors(const std::string& path, const runtime::TensorMap& tensors);
 
 }  // namespace graft::toolkit

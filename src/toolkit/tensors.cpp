@@ -31,13 +31,13 @@ void check(const Tensor& tensor, const std::string& what) {
                           to_string(tensor.dtype), fmt::join(tensor.shape, ", "), bytes));
 }
 
-DType dtype_of(ElementType type, const std::string& what) {
+DType dtype_of(onnx::ElementType type, const std::string& what) {
   if (const auto dtype = to_dtype(type)) return *dtype;
   throw Error(
       fmt::format("{}: found {}; allowed are f32, f16, bf16, i8, u8, i32, i64 and bool", what, to_string(type)));
 }
 
-Tensor copy_of(ElementType type, const std::vector<std::int64_t>& shape, const char* data, std::size_t bytes,
+Tensor copy_of(onnx::ElementType type, const std::vector<std::int64_t>& shape, const char* data, std::size_t bytes,
                const std::string& what) {
   Tensor tensor{.dtype = dtype_of(type, what), .shape = shape, .data = std::vector<std::byte>(bytes)};
   if (bytes != 0) std::memcpy(tensor.data.data(), data, bytes);
@@ -46,20 +46,20 @@ Tensor copy_of(ElementType type, const std::vector<std::int64_t>& shape, const c
 
 }  // namespace
 
-TensorMap to_internal(const Tensors& tensors, const std::string& what) {
-  TensorMap made;
+runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what) {
+  runtime::TensorMap made;
   for (const auto& [name, tensor] : tensors) {
     check(tensor, fmt::format("{} '{}'", what, name));
-    TensorData data;
-    data.type = to_element_type(tensor.dtype);
+    onnx::TensorData data;
+    data.type = onnx::to_element_type(tensor.dtype);
     data.dims = tensor.shape;
-    data.bytes = Bytes(std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
+    data.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
     made.emplace(name, std::move(data));
   }
   return made;
 }
 
-Tensors to_public(const TensorMap& tensors, const std::string& what) {
+Tensors to_public(const runtime::TensorMap& tensors, const std::string& what) {
   Tensors made;
   for (const auto& [name, data] : tensors) {
     made.emplace(
@@ -87,7 +87,7 @@ std::vector<float> values_of(const Tensor& tensor) {
 
 Tensors read_npz(const std::filesystem::path& file) {
   Tensors tensors;
-  for (const auto& [name, array] : graft::read_npz(file)) {
+  for (const auto& [name, array] : graft::io::read_npz(file)) {
     tensors.emplace(name, copy_of(array.type, array.shape, reinterpret_cast<const char*>(array.data.data()),
                                   array.data.size(), fmt::format("{}: array '{}'", file.string(), name)));
   }
@@ -95,12 +95,13 @@ Tensors read_npz(const std::filesystem::path& file) {
 }
 
 void write_npz(const std::filesystem::path& file, const Tensors& tensors) {
-  NpzArrays arrays;
+  io::NpzArrays arrays;
   for (const auto& [name, tensor] : tensors) {
     check(tensor, fmt::format("{}: array '{}'", file.string(), name));
-    arrays.emplace(name, NpyArray{.type = to_element_type(tensor.dtype), .shape = tensor.shape, .data = tensor.data});
+    arrays.emplace(
+        name, io::NpyArray{.type = onnx::to_element_type(tensor.dtype), .shape = tensor.shape, .data = tensor.data});
   }
-  graft::write_npz(file, arrays);
+  graft::io::write_npz(file, arrays);
 }
 
 }  // namespace graft::toolkit

@@ -9,9 +9,9 @@
 namespace graft::toolkit {
 
 /// Throws Error quoting `what` for a tensor whose data do not have the size that its shape says.
-[[nodiscard]] TensorMap to_internal(const Tensors& tensors, const std::string& what);
+[[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what);
 
 /// Throws Error quoting `what` for a tensor of a type that DType does not have.
-[[nodiscard]] Tensors to_public(const TensorMap& tensors, const std::string& what);
+[[nodiscard]] Tensors to_public(const runtime::TensorMap& tensors, const std::string& what);
 
 }  // namespace graft::toolkit

@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 #include "ops/operator_case.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-bool is_plain_f32(const TimedCase& timed) {
+bool is_plain_f32(const ops::TimedCase& timed) {
   for (const TensorDesc& desc : timed.inputs) {
     if (desc.dtype != DType::f32 || desc.layout != Layout::linear) return false;
   }
@@ -21,18 +21,18 @@ bool is_plain_f32(const TimedCase& timed) {
 }
 
 /// False where standard operators cannot express it.
-bool make_model(const OperatorType& type, const TimedCase& timed, graft::Model& model) {
-  Graph& graph = model.graph();
+bool make_model(const OperatorType& type, const ops::TimedCase& timed, graft::onnx::Model& model) {
+  onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 18;
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < timed.inputs.size(); ++i) {
-    Value* input = graph.add_input(std::string(type.ports[i].name));
-    input->type = ElementType::f32;
+    onnx::Value* input = graph.add_input(std::string(type.ports[i].name));
+    input->type = onnx::ElementType::f32;
     input->shape = Shape(timed.inputs[i].extents.begin(), timed.inputs[i].extents.end());
     inputs.push_back(input);
   }
-  const auto op = make_operator(type, timed.attributes);
-  const Node* node = add_operator_node(graph, *op, inputs, {std::string(type.ports[type.input_count()].name)});
+  const auto op = ops::make_operator(type, timed.attributes);
+  const onnx::Node* node = add_operator_node(graph, *op, inputs, {std::string(type.ports[type.input_count()].name)});
   graph.add_output(*node->outputs[0]);
   if (!attach_functions(model).empty()) return false;
   (void)infer_shapes(model);
@@ -43,11 +43,11 @@ bool make_model(const OperatorType& type, const TimedCase& timed, graft::Model& 
 
 void write_timed_models(const std::filesystem::path& folder) {
   std::size_t index = 0;
-  for (const OperatorTimings& each : operator_timings()) {
-    for (const TimedCase& timed : each.timings) {
-      graft::Model model;
+  for (const ops::OperatorTimings& each : ops::operator_timings()) {
+    for (const ops::TimedCase& timed : each.timings) {
+      graft::onnx::Model model;
       if (is_plain_f32(timed) && make_model(*each.type, timed, model)) {
-        write_onnx(model, folder / (std::to_string(index) + ".onnx"));
+        onnx::write_onnx(model, folder / (std::to_string(index) + ".onnx"));
       }
       ++index;
     }

@@ -10,7 +10,7 @@
 namespace graft::toolkit {
 namespace {
 
-ComparedOutput compared_of(const OutputReport& output) {
+ComparedOutput compared_of(const verify::OutputReport& output) {
   return {.reference = {.name = output.reference_name, .type = output.reference_type},
           .candidate = {.name = output.candidate_name, .type = output.candidate_type},
           .verdict = verdict_of(output.verdict()),
@@ -24,24 +24,25 @@ ComparedOutput compared_of(const OutputReport& output) {
 
 }  // namespace
 
-Verdict verdict_of(graft::Verdict verdict) {
+Verdict verdict_of(graft::verify::Verdict verdict) {
   switch (verdict) {
-    case graft::Verdict::different: return Verdict::different;
-    case graft::Verdict::nothing_compared: return Verdict::nothing_compared;
-    case graft::Verdict::same: break;
+    case graft::verify::Verdict::different: return Verdict::different;
+    case graft::verify::Verdict::nothing_compared: return Verdict::nothing_compared;
+    case graft::verify::Verdict::same: break;
   }
   return Verdict::same;
 }
 
-CompareOptions compare_options(const VerifyOptions& given, const graft::Model& reference,
-                               const graft::Model& candidate) {
+CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Model& reference,
+                               const graft::onnx::Model& candidate) {
   CompareOptions options;
   options.names = {.data = "VerifyOptions::data", .shapes = "VerifyOptions::shapes", .ranges = "VerifyOptions::ranges"};
   if (given.seeds != 0) options.seeds = given.seeds;
   options.common.shapes = {given.shapes.begin(), given.shapes.end()};
   if (!given.data.empty()) options.common.data.push_back(to_internal(given.data, options.names.data));
   for (const auto& [name, range] : given.ranges) {
-    options.common.ranges.emplace(name, InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
+    options.common.ranges.emplace(name,
+                                  verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
   }
   options.common.relative = given.relative;
   options.common.absolute = given.absolute;
@@ -52,13 +53,13 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::Model& r
 }
 
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
-  const VerifyReport report =
+  const verify::VerifyReport report =
       compare_outputs(model_of(reference), model_of(candidate),
                       compare_options(options, model_of(reference), model_of(candidate)), options.watch)
           .report;
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
-  for (const OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
+  for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
   return result;
 }
 

@@ -11,7 +11,7 @@
 namespace graft::toolkit {
 namespace {
 
-ComparedTensor compared_of(LayerComparison&& layer) {
+ComparedTensor compared_of(verify::LayerComparison&& layer) {
   ComparedTensor tensor;
   tensor.reference = {.name = std::move(layer.reference), .type = std::move(layer.reference_type)};
   tensor.candidate = {.name = std::move(layer.candidate), .type = std::move(layer.candidate_type)};
@@ -28,8 +28,8 @@ ComparedTensor compared_of(LayerComparison&& layer) {
   return tensor;
 }
 
-Divergence divergence_of(graft::Divergence&& found, const LayerComparison& layer) {
-  TensorMap inputs;
+Divergence divergence_of(graft::verify::Divergence&& found, const verify::LayerComparison& layer) {
+  runtime::TensorMap inputs;
   for (auto& [name, tensor] : found.reduced.inputs) {
     if (to_dtype(tensor.type)) inputs.emplace(name, std::move(tensor));
   }
@@ -49,7 +49,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
                            std::optional<Precision> emulated) {
   CompareOptions inner = compare_options(options, model_of(reference), model_of(candidate));
   if (emulated) inner.emulated = precision_of(*emulated);
-  LayerReport report =
+  verify::LayerReport report =
       compare_tensors(model_of(reference), model_of(candidate), std::move(inner), options.watch).report;
   LayersResult result;
   result.verdict = verdict_of(report.verdict());
@@ -62,10 +62,10 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
                       .nodes = std::move(report.failure->nodes)};
   }
   if (report.first) {
-    const LayerComparison& layer = report.layers[report.first->layer];
+    const verify::LayerComparison& layer = report.layers[report.first->layer];
     result.first = divergence_of(std::move(*report.first), layer);
   }
-  for (LayerComparison& layer : report.layers) result.tensors.push_back(compared_of(std::move(layer)));
+  for (verify::LayerComparison& layer : report.layers) result.tensors.push_back(compared_of(std::move(layer)));
   return result;
 }
 

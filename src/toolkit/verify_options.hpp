@@ -7,10 +7,10 @@
 
 namespace graft::toolkit {
 
-[[nodiscard]] Verdict verdict_of(graft::Verdict verdict);
+[[nodiscard]] Verdict verdict_of(graft::verify::Verdict verdict);
 
 /// Data and shapes come back under the names of the reference and in its layout.
-[[nodiscard]] CompareOptions compare_options(const VerifyOptions& given, const graft::Model& reference,
-                                             const graft::Model& candidate);
+[[nodiscard]] CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Model& reference,
+                                             const graft::onnx::Model& candidate);
 
 }  // namespace graft::toolkit

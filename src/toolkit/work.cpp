@@ -19,7 +19,7 @@ class WatchedModel final : public runtime::CompiledModel {
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
     return std::make_unique<WatchedModel>(model_->new_request(), check_);
   }
-  void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
+  void run(const runtime::TensorMap& inputs, const std::function<void(const runtime::TensorMap&)>& look) override {
     check_();
     model_->run(inputs, look);
   }
@@ -33,14 +33,14 @@ class WatchedModel final : public runtime::CompiledModel {
 
 Work::Engine::Engine(const Work& work) : work_(work), engine_(runtime::default_engine()) {}
 
-std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::Model& model,
+std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx::Model& model,
                                                               const runtime::CompileOptions& options) const {
   work_.check_cancelled();
   const auto check = [&work = work_] { work.check_cancelled(); };
   return std::make_unique<WatchedModel<decltype(check)>>(engine_.compile(model, options), check);
 }
 
-TensorMap Work::Engine::evaluate_constant_graph(const graft::Model& model) const {
+runtime::TensorMap Work::Engine::evaluate_constant_graph(const graft::onnx::Model& model) const {
   work_.check_cancelled();
   return engine_.evaluate_constant_graph(model);
 }

@@ -55,8 +55,8 @@ class Work {
     [[nodiscard]] std::string_view name() const override { return engine_.name(); }
     [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
     [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
-        const graft::Model& model, const runtime::CompileOptions& options) const override;
-    [[nodiscard]] TensorMap evaluate_constant_graph(const graft::Model& model) const override;
+        const graft::onnx::Model& model, const runtime::CompileOptions& options) const override;
+    [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override;
 
    private:
     const Work& work_;

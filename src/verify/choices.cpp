@@ -7,16 +7,16 @@
 #include <cmath>
 #include <cstddef>
 
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "verify/layers.hpp"
 
-namespace graft {
+namespace graft::verify {
 
-std::optional<IndexChoice> choice_of(const Value& value) {
-  const Value* indices = &value;
-  const Node* node = value.producer;
+std::optional<IndexChoice> choice_of(const onnx::Value& value) {
+  const onnx::Value* indices = &value;
+  const onnx::Node* node = value.producer;
   // A view keeps the place of each index, by which its scores are found.
-  const auto keeps_places = [](const Node& n) { return has_trait(n, trait::view) || n.is("Cast"); };
+  const auto keeps_places = [](const onnx::Node& n) { return has_trait(n, onnx::trait::view) || n.is("Cast"); };
   while (node != nullptr && keeps_places(*node)) {
     indices = node->input(0);
     node = indices == nullptr ? nullptr : indices->producer;
@@ -31,26 +31,27 @@ std::optional<IndexChoice> choice_of(const Value& value) {
   return std::nullopt;
 }
 
-const TensorData& JudgedChoice::scores(const TensorMap& inputs, const TensorMap& computed) const {
+const onnx::TensorData& JudgedChoice::scores(const runtime::TensorMap& inputs,
+                                             const runtime::TensorMap& computed) const {
   const std::string& name = choice.scores->name;
   return choice.scores->producer == nullptr ? inputs.at(name) : computed.at(name);
 }
 
-std::optional<JudgedChoice> judged_choice(const Model& reference, const Value& value,
+std::optional<JudgedChoice> judged_choice(const onnx::Model& reference, const onnx::Value& value,
                                           const NarrowTypes& reference_narrow, const NarrowTypes& candidate_narrow,
-                                          const Value& candidate_value, bool quantized) {
+                                          const onnx::Value& candidate_value, bool quantized) {
   const auto choice = choice_of(value);
   if (!choice || reference.graph().find_local(choice->scores->name) != choice->scores) return std::nullopt;
   if (choice->scores->producer == nullptr && !choice->scores->is_input) return std::nullopt;
-  const ElementType left = rounding_type(reference_narrow, *choice->scores, ElementType::f32);
-  const ElementType right = rounding_type(candidate_narrow, candidate_value, ElementType::f32);
+  const onnx::ElementType left = rounding_type(reference_narrow, *choice->scores, onnx::ElementType::f32);
+  const onnx::ElementType right = rounding_type(candidate_narrow, candidate_value, onnx::ElementType::f32);
   if (left == right && !quantized) return std::nullopt;
   const Tolerance tolerance = layer_tolerance(left, right, quantized, false);
   return JudgedChoice{.choice = *choice, .share = tolerance.of_largest};
 }
 
-std::optional<std::string> judge_choice(const JudgedChoice& judged, const TensorData& scores,
-                                        const TensorData& reference, const TensorData& candidate,
+std::optional<std::string> judge_choice(const JudgedChoice& judged, const onnx::TensorData& scores,
+                                        const onnx::TensorData& reference, const onnx::TensorData& candidate,
                                         Difference& difference) {
   const auto& [choice, share] = judged;
   const auto rank = static_cast<std::int64_t>(scores.dims.size());
@@ -97,4 +98,4 @@ std::optional<std::string> judge_choice(const JudgedChoice& judged, const Tensor
       widest, of_row == inner ? "the best" : "those that it chose", percent * widest_share, percent * 2 * share);
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -11,13 +11,13 @@
 #include <string_view>
 
 #include "graft/error.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/schema.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/pieces.hpp"
 #include "verify/slice_maxima.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::form
 /// Fewer numbers are small together by chance.
 constexpr std::int64_t fewest_of_slice = 16;
 
-SliceMaxima largest_of_slices(const TensorData& tensor, std::int64_t fewest) {
+SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewest) {
   SliceMaxima largest(tensor.dims, fewest);
   for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
     const auto numbers = piece_of(tensor, begin, count).numbers();
@@ -50,7 +50,7 @@ SliceMaxima largest_of_slices(const TensorData& tensor, std::int64_t fewest) {
 
 class Comparison {
  public:
-  Comparison(const Tolerance& tolerance, const TensorData& reference, const NoiseFloor* floor)
+  Comparison(const Tolerance& tolerance, const onnx::TensorData& reference, const NoiseFloor* floor)
       : tolerance_(tolerance), reference_(reference), dims_(reference.dims), floor_(floor) {}
 
   void whole(std::int64_t reference, std::int64_t candidate) {
@@ -187,7 +187,7 @@ class Comparison {
   }
 
   Tolerance tolerance_;
-  const TensorData& reference_;
+  const onnx::TensorData& reference_;
   const std::vector<std::int64_t>& dims_;
   std::optional<SliceMaxima> largest_;  ///< Found when the first difference asks for it.
   const NoiseFloor* floor_;
@@ -205,7 +205,7 @@ class Comparison {
   Difference result_;
 };
 
-Difference other_dims(const TensorData& reference, const TensorData& candidate) {
+Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   Difference result;
   result.incomparable = fmt::format("dimensions differ: {} in the reference, {} in the candidate",
                                     text_of(reference.dims), text_of(candidate.dims));
@@ -220,8 +220,8 @@ bool is_near(std::int64_t size, const SelectionDifference& draws) {
 
 /// Allowed are NoiseFloor::factor times as many elements without partner as the draws show, while that leaves half of
 /// all with one, and as many as the draws show in any case.
-Difference compare_selections(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
-                              const NoiseFloor& floor) {
+Difference compare_selections(const onnx::TensorData& reference, const onnx::TensorData& candidate,
+                              const Tolerance& tolerance, const NoiseFloor& floor) {
   const std::optional<SelectionDifference> draws = floor.selection();
   const auto axis = only_other_axis(reference.dims, candidate.dims);
   const bool is_comparable = draws && is_real(candidate.type) &&
@@ -257,26 +257,26 @@ Difference compare_selections(const TensorData& reference, const TensorData& can
   return result;
 }
 
-double epsilon_of(ElementType type) {
+double epsilon_of(onnx::ElementType type) {
   switch (type) {
-    case ElementType::f32:
-    case ElementType::f64: return std::ldexp(1.0, -23);  // the CPU engine computes in f32
-    case ElementType::f16: return std::ldexp(1.0, -10);
-    case ElementType::bf16: return std::ldexp(1.0, -7);
-    case ElementType::f8e4m3fn:
-    case ElementType::f8e4m3fnuz: return std::ldexp(1.0, -3);
-    case ElementType::f8e5m2:
-    case ElementType::f8e5m2fnuz: return std::ldexp(1.0, -2);
+    case onnx::ElementType::f32:
+    case onnx::ElementType::f64: return std::ldexp(1.0, -23);  // the CPU engine computes in f32
+    case onnx::ElementType::f16: return std::ldexp(1.0, -10);
+    case onnx::ElementType::bf16: return std::ldexp(1.0, -7);
+    case onnx::ElementType::f8e4m3fn:
+    case onnx::ElementType::f8e4m3fnuz: return std::ldexp(1.0, -3);
+    case onnx::ElementType::f8e5m2:
+    case onnx::ElementType::f8e5m2fnuz: return std::ldexp(1.0, -2);
     default: return 0;
   }
 }
 
-Tolerance of_epsilons(ElementType type, bool quantized, double in_f32, double of_largest_in_f32) {
-  if (type == ElementType::i8 || type == ElementType::u8) {
+Tolerance of_epsilons(onnx::ElementType type, bool quantized, double in_f32, double of_largest_in_f32) {
+  if (type == onnx::ElementType::i8 || type == onnx::ElementType::u8) {
     return {.relative = 0, .absolute = quantized ? 1.0 : 0.0, .of_largest = 0};
   }
   const double epsilon = epsilon_of(type);
-  const bool wide = type == ElementType::f32 || type == ElementType::f64;
+  const bool wide = type == onnx::ElementType::f32 || type == onnx::ElementType::f64;
   return {.relative = (wide ? in_f32 : 2) * epsilon,
           .absolute = 0,
           .of_largest = (wide ? of_largest_in_f32 : 1) * epsilon,
@@ -284,8 +284,8 @@ Tolerance of_epsilons(ElementType type, bool quantized, double in_f32, double of
 }
 
 /// The first value, going up through input 0 of nodes with one of these traits, that none of them made.
-const Value* before_all(const Value& value, Traits traits) {
-  const Value* at = &value;
+const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
+  const onnx::Value* at = &value;
   while (at->producer != nullptr && has_trait(*at->producer, traits) && at->producer->input(0) != nullptr) {
     at = at->producer->input(0);
   }
@@ -293,34 +293,34 @@ const Value* before_all(const Value& value, Traits traits) {
 }
 
 /// Also where the file does not say it: f16 comes from inputs, from constants and from casts.
-std::optional<ElementType> type_of(const Value& value) {
+std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
   if (value.type) return value.type;
   if (value.initializer) return value.initializer->type;
   if (value.producer == nullptr) return std::nullopt;
   constexpr std::int64_t unknown = 0;
-  if (value.producer->is("Cast")) return static_cast<ElementType>(value.producer->int_or("to", unknown));
+  if (value.producer->is("Cast")) return static_cast<onnx::ElementType>(value.producer->int_or("to", unknown));
   const auto constant = value.constant();
   return constant ? std::optional(constant->type) : std::nullopt;
 }
 
 /// f32 stands for every type that is not narrow.
-ElementType narrow_or_f32(std::optional<ElementType> type) {
-  return type == ElementType::f16 || type == ElementType::bf16 ? *type : ElementType::f32;
+onnx::ElementType narrow_or_f32(std::optional<onnx::ElementType> type) {
+  return type == onnx::ElementType::f16 || type == onnx::ElementType::bf16 ? *type : onnx::ElementType::f32;
 }
 
-ElementType coarser(ElementType a, ElementType b) { return epsilon_of(b) > epsilon_of(a) ? b : a; }
+onnx::ElementType coarser(onnx::ElementType a, onnx::ElementType b) { return epsilon_of(b) > epsilon_of(a) ? b : a; }
 
 class NarrowTypeFinder {
  public:
-  explicit NarrowTypeFinder(const Model& model) : model_(model) {}
+  explicit NarrowTypeFinder(const onnx::Model& model) : model_(model) {}
 
   NarrowTypes run() {
-    for (const Value* value : model_.graph().values()) {
+    for (const onnx::Value* value : model_.graph().values()) {
       if (value->producer == nullptr) add(*value, narrow_or_f32(type_of(*value)));
     }
-    for (const Node* node : model_.graph().nodes()) {
-      const ElementType inside = type_in(*node);
-      for (const Value* output : node->outputs) {
+    for (const onnx::Node* node : model_.graph().nodes()) {
+      const onnx::ElementType inside = type_in(*node);
+      for (const onnx::Value* output : node->outputs) {
         if (output != nullptr) add(*output, coarser(inside, narrow_or_f32(type_of(*output))));
       }
     }
@@ -328,70 +328,73 @@ class NarrowTypeFinder {
   }
 
  private:
-  void add(const Value& value, ElementType type) {
-    if (type != ElementType::f32) narrow_.emplace(&value, type);
+  void add(const onnx::Value& value, onnx::ElementType type) {
+    if (type != onnx::ElementType::f32) narrow_.emplace(&value, type);
   }
 
   /// Of what a node reads, and of what is computed in its bodies and in the function that it calls.
-  [[nodiscard]] ElementType type_in(const Node& node) const {
-    ElementType type = ElementType::f32;
-    for (const Value* input : node.inputs) {
+  [[nodiscard]] onnx::ElementType type_in(const onnx::Node& node) const {
+    onnx::ElementType type = onnx::ElementType::f32;
+    for (const onnx::Value* input : node.inputs) {
       if (input == nullptr) continue;
       const auto found = narrow_.find(input);
       type = coarser(type, found == narrow_.end() ? narrow_or_f32(type_of(*input)) : found->second);
     }
-    const auto look = [&](const Node& inner) { type = coarser(type, type_of_outputs(inner, type_in(inner))); };
-    for (const Graph* body : node.subgraphs()) {
-      for (const Node* inner : body->nodes()) look(*inner);
+    const auto look = [&](const onnx::Node& inner) { type = coarser(type, type_of_outputs(inner, type_in(inner))); };
+    for (const onnx::Graph* body : node.subgraphs()) {
+      for (const onnx::Node* inner : body->nodes()) look(*inner);
     }
-    if (const FunctionDefinition* function = model_.find_function(node)) {
-      for (const Node* inner : function->body->nodes()) look(*inner);
+    if (const onnx::FunctionDefinition* function = model_.find_function(node)) {
+      for (const onnx::Node* inner : function->body->nodes()) look(*inner);
     }
     return type;
   }
 
-  static ElementType type_of_outputs(const Node& node, ElementType type) {
-    for (const Value* output : node.outputs) {
+  static onnx::ElementType type_of_outputs(const onnx::Node& node, onnx::ElementType type) {
+    for (const onnx::Value* output : node.outputs) {
       if (output != nullptr) type = coarser(type, narrow_or_f32(type_of(*output)));
     }
     return type;
   }
 
-  const Model& model_;
+  const onnx::Model& model_;
   NarrowTypes narrow_;
 };
 
 }  // namespace
 
-Tolerance Tolerance::of_rewrite(ElementType type, bool quantized) { return of_epsilons(type, quantized, 64, 32); }
-Tolerance Tolerance::of_network(ElementType type, bool quantized) { return of_epsilons(type, quantized, 1024, 256); }
-
-bool is_quantized(const Value& value) {
-  const Node* node = before_all(value, trait::moves_data)->producer;
-  return node != nullptr && (has_trait(*node, trait::quantizes) || find_operator_for(*node));
+Tolerance Tolerance::of_rewrite(onnx::ElementType type, bool quantized) { return of_epsilons(type, quantized, 64, 32); }
+Tolerance Tolerance::of_network(onnx::ElementType type, bool quantized) {
+  return of_epsilons(type, quantized, 1024, 256);
 }
 
-bool quantizes(const Model& model) {
+bool is_quantized(const onnx::Value& value) {
+  const onnx::Node* node = before_all(value, onnx::trait::moves_data)->producer;
+  return node != nullptr && (has_trait(*node, onnx::trait::quantizes) || find_operator_for(*node));
+}
+
+bool quantizes(const onnx::Model& model) {
   bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || has_trait(node, trait::quantizes); });
+  model.graph().for_each_node(
+      [&](const onnx::Node& node) { found = found || has_trait(node, onnx::trait::quantizes); });
   return found;
 }
 
-NarrowTypes narrow_types(const Model& model) { return NarrowTypeFinder(model).run(); }
+NarrowTypes narrow_types(const onnx::Model& model) { return NarrowTypeFinder(model).run(); }
 
-ElementType rounding_type(const NarrowTypes& narrow, const Value& value, ElementType own) {
+onnx::ElementType rounding_type(const NarrowTypes& narrow, const onnx::Value& value, onnx::ElementType own) {
   const auto found = narrow.find(&value);
   return found == narrow.end() || !is_floating_point(own) ? own : coarser(own, found->second);
 }
 
-const Value* mean_of(const Value& value) {
-  const Node* node = before_all(value, trait::rearranges)->producer;
+const onnx::Value* mean_of(const onnx::Value& value) {
+  const onnx::Node* node = before_all(value, onnx::trait::rearranges)->producer;
   if (node == nullptr || !is_any_of(*node, {"ReduceMean", "GlobalAveragePool"}) || node->input(0) == nullptr)
     return nullptr;
-  return before_all(*node->input(0), trait::rearranges);
+  return before_all(*node->input(0), onnx::trait::rearranges);
 }
 
-double largest_finite(const TensorData& tensor) {
+double largest_finite(const onnx::TensorData& tensor) {
   double largest = 0;
   const std::int64_t count = tensor.element_count();
   for (std::int64_t begin = 0; begin < count; begin += piece_size) {
@@ -451,7 +454,7 @@ std::string Difference::to_string() const {
   return text + both_nan;
 }
 
-Partners find_partners(const TensorData& reference, const TensorData& other, std::size_t axis,
+Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData& other, std::size_t axis,
                        const Tolerance& tolerance) {
   Partners partners;
   const auto left = reference.numbers();
@@ -503,7 +506,7 @@ Partners find_partners(const TensorData& reference, const TensorData& other, std
   return partners;
 }
 
-Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
+Difference compare(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
                    const NoiseFloor* floor) {
   // Where elements come and go, those that stay change their place: a floor by place says nothing.
   if (floor != nullptr && floor->has_other_dims()) {
@@ -517,11 +520,11 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
   Difference result;
   const std::int64_t count = reference.element_count();
   const bool whole = is_whole(reference.type) && is_whole(candidate.type);
-  const bool has_steps = reference.type == ElementType::i8 || reference.type == ElementType::u8;
+  const bool has_steps = reference.type == onnx::ElementType::i8 || reference.type == onnx::ElementType::u8;
   if (!is_real(reference.type) || !is_real(candidate.type)) {
     if (!reference.same_as(candidate)) {
-      result.incomparable = fmt::format("{} cannot be compared with {}", graft::to_string(reference.type),
-                                        graft::to_string(candidate.type));
+      result.incomparable = fmt::format("{} cannot be compared with {}", onnx::to_string(reference.type),
+                                        onnx::to_string(candidate.type));
     } else {
       result.finite = count;
     }
@@ -532,8 +535,8 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
   Comparison comparison(tolerance, reference, floor);
   for (std::int64_t begin = 0; begin < count; begin += piece_size) {
     const std::int64_t size = std::min(piece_size, count - begin);
-    const TensorData a = piece_of(reference, begin, size);
-    const TensorData b = piece_of(candidate, begin, size);
+    const onnx::TensorData a = piece_of(reference, begin, size);
+    const onnx::TensorData b = piece_of(candidate, begin, size);
     if (whole) {
       const auto left = a.ints();
       const auto right = b.ints();
@@ -549,4 +552,4 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
   return found;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

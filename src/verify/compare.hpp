@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/model.hpp"
-#include "graph/tensor_data.hpp"
+#include "onnx/model.hpp"
+#include "onnx/tensor_data.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 class NoiseFloor;
 
@@ -33,31 +33,32 @@ struct Tolerance {
   /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine computes. One step for the 8-bit
   /// integers that `quantized` says come from rounding real numbers; nothing for other integers.
   /// L is by slice in f32 and f64, where what a slice cannot explain is left to the noise floor.
-  [[nodiscard]] static Tolerance of_rewrite(ElementType type, bool quantized = false);
+  [[nodiscard]] static Tolerance of_rewrite(onnx::ElementType type, bool quantized = false);
   /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the
   /// largest.
-  [[nodiscard]] static Tolerance of_network(ElementType type, bool quantized = false);
+  [[nodiscard]] static Tolerance of_network(onnx::ElementType type, bool quantized = false);
 };
 
 /// Whether a value is what rounding gave: the output of QuantizeLinear, of an operator of ONNX that quantizes its
 /// result or of an operator of Graft, perhaps in another shape or order. Other integers, such as indices and classes,
 /// are exact.
-[[nodiscard]] bool is_quantized(const Value& value);
+[[nodiscard]] bool is_quantized(const onnx::Value& value);
 
 /// Whether a node of it rounds real numbers to 8 bits.
-[[nodiscard]] bool quantizes(const Model& model);
+[[nodiscard]] bool quantizes(const onnx::Model& model);
 
 /// Of the values of a main graph that are f16 or bf16, or are computed from such: the coarser of the two.
-using NarrowTypes = std::unordered_map<const Value*, ElementType>;
-[[nodiscard]] NarrowTypes narrow_types(const Model& model);
+using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
+[[nodiscard]] NarrowTypes narrow_types(const onnx::Model& model);
 /// The type whose rounding is in a value: its own, or a narrower one that it was computed in before.
-[[nodiscard]] ElementType rounding_type(const NarrowTypes& narrow, const Value& value, ElementType own);
+[[nodiscard]] onnx::ElementType rounding_type(const NarrowTypes& narrow, const onnx::Value& value,
+                                              onnx::ElementType own);
 
 /// What a value is the mean of, where one node computes it, perhaps in another shape or order; nullptr otherwise.
-[[nodiscard]] const Value* mean_of(const Value& value);
+[[nodiscard]] const onnx::Value* mean_of(const onnx::Value& value);
 
 /// The largest absolute value of the finite elements; 0 where there are none.
-[[nodiscard]] double largest_finite(const TensorData& tensor);
+[[nodiscard]] double largest_finite(const onnx::TensorData& tensor);
 
 /// Two tensors along an axis whose size depends on rounding: which elements pass a threshold. Their numbers are
 /// compared without their order, each slice of the other axes by itself.
@@ -108,8 +109,8 @@ struct Difference {
 /// same bytes. With a `floor`, NoiseFloor::factor times that of an element is allowed beside the tolerance; where the
 /// reference's own dimensions depend on rounding, a SelectionDifference is compared instead, within what the draws
 /// differ by themselves.
-[[nodiscard]] Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
-                                 const NoiseFloor* floor = nullptr);
+[[nodiscard]] Difference compare(const onnx::TensorData& reference, const onnx::TensorData& candidate,
+                                 const Tolerance& tolerance, const NoiseFloor* floor = nullptr);
 
 /// Two tensors whose sizes differ along one axis at most.
 struct Partners {
@@ -118,7 +119,7 @@ struct Partners {
   std::int64_t finite = 0;           ///< Pairs of partners that are finite.
   double largest_difference = 0;     ///< Of partners.
 };
-[[nodiscard]] Partners find_partners(const TensorData& reference, const TensorData& other, std::size_t axis,
+[[nodiscard]] Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData& other, std::size_t axis,
                                      const Tolerance& tolerance);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -8,18 +8,18 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
+#include "onnx/extract.hpp"
 #include "verify/layer_state.hpp"
 #include "verify/node_differences.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 class DivergenceSearch {
  public:
   explicit DivergenceSearch(LayerState& state) : state_(state) {}
 
-  void find_nan(const TensorMap& inputs) {
+  void find_nan(const runtime::TensorMap& inputs) {
     const auto has_nan = [](const auto& input) { return range_of(input.second).nan != 0; };
     if (std::any_of(inputs.begin(), inputs.end(), has_nan)) return;
     for (std::size_t i = 0; i < state_.rows.size() && !state_.report.nan_begins; ++i) {
@@ -27,7 +27,7 @@ class DivergenceSearch {
     }
   }
 
-  void find_divergence(const TensorMap& inputs) {
+  void find_divergence(const runtime::TensorMap& inputs) {
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < state_.rows.size(); ++i) {
       if (!state_.report.layers[i].equal() && can_be_run_alone(i)) open.push_back(i);
@@ -53,7 +53,7 @@ class DivergenceSearch {
   [[nodiscard]] bool makes_nan(std::size_t index) const {
     const auto& made_of = state_.rows[index].candidate_region.inputs;
     return state_.rows[index].candidate_nan + state_.rows[index].reference_nan != 0 &&
-           std::all_of(made_of.begin(), made_of.end(), [&](const Value* input) {
+           std::all_of(made_of.begin(), made_of.end(), [&](const onnx::Value* input) {
              const auto row = state_.rows_by_candidate.find(input);
              return row == state_.rows_by_candidate.end() ||
                     (state_.rows[row->second].candidate_nan == 0 && state_.rows[row->second].reference_nan == 0);
@@ -62,7 +62,7 @@ class DivergenceSearch {
 
   /// The candidate's node makes NaN of what differs from the reference's tensors only by rounding, and not of those
   /// themselves: it is on the edge of what it is defined for.
-  bool blame_for_nan(std::size_t index, const TensorMap& inputs) {
+  bool blame_for_nan(std::size_t index, const runtime::TensorMap& inputs) {
     const LayerRow& row = state_.rows[index];
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
     conclude(
@@ -88,7 +88,7 @@ class DivergenceSearch {
 
   [[nodiscard]] std::vector<std::size_t> reordered_inputs(std::size_t index) const {
     std::vector<std::size_t> reordered;
-    for (const Value* input : state_.rows[index].candidate_region.inputs) {
+    for (const onnx::Value* input : state_.rows[index].candidate_region.inputs) {
       const auto found = state_.rows_by_candidate.find(input);
       if (found != state_.rows_by_candidate.end() && is_reordered(found->second)) reordered.push_back(found->second);
     }
@@ -97,13 +97,13 @@ class DivergenceSearch {
 
   /// Concludes that the node is at fault which brought the order of one of these tensors into being: one that gives it
   /// though it is given the reference's inputs in the reference's order. False where no node does that.
-  bool blame_the_order_of(std::vector<std::size_t> waiting, const TensorMap& inputs) {
+  bool blame_the_order_of(std::vector<std::size_t> waiting, const runtime::TensorMap& inputs) {
     std::set<std::size_t> known;
     while (!waiting.empty()) {
       const std::size_t index = waiting.back();
       waiting.pop_back();
       if (!known.insert(index).second) continue;
-      const TensorMap expected = reference_values(needed_for(state_.rows[index]), inputs);
+      const runtime::TensorMap expected = reference_values(needed_for(state_.rows[index]), inputs);
       if (run_alone(index, expected, Order::of_reference).is_wrong()) {
         conclude(index, wrong_order(*state_.report.layers[index].layout), inputs);
         state_.report.first->order = state_.report.layers[index].layout->kind;
@@ -115,19 +115,19 @@ class DivergenceSearch {
     return false;
   }
 
-  bool find_divergence_among(const std::vector<std::size_t>& indices, const TensorMap& inputs) {
+  bool find_divergence_among(const std::vector<std::size_t>& indices, const runtime::TensorMap& inputs) {
     std::size_t next = 0;
     while (next < indices.size()) {
-      std::set<const Value*> needed;
+      std::set<const onnx::Value*> needed;
       std::int64_t bytes = 0;
       const std::size_t begin = next;
       while (next < indices.size() && (next == begin || bytes < state_.options.memory)) {
-        for (const Value* value : needed_for(state_.rows[indices[next]])) {
+        for (const onnx::Value* value : needed_for(state_.rows[indices[next]])) {
           if (needed.insert(value).second) bytes += state_.reference.bytes_of(*value);
         }
         ++next;
       }
-      const TensorMap expected = reference_values({needed.begin(), needed.end()}, inputs);
+      const runtime::TensorMap expected = reference_values({needed.begin(), needed.end()}, inputs);
       for (std::size_t i = begin; i < next; ++i) {
         if (is_wrong_by_itself(indices[i], expected, inputs) || blame_for_nan(indices[i], inputs)) return true;
       }
@@ -137,34 +137,36 @@ class DivergenceSearch {
 
   /// Whether what it is made of can be looked at.
   [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
-    const std::vector<const Value*> needed = needed_for(state_.rows[index]);
+    const std::vector<const onnx::Value*> needed = needed_for(state_.rows[index]);
     return std::none_of(needed.begin(), needed.end(),
-                        [&](const Value* value) { return state_.refused_by_reference.contains(value); });
+                        [&](const onnx::Value* value) { return state_.refused_by_reference.contains(value); });
   }
 
-  [[nodiscard]] std::vector<const Value*> needed_for(const LayerRow& row) const {
-    std::vector<const Value*> needed{row.match.reference};
-    for (const Value* input : row.candidate_region.inputs) {
-      if (const Value* partner = state_.matcher.reference_of(*input)) needed.push_back(partner);
+  [[nodiscard]] std::vector<const onnx::Value*> needed_for(const LayerRow& row) const {
+    std::vector<const onnx::Value*> needed{row.match.reference};
+    for (const onnx::Value* input : row.candidate_region.inputs) {
+      if (const onnx::Value* partner = state_.matcher.reference_of(*input)) needed.push_back(partner);
     }
-    for (const Value* input : row.reference_region.inputs) needed.push_back(input);
+    for (const onnx::Value* input : row.reference_region.inputs) needed.push_back(input);
     if (state_.may_judge_choice(row)) needed.push_back(row.choice->choice.scores);
     return needed;
   }
 
-  [[nodiscard]] TensorMap reference_values(const std::vector<const Value*>& values, const TensorMap& inputs) const {
+  [[nodiscard]] runtime::TensorMap reference_values(const std::vector<const onnx::Value*>& values,
+                                                    const runtime::TensorMap& inputs) const {
     return values_of(state_.reference, values, inputs);
   }
 
-  [[nodiscard]] TensorMap candidate_values(const std::vector<const Value*>& values, const TensorMap& inputs) const {
+  [[nodiscard]] runtime::TensorMap candidate_values(const std::vector<const onnx::Value*>& values,
+                                                    const runtime::TensorMap& inputs) const {
     return values_of(state_.candidate, values, inputs);
   }
 
-  static TensorMap values_of(const PartialRuns& model, const std::vector<const Value*>& values,
-                             const TensorMap& inputs) {
-    std::vector<const Value*> computed;
-    TensorMap result;
-    for (const Value* value : values) {
+  static runtime::TensorMap values_of(const PartialRuns& model, const std::vector<const onnx::Value*>& values,
+                                      const runtime::TensorMap& inputs) {
+    std::vector<const onnx::Value*> computed;
+    runtime::TensorMap result;
+    for (const onnx::Value* value : values) {
       const auto given = inputs.find(value->name);
       if (value->is_input && given != inputs.end()) {
         result.emplace(value->name, given->second);
@@ -183,23 +185,25 @@ class DivergenceSearch {
   };
 
   /// What the candidate would have here if it were right.
-  [[nodiscard]] TensorData as_in_candidate(const Value& value, const TensorData& reference, Order wanted) const {
+  [[nodiscard]] onnx::TensorData as_in_candidate(const onnx::Value& value, const onnx::TensorData& reference,
+                                                 Order wanted) const {
     if (value.is_input) return as_input(value, reference);
     const auto row = state_.rows_by_candidate.find(&value);
     if (row == state_.rows_by_candidate.end()) return in_type(reference, value.type);
     return in_type(in_order(row->second, reference, wanted), value.type);
   }
 
-  [[nodiscard]] TensorData in_order(std::size_t index, const TensorData& reference, Order wanted) const {
+  [[nodiscard]] onnx::TensorData in_order(std::size_t index, const onnx::TensorData& reference, Order wanted) const {
     const auto& layout = state_.report.layers[index].layout;
     const bool as_it_is = !layout || !layout->is_known() || (wanted == Order::of_reference && is_reordered(index));
     return as_it_is ? reference : rearrange(reference, *layout);
   }
 
-  [[nodiscard]] TensorMap candidate_feeds(const LayerRow& row, const TensorMap& expected, Order order) const {
-    TensorMap feeds;
-    for (const Value* input : row.candidate_region.inputs) {
-      const Value* partner = state_.matcher.reference_of(*input);
+  [[nodiscard]] runtime::TensorMap candidate_feeds(const LayerRow& row, const runtime::TensorMap& expected,
+                                                   Order order) const {
+    runtime::TensorMap feeds;
+    for (const onnx::Value* input : row.candidate_region.inputs) {
+      const onnx::Value* partner = state_.matcher.reference_of(*input);
       if (partner == nullptr) {
         throw Error(fmt::format("{}: input '{}' is unmatched", state_.candidate.model().source, input->name));
       }
@@ -211,22 +215,22 @@ class DivergenceSearch {
   struct Local {
     Difference difference;
     std::string failure;
-    std::optional<TensorData> found;
+    std::optional<onnx::TensorData> found;
     [[nodiscard]] bool is_wrong() const { return !failure.empty() || !difference.equal(); }
   };
 
   /// The candidate's nodes alone, given what the reference has.
-  [[nodiscard]] Local run_alone(std::size_t index, const TensorMap& expected, Order order) const {
+  [[nodiscard]] Local run_alone(std::size_t index, const runtime::TensorMap& expected, Order order) const {
     const LayerRow& row = state_.rows[index];
     Local local;
     try {
-      const Model part = extract(state_.candidate.model(), row.candidate_region.inputs, {row.match.candidate});
-      const TensorMap results = state_.candidate.run(part, candidate_feeds(row, expected, order));
+      const onnx::Model part = extract(state_.candidate.model(), row.candidate_region.inputs, {row.match.candidate});
+      const runtime::TensorMap results = state_.candidate.run(part, candidate_feeds(row, expected, order));
       local.found = results.at(row.match.candidate->name);
       local.difference = difference_from(index, expected, *local.found, order);
       if (local.difference.is_choice && !local.difference.equal() && state_.may_judge_choice(row)) {
-        const TensorData& reference = expected.at(row.match.reference->name);
-        const TensorData& scores = row.choice->scores(expected, expected);
+        const onnx::TensorData& reference = expected.at(row.match.reference->name);
+        const onnx::TensorData& scores = row.choice->scores(expected, expected);
         static_cast<void>(
             judge_choice(*row.choice, scores, in_order(index, reference, order), *local.found, local.difference));
       }
@@ -240,17 +244,17 @@ class DivergenceSearch {
     return local;
   }
 
-  [[nodiscard]] Difference difference_from(std::size_t index, const TensorMap& expected, const TensorData& found,
-                                           Order order) const {
-    const TensorData& reference = expected.at(state_.rows[index].match.reference->name);
+  [[nodiscard]] Difference difference_from(std::size_t index, const runtime::TensorMap& expected,
+                                           const onnx::TensorData& found, Order order) const {
+    const onnx::TensorData& reference = expected.at(state_.rows[index].match.reference->name);
     return compare(in_order(index, reference, order), found, state_.report.layers[index].tolerance);
   }
 
-  [[nodiscard]] bool reference_runs_alone(std::size_t index, const TensorMap& expected) const {
+  [[nodiscard]] bool reference_runs_alone(std::size_t index, const runtime::TensorMap& expected) const {
     const LayerRow& row = state_.rows[index];
     try {
-      TensorMap feeds;
-      for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
+      runtime::TensorMap feeds;
+      for (const onnx::Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
       static_cast<void>(state_.reference.run(
           extract(state_.reference.model(), row.reference_region.inputs, {row.match.reference}), feeds));
       return true;
@@ -261,16 +265,16 @@ class DivergenceSearch {
   }
 
   /// The noise is that of the reference's nodes alone, given the same.
-  [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const TensorMap& expected,
-                                                   const TensorData& found, Order order) const {
+  [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const runtime::TensorMap& expected,
+                                                   const onnx::TensorData& found, Order order) const {
     const LayerRow& row = state_.rows[index];
     const std::string& name = row.match.reference->name;
-    const Model part = extract(state_.reference.model(), row.reference_region.inputs, {row.match.reference});
-    TensorMap feeds;
-    for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
-    const TensorData arranged = in_order(index, expected.at(name), order);
+    const onnx::Model part = extract(state_.reference.model(), row.reference_region.inputs, {row.match.reference});
+    runtime::TensorMap feeds;
+    for (const onnx::Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
+    const onnx::TensorData arranged = in_order(index, expected.at(name), order);
     NoiseFloor floor(state_.report.layers[index].tolerance);
-    state_.reference.run_noisy(part, feeds, [&](const TensorMap& moved) {
+    state_.reference.run_noisy(part, feeds, [&](const runtime::TensorMap& moved) {
       const bool has_same_dims = moved.at(name).dims == expected.at(name).dims;
       floor.add(arranged, has_same_dims ? in_order(index, moved.at(name), order) : moved.at(name));
     });
@@ -279,7 +283,7 @@ class DivergenceSearch {
 
   /// A tensor that differs is no fault of its node where the node gives the reference's numbers for the reference's
   /// inputs, in either order: which one is right shows where it is read.
-  bool is_wrong_by_itself(std::size_t index, const TensorMap& expected, const TensorMap& inputs) {
+  bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
     LayerComparison& layer = state_.report.layers[index];
     const Local local = run_alone(index, expected, Order::of_candidate);
     layer.local = local.difference;
@@ -304,18 +308,19 @@ class DivergenceSearch {
   }
 
   /// By itself too, in an order that cannot be repeated.
-  [[nodiscard]] bool is_shuffled(std::size_t index, const TensorMap& expected, const TensorData& found) const {
+  [[nodiscard]] bool is_shuffled(std::size_t index, const runtime::TensorMap& expected,
+                                 const onnx::TensorData& found) const {
     if (state_.report.layers[index].layout->is_known()) return false;
-    const TensorData& reference = expected.at(state_.rows[index].match.reference->name);
+    const onnx::TensorData& reference = expected.at(state_.rows[index].match.reference->name);
     return find_rearrangement(reference, found, state_.usual_tolerance(state_.rows[index], reference.type, found.type))
         .has_value();
   }
 
-  [[nodiscard]] std::string why_wrong(std::size_t index, const TensorMap& expected, const Local& local) const {
+  [[nodiscard]] std::string why_wrong(std::size_t index, const runtime::TensorMap& expected, const Local& local) const {
     if (!local.failure.empty()) return local.failure;
     std::string why = local.difference.to_string();
     if (!local.found || !local.difference.incomparable.empty()) return why;
-    const TensorData reference =
+    const onnx::TensorData reference =
         in_order(index, expected.at(state_.rows[index].match.reference->name), Order::of_candidate);
     if (const auto scale = find_scale(reference, *local.found, state_.report.layers[index].tolerance)) {
       why = *scale + "; " + why;
@@ -330,22 +335,23 @@ class DivergenceSearch {
   }
 
   /// `own` is what the candidate's node is given; without it the reduced case has what the reference has there.
-  void conclude(std::size_t index, std::string why, const TensorMap& inputs,
-                const std::optional<TensorMap>& own = std::nullopt) {
+  void conclude(std::size_t index, std::string why, const runtime::TensorMap& inputs,
+                const std::optional<runtime::TensorMap>& own = std::nullopt) {
     Divergence& first = state_.report.first.emplace();
     first.layer = index;
     first.why = std::move(why);
-    const auto computing = [](const GraphRegion& region) {
-      std::vector<const Node*> nodes;
-      for (const Node* node : region.nodes) {
+    const auto computing = [](const onnx::GraphRegion& region) {
+      std::vector<const onnx::Node*> nodes;
+      for (const onnx::Node* node : region.nodes) {
         if (!node->is("Constant")) nodes.push_back(node);
       }
       return nodes;
     };
     if (!state_.options.emulated) {
-      const ModelPair models{.reference = state_.reference.model(),
-                             .candidate = state_.candidate.model(),
-                             .partner = [this](const Value& value) { return state_.matcher.reference_of(value); }};
+      const ModelPair models{
+          .reference = state_.reference.model(),
+          .candidate = state_.candidate.model(),
+          .partner = [this](const onnx::Value& value) { return state_.matcher.reference_of(value); }};
       first.differences = part_differences(models, computing(state_.rows[index].reference_region),
                                            computing(state_.rows[index].candidate_region));
     }
@@ -354,25 +360,25 @@ class DivergenceSearch {
 
   /// Both parts by themselves. An input that only one of them has, or that they have in different forms, is a constant
   /// there.
-  [[nodiscard]] ReducedCase reduce(const LayerRow& row, const TensorMap& inputs,
-                                   const std::optional<TensorMap>& own) const {
-    const std::vector<const Value*> needed = needed_for(row);
-    const TensorMap expected = reference_values(needed, inputs);
-    const TensorMap feeds = own ? *own : candidate_feeds(row, expected, Order::of_candidate);
+  [[nodiscard]] ReducedCase reduce(const LayerRow& row, const runtime::TensorMap& inputs,
+                                   const std::optional<runtime::TensorMap>& own) const {
+    const std::vector<const onnx::Value*> needed = needed_for(row);
+    const runtime::TensorMap expected = reference_values(needed, inputs);
+    const runtime::TensorMap feeds = own ? *own : candidate_feeds(row, expected, Order::of_candidate);
     ReducedCase reduced;
     reduced.reference = extract(state_.reference.model(), row.reference_region.inputs, {row.match.reference});
     reduced.candidate = extract(state_.candidate.model(), row.candidate_region.inputs, {row.match.candidate});
-    const auto make_constant = [](Model& part, const std::string& name, const TensorData& tensor) {
-      Value* value = part.graph().find_local(name);
+    const auto make_constant = [](onnx::Model& part, const std::string& name, const onnx::TensorData& tensor) {
+      onnx::Value* value = part.graph().find_local(name);
       part.graph().set_is_input(*value, false);
       part.graph().set_initializer(*value, tensor);
     };
     std::set<std::string> shared;
-    for (const Value* input : row.candidate_region.inputs) {
-      const Value* partner = state_.matcher.reference_of(*input);
+    for (const onnx::Value* input : row.candidate_region.inputs) {
+      const onnx::Value* partner = state_.matcher.reference_of(*input);
       const auto& others = row.reference_region.inputs;
-      const TensorData& left = expected.at(partner->name);
-      const TensorData& right = feeds.at(input->name);
+      const onnx::TensorData& left = expected.at(partner->name);
+      const onnx::TensorData& right = feeds.at(input->name);
       if (std::find(others.begin(), others.end(), partner) == others.end() || !left.same_as(right)) {
         make_constant(reduced.candidate, input->name, right);
         continue;
@@ -380,22 +386,23 @@ class DivergenceSearch {
       shared.insert(partner->name);
       reduced.inputs.emplace(partner->name, left);
     }
-    for (const Value* input : row.reference_region.inputs) {
+    for (const onnx::Value* input : row.reference_region.inputs) {
       if (!shared.contains(input->name)) make_constant(reduced.reference, input->name, expected.at(input->name));
     }
     rename_ends(row, shared, reduced.candidate);
-    for (Model* part : {&reduced.reference, &reduced.candidate}) {
+    for (onnx::Model* part : {&reduced.reference, &reduced.candidate}) {
       part->graph().name = fmt::format("the part of {} that gives '{}'", part->source, row.match.candidate->name);
     }
     return reduced;
   }
 
   /// The candidate's part takes the reference's names, so that both take the same inputs.
-  void rename_ends(const LayerRow& row, const std::set<std::string>& shared, Model& part) const {
-    for (const Value* input : row.candidate_region.inputs) {
+  void rename_ends(const LayerRow& row, const std::set<std::string>& shared, onnx::Model& part) const {
+    for (const onnx::Value* input : row.candidate_region.inputs) {
       const std::string& name = state_.matcher.reference_of(*input)->name;
       if (name == input->name || !shared.contains(name)) continue;
-      if (Value* other = part.graph().find_local(name)) part.graph().rename(*other, part.graph().unique_name(name));
+      if (onnx::Value* other = part.graph().find_local(name))
+        part.graph().rename(*other, part.graph().unique_name(name));
       part.graph().rename(*part.graph().find_local(input->name), name);
     }
   }
@@ -405,8 +412,10 @@ class DivergenceSearch {
 
 }  // namespace
 
-void find_nan(LayerState& state, const TensorMap& inputs) { DivergenceSearch(state).find_nan(inputs); }
+void find_nan(LayerState& state, const runtime::TensorMap& inputs) { DivergenceSearch(state).find_nan(inputs); }
 
-void find_divergence(LayerState& state, const TensorMap& inputs) { DivergenceSearch(state).find_divergence(inputs); }
+void find_divergence(LayerState& state, const runtime::TensorMap& inputs) {
+  DivergenceSearch(state).find_divergence(inputs);
+}
 
-}  // namespace graft
+}  // namespace graft::verify

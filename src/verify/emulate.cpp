@@ -11,18 +11,18 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/elements.hpp"
-#include "graph/functions.hpp"
-#include "graph/node_ref.hpp"
-#include "graph/operator_calls.hpp"
-#include "graph/opset.hpp"
-#include "graph/schema.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/elements.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/operator_calls.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
 #include "verify/compare.hpp"
 #include "verify/match_tensors.hpp"
 #include "verify/partial_runs.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 /// The first that has Cast to bf16; Round and Clip with inputs are older.
@@ -39,7 +39,9 @@ struct PrecisionName {
 constexpr std::array<PrecisionName, 3> names{
     {{Precision::f16, "f16"}, {Precision::bf16, "bf16"}, {Precision::int8, "int8"}}};
 
-ElementType type_of(Precision precision) { return precision == Precision::f16 ? ElementType::f16 : ElementType::bf16; }
+onnx::ElementType type_of(Precision precision) {
+  return precision == Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
+}
 
 /// Below it numbers lose digits.
 double smallest_normal(Precision precision) {
@@ -103,25 +105,25 @@ class RoundingTally {
 
 /// Calls f(number, rounded) for each element, both double.
 template <class F>
-void for_each_rounded(const TensorData& tensor, Precision precision, F&& f) {
+void for_each_rounded(const onnx::TensorData& tensor, Precision precision, F&& f) {
   if (precision == Precision::f16) {
-    for_each_number(tensor,
-                    [&](auto number) { f(static_cast<double>(number), round_to_f16(static_cast<float>(number))); });
+    for_each_number(
+        tensor, [&](auto number) { f(static_cast<double>(number), onnx::round_to_f16(static_cast<float>(number))); });
   } else {
-    for_each_number(tensor,
-                    [&](auto number) { f(static_cast<double>(number), round_to_bf16(static_cast<float>(number))); });
+    for_each_number(
+        tensor, [&](auto number) { f(static_cast<double>(number), onnx::round_to_bf16(static_cast<float>(number))); });
   }
 }
 
 /// Sizes, which are f32 in ONNX and in no other type.
-bool is_size(const Use& use) { return use.node->is("Resize") && use.index != 0; }
+bool is_size(const onnx::Use& use) { return use.node->is("Resize") && use.index != 0; }
 
-bool is_f32(const Value& value) { return value.type == ElementType::f32; }
+bool is_f32(const onnx::Value& value) { return value.type == onnx::ElementType::f32; }
 
 /// Which axis of a weight counts the channels of the result; nothing where the constant is no weight.
-std::optional<std::size_t> channel_axis(const Use& use, std::size_t rank) {
+std::optional<std::size_t> channel_axis(const onnx::Use& use, std::size_t rank) {
   if (use.index != 1 || rank < 2) return std::nullopt;
-  const Node& node = *use.node;
+  const onnx::Node& node = *use.node;
   if (node.is("Conv")) return 0;
   if (node.is("ConvTranspose")) return 1;
   if (node.is("MatMul")) return rank - 1;
@@ -130,7 +132,7 @@ std::optional<std::size_t> channel_axis(const Use& use, std::size_t rank) {
 }
 
 /// Each number as it is after rounding to steps of its channel.
-TensorData int8_per_channel(const TensorData& tensor, std::size_t axis) {
+onnx::TensorData int8_per_channel(const onnx::TensorData& tensor, std::size_t axis) {
   std::vector<double> numbers = *tensor.numbers();
   std::size_t inner = 1;
   for (std::size_t i = axis + 1; i < tensor.dims.size(); ++i) inner *= static_cast<std::size_t>(tensor.dims[i]);
@@ -144,16 +146,17 @@ TensorData int8_per_channel(const TensorData& tensor, std::size_t axis) {
     const double scale = largest[i / inner % channels] / highest_step;
     if (scale > 0) numbers[i] = to_step(numbers[i], scale) * scale;
   }
-  return TensorData::from_numbers(tensor.type, tensor.dims, numbers);
+  return onnx::TensorData::from_numbers(tensor.type, tensor.dims, numbers);
 }
 
-std::optional<TensorData> rounded_weight(const Value& value, const TensorData& tensor, Precision precision) {
+std::optional<onnx::TensorData> rounded_weight(const onnx::Value& value, const onnx::TensorData& tensor,
+                                               Precision precision) {
   if (std::any_of(value.uses.begin(), value.uses.end(), is_size)) return std::nullopt;
   if (precision != Precision::int8) {
-    const TensorData narrow = TensorData::from_numbers(type_of(precision), tensor.dims, *tensor.numbers());
-    return TensorData::from_numbers(ElementType::f32, tensor.dims, *narrow.numbers());
+    const onnx::TensorData narrow = onnx::TensorData::from_numbers(type_of(precision), tensor.dims, *tensor.numbers());
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, tensor.dims, *narrow.numbers());
   }
-  for (const Use& use : value.uses) {
+  for (const onnx::Use& use : value.uses) {
     if (const auto axis = channel_axis(use, tensor.dims.size())) return int8_per_channel(tensor, *axis);
   }
   return std::nullopt;
@@ -163,21 +166,21 @@ std::optional<TensorData> rounded_weight(const Value& value, const TensorData& t
 template <class AnyGraph, class Visit>
 void for_each_graph(AnyGraph& graph, const Visit& visit) {
   visit(graph);
-  for (const Node* node : graph.nodes()) {
-    for (Graph* body : node->subgraphs()) for_each_graph(*body, visit);
+  for (const onnx::Node* node : graph.nodes()) {
+    for (onnx::Graph* body : node->subgraphs()) for_each_graph(*body, visit);
   }
 }
 
 /// That a type may round: of f32, and read by something.
-std::optional<TensorData> weight_of(const Value& value) {
+std::optional<onnx::TensorData> weight_of(const onnx::Value& value) {
   if (value.uses.empty()) return std::nullopt;
   auto constant = value.constant();
-  if (constant && constant->type != ElementType::f32) constant.reset();
+  if (constant && constant->type != onnx::ElementType::f32) constant.reset();
   return constant;
 }
 
-void round_weights(Graph& graph, Precision precision) {
-  for (Value* value : graph.values()) {
+void round_weights(onnx::Graph& graph, Precision precision) {
+  for (onnx::Value* value : graph.values()) {
     const auto constant = weight_of(*value);
     if (!constant) continue;
     auto rounded = rounded_weight(*value, *constant, precision);
@@ -186,50 +189,53 @@ void round_weights(Graph& graph, Precision precision) {
       graph.set_initializer(*value, std::move(*rounded));
     } else {
       value->producer->attributes.clear();
-      value->producer->attributes.emplace("value", NodeAttribute(AttributeData(std::move(*rounded))));
+      value->producer->attributes.emplace("value", onnx::NodeAttribute(onnx::AttributeData(std::move(*rounded))));
     }
   }
 }
 
 /// The nodes that round `value`, and what they give.
-Value* add_rounding(Graph& graph, Value& value, Precision precision, double scale, Node*& first) {
+onnx::Value* add_rounding(onnx::Graph& graph, onnx::Value& value, Precision precision, double scale,
+                          onnx::Node*& first) {
   if (precision != Precision::int8) {
     first = graph.add_node("Cast", {&value}, {value.name + "/" + std::string(to_string(precision))});
-    first->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(type_of(precision)))));
-    Node* back = graph.add_node("Cast", {first->output()}, {value.name});
-    back->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(ElementType::f32))));
+    first->attributes.emplace("to",
+                              onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(type_of(precision)))));
+    onnx::Node* back = graph.add_node("Cast", {first->output()}, {value.name});
+    back->attributes.emplace(
+        "to", onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(onnx::ElementType::f32))));
     return back->output();
   }
   const auto constant = [&](const char* what, double number) {
-    return graph.add_constant(value.name + "/" + what, TensorData::scalar_of(ElementType::f32, number));
+    return graph.add_constant(value.name + "/" + what, onnx::TensorData::scalar_of(onnx::ElementType::f32, number));
   };
-  Value* step = constant("scale", scale);
+  onnx::Value* step = constant("scale", scale);
   first = graph.add_node("Div", {&value, step}, {value.name + "/steps"});
-  Node* whole = graph.add_node("Round", {first->output()}, {value.name + "/whole"});
-  Node* clipped =
+  onnx::Node* whole = graph.add_node("Round", {first->output()}, {value.name + "/whole"});
+  onnx::Node* clipped =
       graph.add_node("Clip", {whole->output(), constant("lowest", lowest_step), constant("highest", highest_step)},
                      {value.name + "/int8"});
   return graph.add_node("Mul", {clipped->output(), step}, {value.name})->output();
 }
 
 /// What a model is given, and what nodes compute.
-std::vector<Value*> tensors_to_round(const Graph& graph) {
-  std::vector<Value*> tensors;
-  for (Value* input : graph.inputs()) {
+std::vector<onnx::Value*> tensors_to_round(const onnx::Graph& graph) {
+  std::vector<onnx::Value*> tensors;
+  for (onnx::Value* input : graph.inputs()) {
     if (graph.parent() == nullptr && is_f32(*input) && !input->initializer) tensors.push_back(input);
   }
-  for (const Node* node : graph.nodes()) {
-    if (has_trait(*node, trait::moves_data)) continue;  // what was rounded before it was moved still is
-    for (Value* output : node->outputs) {
+  for (const onnx::Node* node : graph.nodes()) {
+    if (has_trait(*node, onnx::trait::moves_data)) continue;  // what was rounded before it was moved still is
+    for (onnx::Value* output : node->outputs) {
       if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
     }
   }
   return tensors;
 }
 
-void round_tensors(Graph& graph, Precision precision, const Scales& scales) {
-  const std::vector<Node*> computing = graph.nodes();
-  for (Value* value : tensors_to_round(graph)) {
+void round_tensors(onnx::Graph& graph, Precision precision, const Scales& scales) {
+  const std::vector<onnx::Node*> computing = graph.nodes();
+  for (onnx::Value* value : tensors_to_round(graph)) {
     if (std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
     const auto scale = scales.find(value->name);
     if (precision == Precision::int8 && scale == scales.end()) {
@@ -237,16 +243,16 @@ void round_tensors(Graph& graph, Precision precision, const Scales& scales) {
     }
     const std::string name = value->name;
     const bool is_input = value->is_input;
-    Node* first = nullptr;
-    Value* rounded = add_rounding(graph, *value, precision, scale == scales.end() ? 1 : scale->second, first);
+    onnx::Node* first = nullptr;
+    onnx::Value* rounded = add_rounding(graph, *value, precision, scale == scales.end() ? 1 : scale->second, first);
     graph.replace_all_uses(*value, *rounded, first);
     if (!is_input && rounded->name != name) {
       graph.rename(*value, graph.unique_name(name + "/exact"));
       graph.rename(*rounded, name);
     }
   }
-  const std::set<const Node*> known(computing.begin(), computing.end());
-  for (Node* node : graph.nodes()) {
+  const std::set<const onnx::Node*> known(computing.begin(), computing.end());
+  for (onnx::Node* node : graph.nodes()) {
     if (!known.contains(node)) node->metadata.emplace(rounding_note, to_string(precision));
   }
   graph.topological_sort();
@@ -278,7 +284,7 @@ double largest_of(Precision precision) {
   return 0;
 }
 
-Scales int8_scales(const runtime::Engine& engine, const Model& model, const TensorMap& inputs,
+Scales int8_scales(const runtime::Engine& engine, const onnx::Model& model, const runtime::TensorMap& inputs,
                    runtime::OperatorKernels kernels, int threads, std::int64_t memory) {
   PartialRuns runs(engine, model, kernels, threads);
   runs.infer(inputs);
@@ -287,30 +293,30 @@ Scales int8_scales(const runtime::Engine& engine, const Model& model, const Tens
     scales[name] = range.largest() > 0 ? range.largest() / highest_step : 1;
   };
   for (const auto& [name, tensor] : inputs) add(name, range_of(tensor));
-  std::vector<const Value*> tensors;
-  for (const Value* tensor : tensors_of(runs.model())) {
+  std::vector<const onnx::Value*> tensors;
+  for (const onnx::Value* tensor : tensors_of(runs.model())) {
     if (!tensor->type || is_f32(*tensor)) tensors.push_back(tensor);
   }
   for (const auto& [value, range] : runs.ranges(tensors, inputs, memory)) add(value->name, range);
   return scales;
 }
 
-Model with_open_functions(const Model& model) {
-  Model opened = model.clone();
+onnx::Model with_open_functions(const onnx::Model& model) {
+  onnx::Model opened = model.clone();
   upgrade_opset(opened, std::max(opened.graph().opset(), oldest_opset));
-  inline_functions(opened, {.which = is_plain_call});
+  inline_functions(opened, {.which = onnx::is_plain_call});
   infer_shapes(opened);
   return opened;
 }
 
-Model emulate(const Model& model, Precision precision, const Scales& scales) {
-  Model emulated = with_open_functions(model);
+onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales) {
+  onnx::Model emulated = with_open_functions(model);
   emulated.source = fmt::format("{} in {}", model.source, to_string(precision));
   if (precision == Precision::int8) {
     round_weights(emulated.graph(), precision);
     round_tensors(emulated.graph(), precision, scales);
   } else {
-    for_each_graph(emulated.graph(), [&](Graph& graph) {
+    for_each_graph(emulated.graph(), [&](onnx::Graph& graph) {
       round_weights(graph, precision);
       round_tensors(graph, precision, scales);
     });
@@ -318,12 +324,12 @@ Model emulate(const Model& model, Precision precision, const Scales& scales) {
   return emulated;
 }
 
-std::vector<LargeConstant> large_constants(const Model& model, Precision precision) {
+std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision) {
   std::vector<LargeConstant> found;
   if (precision == Precision::int8) return found;
-  const Model opened = with_open_functions(model);
-  for_each_graph(opened.graph(), [&](const Graph& graph) {
-    for (const Value* value : graph.values()) {
+  const onnx::Model opened = with_open_functions(model);
+  for_each_graph(opened.graph(), [&](const onnx::Graph& graph) {
+    for (const onnx::Value* value : graph.values()) {
       const auto constant = weight_of(*value);
       if (!constant || std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
       const std::int64_t overflow = rounding_effect(*constant, precision).overflow;
@@ -338,8 +344,8 @@ std::vector<LargeConstant> large_constants(const Model& model, Precision precisi
   return found;
 }
 
-const Node& computing_node(const Node& node) {
-  const Node* at = &node;
+const onnx::Node& computing_node(const onnx::Node& node) {
+  const onnx::Node* at = &node;
   while (at->metadata.contains(rounding_note) && at->input(0)->producer != nullptr) at = at->input(0)->producer;
   return *at;
 }
@@ -364,7 +370,7 @@ std::string RoundingEffect::to_string() const {
   return text;
 }
 
-RoundingEffect rounding_effect(const TensorData& tensor, Precision precision, double scale) {
+RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale) {
   RoundingTally tally(precision);
   if (!is_floating_point(tensor.type)) return {};
   if (precision == Precision::int8) {
@@ -382,7 +388,7 @@ void TypeEffect::add(const TypeEffect& other) {
   changed = changed || other.changed;
 }
 
-TypeEffect type_effect(const TensorData& tensor, Precision precision) {
+TypeEffect type_effect(const onnx::TensorData& tensor, Precision precision) {
   RangeTally range;
   RoundingTally rounding(precision);
   bool all_whole = true;
@@ -400,4 +406,4 @@ TypeEffect type_effect(const TensorData& tensor, Precision precision) {
           .changed = changed};
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/figures.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 enum class Precision : std::uint8_t { f16, bf16, int8 };
 /// "f16", "bf16", "int8".
@@ -28,12 +28,13 @@ using Scales = std::map<std::string, double, std::less<>>;
 
 /// Of each tensor of numbers that a model computes from f32, and of its inputs: its largest absolute value divided by
 /// 127, or 1 where it is all 0.
-[[nodiscard]] Scales int8_scales(const runtime::Engine& engine, const Model& model, const TensorMap& inputs,
-                                 runtime::OperatorKernels kernels, int threads, std::int64_t memory);
+[[nodiscard]] Scales int8_scales(const runtime::Engine& engine, const onnx::Model& model,
+                                 const runtime::TensorMap& inputs, runtime::OperatorKernels kernels, int threads,
+                                 std::int64_t memory);
 
 /// A copy in an operator set that `emulate` works in, with the bodies of local functions in the place of their calls,
 /// so that each tensor of theirs can be looked at. Graft's operators stay single nodes.
-[[nodiscard]] Model with_open_functions(const Model& model);
+[[nodiscard]] onnx::Model with_open_functions(const onnx::Model& model);
 
 /// The model as it would run in that type, in standard operators and with open functions: every f32 tensor, also in the
 /// bodies of If, Loop and Scan, is rounded where it is made, and so are inputs and weights; operators compute in f32
@@ -41,7 +42,7 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// become infinite. In int8 to one of 255 steps of the tensor's own scale, saturating; weights of Conv, ConvTranspose,
 /// Gemm and MatMul have one for each channel, other constants stay as they are, and so do bodies, whose tensors have no
 /// scales. A tensor keeps its name for what it is after rounding.
-[[nodiscard]] Model emulate(const Model& model, Precision precision, const Scales& scales = {});
+[[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
 /// A constant with numbers that the type alone makes infinite.
 struct LargeConstant {
@@ -53,10 +54,10 @@ struct LargeConstant {
 };
 
 /// Those of f32, in sub-graphs too; none in int8, whose steps reach as far as the numbers do.
-[[nodiscard]] std::vector<LargeConstant> large_constants(const Model& model, Precision precision);
+[[nodiscard]] std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision);
 
 /// The node whose result an emulated model rounds here; the node itself in any other place.
-[[nodiscard]] const Node& computing_node(const Node& node);
+[[nodiscard]] const onnx::Node& computing_node(const onnx::Node& node);
 
 /// What the type alone does to a tensor's numbers.
 struct RoundingEffect {
@@ -72,7 +73,7 @@ struct RoundingEffect {
 };
 
 /// `scale` is of int8.
-[[nodiscard]] RoundingEffect rounding_effect(const TensorData& tensor, Precision precision, double scale = 1);
+[[nodiscard]] RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale = 1);
 
 /// What is in a tensor, and what a type does to it.
 struct TypeEffect {
@@ -87,6 +88,6 @@ struct TypeEffect {
 };
 
 /// All of it in one walk over the tensor; f16 or bf16.
-[[nodiscard]] TypeEffect type_effect(const TensorData& tensor, Precision precision);
+[[nodiscard]] TypeEffect type_effect(const onnx::TensorData& tensor, Precision precision);
 
-}  // namespace graft
+}  // namespace graft::verify

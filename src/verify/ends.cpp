@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "verify/pieces.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
-bool has_empty(const TensorMap& tensors) {
+bool has_empty(const runtime::TensorMap& tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const auto& entry) { return entry.second.element_count() == 0; });
 }
@@ -23,37 +23,37 @@ bool has_empty(const TensorMap& tensors) {
 /// A size that a Reshape or an Expand of the main graph holds as a constant.
 struct HeldSize {
   std::int64_t size;
-  const Node* node;
+  const onnx::Node* node;
 };
 
-bool has_shape_operand(const Node& node) { return node.is("Reshape") || node.is("Expand"); }
+bool has_shape_operand(const onnx::Node& node) { return node.is("Reshape") || node.is("Expand"); }
 
 /// The numbers of a shape, as far as they are constant; a Concat joins them from parts.
-std::vector<std::optional<std::int64_t>> constant_sizes(const Value& shape) {
+std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape) {
   constexpr std::int64_t most = 16;
   if (const auto constant = shape.constant()) {
     const auto numbers = constant->element_count() <= most ? constant->ints() : std::nullopt;
     if (numbers) return {numbers->begin(), numbers->end()};
     return {std::nullopt};
   }
-  const Node* node = shape.producer;
+  const onnx::Node* node = shape.producer;
   if (node == nullptr) return {std::nullopt};
-  const bool gives_on = has_trait(*node, trait::view) || node->is("Cast");
+  const bool gives_on = has_trait(*node, onnx::trait::view) || node->is("Cast");
   if (gives_on && node->input(0) != nullptr) return constant_sizes(*node->input(0));
   if (!node->is("Concat")) return {std::nullopt};
   std::vector<std::optional<std::int64_t>> sizes;
-  for (const Value* part : node->inputs) {
+  for (const onnx::Value* part : node->inputs) {
     for (const auto& size : constant_sizes(*part)) sizes.push_back(size);
   }
   return sizes;
 }
 
 /// Each size once, few of them, in the order of the nodes.
-std::vector<HeldSize> held_sizes(const Model& model) {
+std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   constexpr std::size_t most = 12;
   constexpr std::int64_t largest = 1024;
   std::vector<HeldSize> held;
-  for (const Node* node : model.graph().nodes()) {
+  for (const onnx::Node* node : model.graph().nodes()) {
     if (!has_shape_operand(*node) || node->input(1) == nullptr) continue;
     for (const auto& size : constant_sizes(*node->input(1))) {
       if (!size || *size < 2 || *size > largest || held.size() == most) continue;
@@ -65,8 +65,8 @@ std::vector<HeldSize> held_sizes(const Model& model) {
 }
 
 /// A Reshape whose shape is constant throughout and begins with 1: nothing in it follows a batch.
-const Node* holder_of_batch(const Model& model) {
-  for (const Node* node : model.graph().nodes()) {
+const onnx::Node* holder_of_batch(const onnx::Model& model) {
+  for (const onnx::Node* node : model.graph().nodes()) {
     if (!node->is("Reshape") || node->input(0) == nullptr || node->input(1) == nullptr) continue;
     if (node->input(0)->constant()) continue;
     const auto sizes = constant_sizes(*node->input(1));
@@ -78,10 +78,10 @@ const Node* holder_of_batch(const Model& model) {
 }
 
 /// The next step where no size worked; empty where no size is open.
-std::string advice_on_sizes(const Model& model) {
+std::string advice_on_sizes(const onnx::Model& model) {
   std::vector<std::string> open;
   std::string example;
-  for (const Value* input : fed_inputs(model)) {
+  for (const onnx::Value* input : fed_inputs(model)) {
     if (!input->shape) continue;
     const Shape& shape = *input->shape;
     if (std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_constant(); })) continue;
@@ -99,32 +99,33 @@ std::string advice_on_sizes(const Model& model) {
 
 }  // namespace
 
-std::vector<const Value*> fed_inputs(const Model& model) {
-  std::vector<const Value*> inputs;
-  for (const Value* value : model.graph().inputs()) {
+std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model) {
+  std::vector<const onnx::Value*> inputs;
+  for (const onnx::Value* value : model.graph().inputs()) {
     if (!value->initializer) inputs.push_back(value);
   }
   return inputs;
 }
 
-std::vector<const Value*> all_outputs(const Model& model) {
+std::vector<const onnx::Value*> all_outputs(const onnx::Model& model) {
   return {model.graph().outputs().begin(), model.graph().outputs().end()};
 }
 
-std::vector<IoPair> pair_io(const std::vector<const Value*>& reference, const std::vector<const Value*>& candidate,
-                            const char* what, std::vector<std::string>& problems) {
+std::vector<IoPair> pair_io(const std::vector<const onnx::Value*>& reference,
+                            const std::vector<const onnx::Value*>& candidate, const char* what,
+                            std::vector<std::string>& problems) {
   std::vector<IoPair> pairs;
-  std::set<const Value*> taken;
+  std::set<const onnx::Value*> taken;
   std::vector<std::size_t> alone;
-  for (const Value* left : reference) {
-    const auto right =
-        std::find_if(candidate.begin(), candidate.end(), [&](const Value* value) { return value->name == left->name; });
+  for (const onnx::Value* left : reference) {
+    const auto right = std::find_if(candidate.begin(), candidate.end(),
+                                    [&](const onnx::Value* value) { return value->name == left->name; });
     if (right == candidate.end()) alone.push_back(pairs.size());
     if (right != candidate.end()) taken.insert(*right);
     pairs.push_back({left, right == candidate.end() ? nullptr : *right});
   }
-  std::vector<const Value*> left_over;
-  for (const Value* right : candidate) {
+  std::vector<const onnx::Value*> left_over;
+  for (const onnx::Value* right : candidate) {
     if (!taken.contains(right)) left_over.push_back(right);
   }
   if (alone.size() == left_over.size()) {
@@ -133,18 +134,18 @@ std::vector<IoPair> pair_io(const std::vector<const Value*>& reference, const st
   }
   for (const std::size_t i : alone)
     problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
-  for (const Value* right : left_over)
+  for (const onnx::Value* right : left_over)
     problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
   std::erase_if(pairs, [](const IoPair& pair) { return pair.candidate == nullptr; });
   return pairs;
 }
 
-TensorData in_type(const TensorData& tensor, std::optional<ElementType> type) {
+onnx::TensorData in_type(const onnx::TensorData& tensor, std::optional<onnx::ElementType> type) {
   if (!type || *type == tensor.type || !is_real(tensor.type) || !is_real(*type)) return tensor;
-  return TensorData::from_numbers(*type, tensor.dims, *tensor.numbers());
+  return onnx::TensorData::from_numbers(*type, tensor.dims, *tensor.numbers());
 }
 
-bool can_have(const Value& value, const std::vector<std::int64_t>& dims) {
+bool can_have(const onnx::Value& value, const std::vector<std::int64_t>& dims) {
   if (!value.shape) return true;
   if (value.shape->size() != dims.size()) return false;
   for (std::size_t axis = 1; axis < dims.size(); ++axis) {
@@ -154,12 +155,12 @@ bool can_have(const Value& value, const std::vector<std::int64_t>& dims) {
   return true;
 }
 
-std::optional<Rearrangement> order_of_input(const Value& input, const std::vector<std::int64_t>& dims) {
+std::optional<Rearrangement> order_of_input(const onnx::Value& input, const std::vector<std::int64_t>& dims) {
   const auto fits = [&](const std::vector<std::int64_t>& sizes) { return can_have(input, sizes); };
   return fits(dims) ? std::nullopt : exchange_channels(dims, fits);
 }
 
-TensorData as_input(const Value& input, const TensorData& given) {
+onnx::TensorData as_input(const onnx::Value& input, const onnx::TensorData& given) {
   const auto order = order_of_input(input, given.dims);
   return in_type(order ? rearrange(given, *order) : given, input.type);
 }
@@ -170,8 +171,8 @@ std::optional<Rearrangement> exchanged_output(const std::vector<std::int64_t>& r
   return exchange_channels(reference, [&](const std::vector<std::int64_t>& dims) { return dims == candidate; });
 }
 
-TensorMap inputs_for(const std::vector<IoPair>& pairs, const TensorMap& inputs) {
-  TensorMap result;
+runtime::TensorMap inputs_for(const std::vector<IoPair>& pairs, const runtime::TensorMap& inputs) {
+  runtime::TensorMap result;
   for (const IoPair& pair : pairs) {
     const auto found = inputs.find(pair.reference->name);
     if (found != inputs.end()) result[pair.candidate->name] = as_input(*pair.candidate, found->second);
@@ -179,14 +180,14 @@ TensorMap inputs_for(const std::vector<IoPair>& pairs, const TensorMap& inputs) 
   return result;
 }
 
-std::optional<std::int64_t> fixed_batch(const Value& input) {
+std::optional<std::int64_t> fixed_batch(const onnx::Value& input) {
   if (!input.shape || input.shape->empty() || !input.shape->front().is_constant()) return std::nullopt;
   return input.shape->front().value();
 }
 
-std::vector<TensorMap> split_into_runs(const TensorMap& data,
-                                       const std::map<std::string, std::int64_t, std::less<>>& batches,
-                                       const std::string& option) {
+std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data,
+                                                const std::map<std::string, std::int64_t, std::less<>>& batches,
+                                                const std::string& option) {
   std::int64_t runs = 1;
   std::string decided_by;
   for (const auto& [name, batch] : batches) {
@@ -206,16 +207,16 @@ std::vector<TensorMap> split_into_runs(const TensorMap& data,
     decided_by = name;
   }
   if (runs == 1) return {data};
-  std::vector<TensorMap> parts(static_cast<std::size_t>(runs));
+  std::vector<runtime::TensorMap> parts(static_cast<std::size_t>(runs));
   for (const auto& [name, all] : data) {
     const auto batch = batches.find(name);
     const bool is_split = batch != batches.end() && !all.dims.empty() && all.dims.front() == runs * batch->second;
     const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(runs);
     for (std::size_t run = 0; run < parts.size(); ++run) {
-      TensorData part = all;
+      onnx::TensorData part = all;
       if (is_split) {
         part.dims.front() = batch->second;
-        part.bytes = Bytes(std::string(all.bytes.view().substr(run * bytes, bytes)));
+        part.bytes = onnx::Bytes(std::string(all.bytes.view().substr(run * bytes, bytes)));
       }
       parts[run].emplace(name, std::move(part));
     }
@@ -223,15 +224,16 @@ std::vector<TensorMap> split_into_runs(const TensorMap& data,
   return parts;
 }
 
-std::vector<TensorMap> split_into_runs(const TensorMap& data, const Model& model, const std::string& option) {
+std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, const onnx::Model& model,
+                                                const std::string& option) {
   std::map<std::string, std::int64_t, std::less<>> batches;
-  for (const Value* input : fed_inputs(model)) {
+  for (const onnx::Value* input : fed_inputs(model)) {
     if (const auto batch = fixed_batch(*input)) batches.emplace(input->name, *batch);
   }
   return split_into_runs(data, batches, option);
 }
 
-bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
+bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
   constexpr std::array<std::pair<double, double>, 4> narrower{{{0, 3}, {0, 1}, {1, 1}, {0, 0}}};
   const auto is_inferred = [](const auto& entry) { return !entry.second.why.empty(); };
   // 0 to 3 is the usual range.
@@ -240,7 +242,7 @@ bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
   const auto [lowest, highest] = narrower[narrowings_];
   const auto any_integers = inputs_of_any_integers(model);
   bool found = false;
-  for (const Value* input : fed_inputs(model)) {
+  for (const onnx::Value* input : fed_inputs(model)) {
     if (!input->type || !is_integer(*input->type)) continue;
     const auto known = given.find(input->name);
     if (known != given.end() ? !is_inferred(*known) : any_integers.contains(input->name)) continue;
@@ -251,7 +253,7 @@ bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
   return found;
 }
 
-bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const Model& model, InputOptions options,
+bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& model, InputOptions options,
                            const Sizes& sizes, Run& run) {
   const InputRanges given = options.ranges;
   if (sizes.first) options.first_size = *sizes.first;
@@ -270,8 +272,8 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const Model& model,
   }
 }
 
-TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const Model& model, const InputOptions& options,
-                               TensorMap& expected) {
+runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const onnx::Model& model,
+                                        const InputOptions& options, runtime::TensorMap& expected) {
   refusal_.reset();
   const auto take = [&](Run& run) {
     expected = std::move(run.expected);
@@ -325,7 +327,7 @@ TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const Model& mo
   return take(*with_empty);
 }
 
-std::string MadeUpInputs::why(const Model& model, const InputOptions& options, const Sizes& sizes) {
+std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes) {
   std::string text;
   const auto add = [&](const char* what, std::int64_t size, std::int64_t usual) {
     text += fmt::format("{}{} of {}, not of {}", text.empty() ? "" : " and ", what, size, usual);
@@ -333,14 +335,14 @@ std::string MadeUpInputs::why(const Model& model, const InputOptions& options, c
   if (sizes.first && *sizes.first != options.first_size) add("a first dimension", *sizes.first, options.first_size);
   if (sizes.holder != nullptr && sizes.size != options.size) add("other dynamic sizes", sizes.size, options.size);
   if (text.empty()) return "";
-  const Node* holder = sizes.holder != nullptr ? sizes.holder : holder_of_batch(model);
+  const onnx::Node* holder = sizes.holder != nullptr ? sizes.holder : holder_of_batch(model);
   return fmt::format("'{}' runs with {}{}", model.source, text,
-                     holder == nullptr ? "" : ": " + describe(*holder) + " has a shape of constants");
+                     holder == nullptr ? "" : ": " + onnx::describe(*holder) + " has a shape of constants");
 }
 
-bool is_always_empty(const Value& value) {
+bool is_always_empty(const onnx::Value& value) {
   return value.shape && std::any_of(value.shape->begin(), value.shape->end(),
                                     [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; });
 }
 
-}  // namespace graft
+}  // namespace graft::verify

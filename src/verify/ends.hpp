@@ -10,40 +10,41 @@
 #include <vector>
 
 #include "graft/error.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/rearrangement.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 struct IoPair {
-  const Value* reference;
-  const Value* candidate;
+  const onnx::Value* reference;
+  const onnx::Value* candidate;
 };
 
 /// Inputs without a default.
-[[nodiscard]] std::vector<const Value*> fed_inputs(const Model& model);
-[[nodiscard]] std::vector<const Value*> all_outputs(const Model& model);
+[[nodiscard]] std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model);
+[[nodiscard]] std::vector<const onnx::Value*> all_outputs(const onnx::Model& model);
 
 /// By name; then, if as many are left on both sides, by order. What is left after that is a problem: "the candidate has
 /// no output 'y'", with `what` for "output".
-[[nodiscard]] std::vector<IoPair> pair_io(const std::vector<const Value*>& reference,
-                                          const std::vector<const Value*>& candidate, const char* what,
+[[nodiscard]] std::vector<IoPair> pair_io(const std::vector<const onnx::Value*>& reference,
+                                          const std::vector<const onnx::Value*>& candidate, const char* what,
                                           std::vector<std::string>& problems);
 
 /// The numbers in another type; the same where one of both holds none.
-[[nodiscard]] TensorData in_type(const TensorData& tensor, std::optional<ElementType> type);
+[[nodiscard]] onnx::TensorData in_type(const onnx::TensorData& tensor, std::optional<onnx::ElementType> type);
 
 /// Whether a shape can have these dimensions. A first one of another size is a batch that the caller answers for.
-[[nodiscard]] bool can_have(const Value& value, const std::vector<std::int64_t>& dims);
+[[nodiscard]] bool can_have(const onnx::Value& value, const std::vector<std::int64_t>& dims);
 
 /// How dimensions get into the form that a model declares for an input, where it is the same with its channels in
 /// another place.
-[[nodiscard]] std::optional<Rearrangement> order_of_input(const Value& input, const std::vector<std::int64_t>& dims);
+[[nodiscard]] std::optional<Rearrangement> order_of_input(const onnx::Value& input,
+                                                          const std::vector<std::int64_t>& dims);
 
 /// The tensor in the order and type that the input has.
-[[nodiscard]] TensorData as_input(const Value& input, const TensorData& given);
+[[nodiscard]] onnx::TensorData as_input(const onnx::Value& input, const onnx::TensorData& given);
 
 /// How an output of the reference gets into the candidate's dimensions, where these are the same with channels in
 /// another place.
@@ -51,21 +52,21 @@ struct IoPair {
                                                             const std::vector<std::int64_t>& candidate);
 
 /// What the candidate is given where the reference is given `inputs`.
-[[nodiscard]] TensorMap inputs_for(const std::vector<IoPair>& pairs, const TensorMap& inputs);
+[[nodiscard]] runtime::TensorMap inputs_for(const std::vector<IoPair>& pairs, const runtime::TensorMap& inputs);
 
 /// The first dimension, where the model fixes it: how many samples one run takes.
-[[nodiscard]] std::optional<std::int64_t> fixed_batch(const Value& input);
+[[nodiscard]] std::optional<std::int64_t> fixed_batch(const onnx::Value& input);
 
 /// The runs that data are enough for: where a model's batch is fixed and the tensors have a multiple of it, one run for
 /// each part; a tensor that has the fixed size itself belongs to all of them. Otherwise one run. `batches` are the
 /// first dimensions that the models fix, by the names of the data. Throws Error, quoting the option, where the number
 /// of samples is no multiple, or two tensors are enough for different numbers of runs.
-[[nodiscard]] std::vector<TensorMap> split_into_runs(const TensorMap& data,
-                                                     const std::map<std::string, std::int64_t, std::less<>>& batches,
-                                                     const std::string& option);
+[[nodiscard]] std::vector<runtime::TensorMap> split_into_runs(
+    const runtime::TensorMap& data, const std::map<std::string, std::int64_t, std::less<>>& batches,
+    const std::string& option);
 /// The same for one model's inputs.
-[[nodiscard]] std::vector<TensorMap> split_into_runs(const TensorMap& data, const Model& model,
-                                                     const std::string& option);
+[[nodiscard]] std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, const onnx::Model& model,
+                                                              const std::string& option);
 
 /// Synthetic inputs with which a model runs. Networks with many strides need large images; small ones make empty
 /// tensors, or are refused. So sizes for symbolic dimensions are tried from small to large, each also with a first
@@ -76,8 +77,8 @@ class MadeUpInputs {
  public:
   /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. Throws Error where it does not
   /// run; where a size is dynamic, with what to do.
-  [[nodiscard]] TensorMap inputs(runtime::CompiledModel& compiled, const Model& model, const InputOptions& options,
-                                 TensorMap& expected);
+  [[nodiscard]] runtime::TensorMap inputs(runtime::CompiledModel& compiled, const onnx::Model& model,
+                                          const InputOptions& options, runtime::TensorMap& expected);
 
   /// Those with narrower ranges than usual, without which the model did not run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
@@ -89,19 +90,19 @@ class MadeUpInputs {
   struct Sizes {
     std::optional<std::int64_t> first;  ///< Nothing for that of the options.
     std::int64_t size;
-    const Node* holder;  ///< The node that shows them; null for the usual ones.
+    const onnx::Node* holder;  ///< The node that shows them; null for the usual ones.
   };
   struct Run {
-    TensorMap inputs;
-    TensorMap expected;
+    runtime::TensorMap inputs;
+    runtime::TensorMap expected;
   };
 
   /// Whether the model runs with these sizes, with narrower integers where it needs them.
-  bool attempt(runtime::CompiledModel& compiled, const Model& model, InputOptions options, const Sizes& sizes,
+  bool attempt(runtime::CompiledModel& compiled, const onnx::Model& model, InputOptions options, const Sizes& sizes,
                Run& run);
   /// The next narrower ranges for integers that `given` has no range of. False where there are none.
-  [[nodiscard]] bool narrow(const Model& model, const InputRanges& given);
-  [[nodiscard]] static std::string why(const Model& model, const InputOptions& options, const Sizes& sizes);
+  [[nodiscard]] bool narrow(const onnx::Model& model, const InputRanges& given);
+  [[nodiscard]] static std::string why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes);
 
   std::optional<Sizes> chosen_;
   std::optional<Error> refusal_;  ///< The first one: of the usual numbers and the smallest size.
@@ -111,6 +112,6 @@ class MadeUpInputs {
 };
 
 /// Whether a size is 0, as it is declared.
-[[nodiscard]] bool is_always_empty(const Value& value);
+[[nodiscard]] bool is_always_empty(const onnx::Value& value);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "graft/error.hpp"
-#include "graph/elements.hpp"
+#include "onnx/elements.hpp"
 #include "verify/pieces.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 /// Index of the histogram's bin.
@@ -63,13 +63,13 @@ TensorRange RangeTally::of(std::int64_t count) const {
   return range;
 }
 
-TensorRange range_of(const TensorData& tensor) {
+TensorRange range_of(const onnx::TensorData& tensor) {
   RangeTally tally;
   for_each_number(tensor, [&](auto number) { tally.add(static_cast<double>(number)); });
   return tally.of(tensor.element_count());
 }
 
-ErrorFigures error_figures(const TensorData& reference, const TensorData& candidate) {
+ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   ErrorFigures figures;
   const std::int64_t elements = reference.element_count();
   if (elements != candidate.element_count() || !is_real(reference.type) || !is_real(candidate.type)) {
@@ -99,4 +99,4 @@ ErrorFigures error_figures(const TensorData& reference, const TensorData& candid
   return figures;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

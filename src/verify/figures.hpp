@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// Of a tensor of numbers.
 struct TensorRange {
@@ -33,7 +33,7 @@ struct TensorRange {
   [[nodiscard]] std::string to_string() const;
 };
 
-[[nodiscard]] TensorRange range_of(const TensorData& tensor);
+[[nodiscard]] TensorRange range_of(const onnx::TensorData& tensor);
 
 /// A range while numbers are added to it one by one.
 class RangeTally {
@@ -79,6 +79,6 @@ struct ErrorFigures {
   ErrorHistogram histogram;
 };
 
-[[nodiscard]] ErrorFigures error_figures(const TensorData& reference, const TensorData& candidate);
+[[nodiscard]] ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::TensorData& candidate);
 
-}  // namespace graft
+}  // namespace graft::verify

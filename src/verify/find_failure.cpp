@@ -6,20 +6,20 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/node_ref.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/node_ref.hpp"
 #include "verify/match_tensors.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 class Search {
  public:
-  Search(const PartialRuns& model, const TensorMap& inputs) : model_(model), inputs_(inputs) {
-    for (const Node* node : model.model().graph().nodes()) {
-      const bool gives_something = std::any_of(node->outputs.begin(), node->outputs.end(), [](const Value* output) {
-        return output != nullptr && !output->constant();
-      });
+  Search(const PartialRuns& model, const runtime::TensorMap& inputs) : model_(model), inputs_(inputs) {
+    for (const onnx::Node* node : model.model().graph().nodes()) {
+      const bool gives_something =
+          std::any_of(node->outputs.begin(), node->outputs.end(),
+                      [](const onnx::Value* output) { return output != nullptr && !output->constant(); });
       if (gives_something) nodes_.push_back(node);
     }
   }
@@ -34,7 +34,7 @@ class Search {
       const std::size_t middle = runs + (fails_with - runs) / 2;
       (fails(middle) ? fails_with : runs) = middle;
     }
-    const Node& node = *nodes_[fails_with - 1];
+    const onnx::Node& node = *nodes_[fails_with - 1];
     failure.node = ref_of(node);
     reduce(node, failure);
     return failure;
@@ -42,14 +42,15 @@ class Search {
 
  private:
   /// What these nodes give and none of them reads.
-  [[nodiscard]] std::vector<const Value*> ends_of(std::size_t count) const {
-    const std::unordered_set<const Node*> members(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(count));
-    std::vector<const Value*> ends;
+  [[nodiscard]] std::vector<const onnx::Value*> ends_of(std::size_t count) const {
+    const std::unordered_set<const onnx::Node*> members(nodes_.begin(),
+                                                        nodes_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::vector<const onnx::Value*> ends;
     for (std::size_t i = 0; i < count; ++i) {
-      for (const Value* output : nodes_[i]->outputs) {
+      for (const onnx::Value* output : nodes_[i]->outputs) {
         if (output == nullptr || output->constant()) continue;
         const bool is_read = std::any_of(output->uses.begin(), output->uses.end(),
-                                         [&](const Use& use) { return members.contains(use.node); });
+                                         [&](const onnx::Use& use) { return members.contains(use.node); });
         if (!is_read) ends.push_back(output);
       }
     }
@@ -67,31 +68,31 @@ class Search {
 
   /// The node alone, with what it reads as inputs; then with the nodes before it, one step further back each time,
   /// until it fails.
-  void reduce(const Node& node, Failure& failure) const {
-    std::vector<const Value*> outputs;
-    for (const Value* output : node.outputs) {
+  void reduce(const onnx::Node& node, Failure& failure) const {
+    std::vector<const onnx::Value*> outputs;
+    for (const onnx::Value* output : node.outputs) {
       if (output != nullptr && (!output->is_unused() || outputs.empty())) outputs.push_back(output);
     }
-    std::unordered_set<const Node*> inside{&node};
+    std::unordered_set<const onnx::Node*> inside{&node};
     for (;;) {
-      const GraphRegion region =
-          region_before(outputs, [&](const Value& value) { return !inside.contains(value.producer); });
+      const onnx::GraphRegion region =
+          onnx::region_before(outputs, [&](const onnx::Value& value) { return !inside.contains(value.producer); });
       if (try_part(region, outputs, failure)) return;
       const std::size_t before = inside.size();
-      for (const Value* input : region.inputs) {
+      for (const onnx::Value* input : region.inputs) {
         if (input->producer != nullptr) inside.insert(input->producer);
       }
       if (inside.size() == before) return;
     }
   }
 
-  [[nodiscard]] bool try_part(const GraphRegion& region, const std::vector<const Value*>& outputs,
+  [[nodiscard]] bool try_part(const onnx::GraphRegion& region, const std::vector<const onnx::Value*>& outputs,
                               Failure& failure) const {
-    TensorMap given;
-    Model part;
+    runtime::TensorMap given;
+    onnx::Model part;
     try {
-      std::vector<const Value*> computed;
-      for (const Value* input : region.inputs) {
+      std::vector<const onnx::Value*> computed;
+      for (const onnx::Value* input : region.inputs) {
         const auto found = inputs_.find(input->name);
         if (input->is_input && found != inputs_.end()) {
           given.emplace(input->name, found->second);
@@ -110,21 +111,21 @@ class Search {
     } catch (const Error& error) {
       failure.message = error.what();
     }
-    for (const Node* node : region.nodes) failure.nodes.push_back(ref_of(*node));
+    for (const onnx::Node* node : region.nodes) failure.nodes.push_back(ref_of(*node));
     failure.part = std::move(part);
     failure.inputs = std::move(given);
     return true;
   }
 
   const PartialRuns& model_;
-  const TensorMap& inputs_;
-  std::vector<const Node*> nodes_;
+  const runtime::TensorMap& inputs_;
+  std::vector<const onnx::Node*> nodes_;
 };
 
 }  // namespace
 
-Failure find_failure(const PartialRuns& model, const TensorMap& inputs, std::string message) {
+Failure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs, std::string message) {
   return Search(model, inputs).run(std::move(message));
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -6,21 +6,21 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/partial_runs.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 struct Failure {
   std::optional<NodeRef> node;  ///< The model runs up to it and not with it. Nothing if none was found.
   std::string message;          ///< Of the smallest part that fails; of the whole where there is none.
   std::vector<NodeRef> nodes;   ///< Of that part.
-  Model part;                   ///< The smallest that fails: the node, and as many before it as that takes.
-  TensorMap inputs;             ///< What it is given.
+  onnx::Model part;             ///< The smallest that fails: the node, and as many before it as that takes.
+  runtime::TensorMap inputs;    ///< What it is given.
 };
 
 /// `message` is what the whole said.
-[[nodiscard]] Failure find_failure(const PartialRuns& model, const TensorMap& inputs, std::string message);
+[[nodiscard]] Failure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs, std::string message);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -14,19 +14,19 @@
 #include "verify/input_ranges.hpp"
 #include "verify/rearrangement.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
-std::string wanted_text(const Model& model) {
+std::string wanted_text(const onnx::Model& model) {
   std::string text;
-  for (const Value* input : fed_inputs(model)) {
+  for (const onnx::Value* input : fed_inputs(model)) {
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", input->name, input->type ? to_string(*input->type) : "?",
                         input->shape ? to_string(*input->shape) : " of any shape");
   }
   return fmt::format("{} takes {}", model.source, text);
 }
 
-std::vector<std::int64_t> sizes_for(const Value& input, const std::vector<std::int64_t>& given) {
+std::vector<std::int64_t> sizes_for(const onnx::Value& input, const std::vector<std::int64_t>& given) {
   const auto order = order_of_input(input, given);
   return order ? order->final_dims : given;
 }
@@ -34,7 +34,7 @@ std::vector<std::int64_t> sizes_for(const Value& input, const std::vector<std::i
 /// The inputs of two models to which something was given under the name of either, in the layout of either.
 class GivenInputs {
  public:
-  GivenInputs(const Model& reference, const Model& candidate)
+  GivenInputs(const onnx::Model& reference, const onnx::Model& candidate)
       : reference_(reference), candidate_(candidate), references_(fed_inputs(reference)) {
     std::vector<std::string> ignored;
     pairs_ = pair_io(references_, fed_inputs(candidate), "input", ignored);
@@ -44,7 +44,7 @@ class GivenInputs {
   [[nodiscard]] IoPair find(const std::string& option, const std::string& name,
                             const std::vector<std::int64_t>& sizes) const {
     const IoPair pair = find(option, name);
-    const auto fits = [&](const Value* value) {
+    const auto fits = [&](const onnx::Value* value) {
       return value == nullptr || can_have(*value, sizes_for(*value, sizes));
     };
     if (!fits(pair.reference) && !fits(pair.candidate)) {
@@ -65,10 +65,10 @@ class GivenInputs {
     for (const IoPair& pair : pairs_) {
       if (pair.candidate->name == name) return pair;
     }
-    for (const Value* input : references_) {
+    for (const onnx::Value* input : references_) {
       if (input->name == name) return {.reference = input, .candidate = nullptr};
     }
-    for (const Value* input : fed_inputs(candidate_)) {
+    for (const onnx::Value* input : fed_inputs(candidate_)) {
       if (input->name == name) return {.reference = nullptr, .candidate = input};
     }
     throw Error(fmt::format("{} {}: neither model has an input of that name; {}; {}", option, name,
@@ -76,40 +76,40 @@ class GivenInputs {
   }
 
  private:
-  const Model& reference_;
-  const Model& candidate_;
-  std::vector<const Value*> references_;
+  const onnx::Model& reference_;
+  const onnx::Model& candidate_;
+  std::vector<const onnx::Value*> references_;
   std::vector<IoPair> pairs_;
 };
 
 /// A model with a fixed batch is given as many samples at a time.
-void split_data(const Model& reference, const Model& candidate, std::vector<TensorMap>& data,
+void split_data(const onnx::Model& reference, const onnx::Model& candidate, std::vector<runtime::TensorMap>& data,
                 const std::string& option) {
   std::map<std::string, std::int64_t, std::less<>> batches;
   std::vector<std::string> ignored;
-  const auto add = [&](const std::string& name, const Value& input) {
+  const auto add = [&](const std::string& name, const onnx::Value& input) {
     if (const auto batch = fixed_batch(input)) batches.emplace(name, *batch);
   };
   for (const IoPair& pair : pair_io(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
     add(pair.reference->name, *pair.reference);
     add(pair.reference->name, *pair.candidate);
   }
-  std::vector<TensorMap> runs;
-  for (const TensorMap& given : data) {
-    for (TensorMap& run : split_into_runs(given, batches, option)) runs.push_back(std::move(run));
+  std::vector<runtime::TensorMap> runs;
+  for (const runtime::TensorMap& given : data) {
+    for (runtime::TensorMap& run : split_into_runs(given, batches, option)) runs.push_back(std::move(run));
   }
   data = std::move(runs);
 }
 
 /// A candidate with a fixed size where the reference has a dynamic one (a Caffe network, say) is given that size.
-void fix_dynamic_dimensions(const Model& reference, const Model& candidate,
+void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& candidate,
                             std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
-  const auto is_fixed = [](const Value& value) {
+  const auto is_fixed = [](const onnx::Value& value) {
     return value.shape &&
            std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim.is_constant(); });
   };
-  for (const Value* input : candidate.graph().inputs()) {
-    const Value* other = reference.graph().find_local(input->name);
+  for (const onnx::Value* input : candidate.graph().inputs()) {
+    const onnx::Value* other = reference.graph().find_local(input->name);
     if (other == nullptr || !other->is_input || other->initializer || is_fixed(*other) || !is_fixed(*input)) continue;
     std::vector<std::int64_t> sizes;
     for (const Dim& dim : *input->shape) sizes.push_back(dim.value());
@@ -121,18 +121,18 @@ void fix_dynamic_dimensions(const Model& reference, const Model& candidate,
 }
 
 /// Those that were given, under the names of the reference; the others as its first layers show them.
-InputRanges complete_ranges(const Model& reference, const Model& candidate, const InputRanges& given,
+InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& candidate, const InputRanges& given,
                             const std::string& option) {
   InputRanges ranges;
   const GivenInputs inputs(reference, candidate);
   for (const auto& [name, range] : given) {
-    const Value* input = inputs.find(option, name).reference;
+    const onnx::Value* input = inputs.find(option, name).reference;
     ranges.emplace(input == nullptr ? name : input->name, range);
   }
   ranges.merge(infer_input_ranges(reference));
   // One that was quantized shows what it was calibrated for.
   for (auto& [name, range] : infer_input_ranges(candidate)) {
-    const Value* input = reference.graph().find_local(name);
+    const onnx::Value* input = reference.graph().find_local(name);
     if (input != nullptr && input->is_input && input->type && is_floating_point(*input->type))
       ranges.emplace(name, std::move(range));
   }
@@ -141,13 +141,13 @@ InputRanges complete_ranges(const Model& reference, const Model& candidate, cons
 
 }  // namespace
 
-PlacedShapes place_inputs(const Model& reference, const Model& candidate, VerifyOptions& options,
+PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
                           const GivenNames& names) {
   const GivenInputs inputs(reference, candidate);
   PlacedShapes placed;
   const auto place = [&](const std::string& option, const std::string& name, const std::vector<std::int64_t>& sizes) {
     const IoPair pair = inputs.find(option, name, sizes);
-    const auto add = [&](const Value* input, std::map<std::string, Shape, std::less<>>& to) {
+    const auto add = [&](const onnx::Value* input, std::map<std::string, Shape, std::less<>>& to) {
       if (input == nullptr) return;
       const std::vector<std::int64_t> own = sizes_for(*input, sizes);
       to.emplace(input->name, Shape(own.begin(), own.end()));
@@ -158,13 +158,13 @@ PlacedShapes place_inputs(const Model& reference, const Model& candidate, Verify
   };
   const auto given_shapes = std::exchange(options.shapes, {});
   for (const auto& [name, sizes] : given_shapes) {
-    const Value* input = place(names.shapes, name, sizes);
+    const onnx::Value* input = place(names.shapes, name, sizes);
     options.shapes.emplace(input == nullptr ? name : input->name, input == nullptr ? sizes : sizes_for(*input, sizes));
   }
-  for (TensorMap& data : options.data) {
-    const TensorMap given = std::exchange(data, {});
+  for (runtime::TensorMap& data : options.data) {
+    const runtime::TensorMap given = std::exchange(data, {});
     for (const auto& [name, tensor] : given) {
-      const Value* input = place(names.data, name, tensor.dims);
+      const onnx::Value* input = place(names.data, name, tensor.dims);
       const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
       data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
     }
@@ -172,7 +172,8 @@ PlacedShapes place_inputs(const Model& reference, const Model& candidate, Verify
   return placed;
 }
 
-void complete_inputs(const Model& reference, const Model& candidate, VerifyOptions& options, const GivenNames& names) {
+void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
+                     const GivenNames& names) {
   if (!options.data.empty()) {
     split_data(reference, candidate, options.data, names.data);
     return;
@@ -181,4 +182,4 @@ void complete_inputs(const Model& reference, const Model& candidate, VerifyOptio
   options.ranges = complete_ranges(reference, candidate, options.ranges, names.ranges);
 }
 
-}  // namespace graft
+}  // namespace graft::verify

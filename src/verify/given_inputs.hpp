@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// How messages call what was given.
 struct GivenNames {
@@ -24,14 +24,14 @@ struct PlacedShapes {
 
 /// Brings `data` and `shapes` of the options to the names and the layout of the reference. Throws Error for a name that
 /// neither model has, and for sizes that neither can have.
-PlacedShapes place_inputs(const Model& reference, const Model& candidate, VerifyOptions& options,
+PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
                           const GivenNames& names = {});
 
 /// After place_inputs. Data are split into runs where a model has a fixed batch. Without data, dynamic dimensions of
 /// the reference that the candidate fixes get its sizes, ranges are brought to the names of the reference, and those
 /// that were not given are inferred from its first layers. Throws Error for a range of an input that neither model has,
 /// and for data that a fixed batch does not divide.
-void complete_inputs(const Model& reference, const Model& candidate, VerifyOptions& options,
+void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
                      const GivenNames& names = {});
 
-}  // namespace graft
+}  // namespace graft::verify

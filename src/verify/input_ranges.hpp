@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 struct InputRange {
   double lowest = 0;
@@ -20,6 +20,6 @@ using InputRanges = std::map<std::string, InputRange, std::less<>>;
 /// means of about that half are subtracted, or they are cast to 8 bits. And those of 0 to 1, which are multiplied by
 /// 255. And those that are rounded to 8 bits with one scale, which holds the range. And integers that are the indices
 /// of a table, from its first row to its last. Others are not in it.
-[[nodiscard]] InputRanges infer_input_ranges(const Model& model);
+[[nodiscard]] InputRanges infer_input_ranges(const onnx::Model& model);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -11,9 +11,9 @@
 #include <set>
 #include <string_view>
 
-#include "graph/extract.hpp"
+#include "onnx/extract.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 void symbols_of(const Dim& dim, std::set<std::string, std::less<>>& names) {
@@ -41,16 +41,16 @@ double normal(std::mt19937_64& generator) {  // Box and Muller 1958
 }
 
 /// The largest number of a type.
-double largest_of(ElementType type) {
+double largest_of(onnx::ElementType type) {
   switch (type) {
-    case ElementType::f16: return 65504;
-    case ElementType::bf16: return std::ldexp(255.0, 120);
-    case ElementType::f32: return std::numeric_limits<float>::max();
-    case ElementType::f8e4m3fn: return 448;
-    case ElementType::f8e4m3fnuz: return 240;
-    case ElementType::f8e5m2:
-    case ElementType::f8e5m2fnuz: return 57344;
-    case ElementType::f4e2m1: return 6;
+    case onnx::ElementType::f16: return 65504;
+    case onnx::ElementType::bf16: return std::ldexp(255.0, 120);
+    case onnx::ElementType::f32: return std::numeric_limits<float>::max();
+    case onnx::ElementType::f8e4m3fn: return 448;
+    case onnx::ElementType::f8e4m3fnuz: return 240;
+    case onnx::ElementType::f8e5m2:
+    case onnx::ElementType::f8e5m2fnuz: return 57344;
+    case onnx::ElementType::f4e2m1: return 6;
     default: return std::numeric_limits<double>::max();
   }
 }
@@ -112,23 +112,25 @@ std::vector<std::size_t> counting_operands(std::string_view op_type) {
   return {};
 }
 
-std::pair<std::int64_t, std::int64_t> integer_range(ElementType type, bool wide) {
-  if (wide && (type == ElementType::i16 || type == ElementType::i32 || type == ElementType::i64)) return {-1000, 1000};
-  if (wide && (type == ElementType::u16 || type == ElementType::u32 || type == ElementType::u64)) return {0, 1000};
+std::pair<std::int64_t, std::int64_t> integer_range(onnx::ElementType type, bool wide) {
+  if (wide && (type == onnx::ElementType::i16 || type == onnx::ElementType::i32 || type == onnx::ElementType::i64))
+    return {-1000, 1000};
+  if (wide && (type == onnx::ElementType::u16 || type == onnx::ElementType::u32 || type == onnx::ElementType::u64))
+    return {0, 1000};
   switch (type) {
-    case ElementType::i8: return {-128, 127};
-    case ElementType::u8: return {0, 255};
-    case ElementType::i4: return {-8, 7};
-    case ElementType::u4: return {0, 15};
-    case ElementType::i2: return {-2, 1};
-    case ElementType::boolean: return {0, 1};
+    case onnx::ElementType::i8: return {-128, 127};
+    case onnx::ElementType::u8: return {0, 255};
+    case onnx::ElementType::i4: return {-8, 7};
+    case onnx::ElementType::u4: return {0, 15};
+    case onnx::ElementType::i2: return {-2, 1};
+    case onnx::ElementType::boolean: return {0, 1};
     default: return {0, 3};
   }
 }
 
-TensorData make_tensor(const std::string& name, ElementType type, std::vector<std::int64_t> dims,
-                       const InputOptions& options) {
-  TensorData shape_only;
+onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, std::vector<std::int64_t> dims,
+                             const InputOptions& options) {
+  onnx::TensorData shape_only;
   shape_only.dims = dims;
   std::vector<double> numbers(static_cast<std::size_t>(shape_only.element_count()));
   std::mt19937_64 generator(hash_of(name) ^ (options.seed * 0x9e3779b97f4a7c15U));
@@ -151,7 +153,7 @@ TensorData make_tensor(const std::string& name, ElementType type, std::vector<st
       number = real ? lowest + (highest - lowest) * uniform(generator)
                     : std::floor(lowest + (highest - lowest + 1) * (1 - uniform(generator)));
     }
-    return TensorData::from_numbers(type, std::move(dims), numbers);
+    return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
   }
   std::size_t index = 0;
   for (double& number : numbers) {
@@ -185,73 +187,73 @@ TensorData make_tensor(const std::string& name, ElementType type, std::vector<st
         }
     }
   }
-  return TensorData::from_numbers(type, std::move(dims), numbers);
+  return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
 }
 
 std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
 
 /// The numbers that a type holds, for integers as far as the CPU engine does.
-std::pair<double, double> limits_of(ElementType type) {
+std::pair<double, double> limits_of(onnx::ElementType type) {
   if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
   constexpr double of_32_bits = 2147483647;
   switch (type) {
-    case ElementType::boolean: return {0, 1};
-    case ElementType::i8: return {-128, 127};
-    case ElementType::u8: return {0, 255};
-    case ElementType::i16: return {-32768, 32767};
-    case ElementType::u16: return {0, 65535};
-    case ElementType::i4: return {-8, 7};
-    case ElementType::u4: return {0, 15};
-    case ElementType::u32:
-    case ElementType::u64: return {0, of_32_bits};
+    case onnx::ElementType::boolean: return {0, 1};
+    case onnx::ElementType::i8: return {-128, 127};
+    case onnx::ElementType::u8: return {0, 255};
+    case onnx::ElementType::i16: return {-32768, 32767};
+    case onnx::ElementType::u16: return {0, 65535};
+    case onnx::ElementType::i4: return {-8, 7};
+    case onnx::ElementType::u4: return {0, 15};
+    case onnx::ElementType::u32:
+    case onnx::ElementType::u64: return {0, of_32_bits};
     default: return {-of_32_bits, of_32_bits};
   }
 }
 
-void check_range(const Model& model, const Value& input, const InputRange& range) {
+void check_range(const onnx::Model& model, const onnx::Value& input, const InputRange& range) {
   const auto [lowest, highest] = limits_of(*input.type);
   if (range.lowest >= lowest && range.highest <= highest) return;
   throw Error(fmt::format("{}: input '{}' of type {} cannot be {:g} to {:g}; allowed is {:g} to {:g}", model.source,
                           input.name, to_string(*input.type), range.lowest, range.highest, lowest, highest));
 }
 
-bool has_default(const Value& input) { return input.initializer.has_value(); }
+bool has_default(const onnx::Value& input) { return input.initializer.has_value(); }
 
 }  // namespace
 
-std::set<std::string, std::less<>> inputs_of_any_integers(const Model& model) {
-  std::vector<const Value*> waiting;
-  model.graph().for_each_node([&](const Node& node) {
+std::set<std::string, std::less<>> inputs_of_any_integers(const onnx::Model& model) {
+  std::vector<const onnx::Value*> waiting;
+  model.graph().for_each_node([&](const onnx::Node& node) {
     if (!node.domain.empty() || !node.subgraphs().empty()) {
-      for (const Value* value : values_read_by(node)) waiting.push_back(value);
+      for (const onnx::Value* value : values_read_by(node)) waiting.push_back(value);
       return;
     }
     for (const std::size_t operand : counting_operands(node.op_type)) {
-      if (const Value* value = node.input(operand)) waiting.push_back(value);
+      if (const onnx::Value* value = node.input(operand)) waiting.push_back(value);
     }
   });
-  std::set<const Value*> counts;
+  std::set<const onnx::Value*> counts;
   while (!waiting.empty()) {
-    const Value* value = waiting.back();
+    const onnx::Value* value = waiting.back();
     waiting.pop_back();
     if (!counts.insert(value).second || value->producer == nullptr) continue;
     // Of these, the numbers do not matter.
     if (value->producer->is("Shape") || value->producer->is("Size")) continue;
-    for (const Value* input : value->producer->inputs) {
+    for (const onnx::Value* input : value->producer->inputs) {
       if (input != nullptr) waiting.push_back(input);
     }
   }
   std::set<std::string, std::less<>> names;
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (!counts.contains(input)) names.insert(input->name);
   }
   return names;
 }
 
-std::vector<std::string> symbols_of_inputs(const Model& model) {
+std::vector<std::string> symbols_of_inputs(const onnx::Model& model) {
   std::vector<std::string> ordered;
   std::set<std::string, std::less<>> known;
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (has_default(*input) || !input->shape) continue;
     for (const Dim& dim : *input->shape) {
       std::set<std::string, std::less<>> names;
@@ -264,11 +266,12 @@ std::vector<std::string> symbols_of_inputs(const Model& model) {
   return ordered;
 }
 
-std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const Model& model,
+std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const onnx::Model& model,
                                                                            const InputOptions& options) {
   std::map<std::string, std::int64_t, std::less<>> sizes = options.dims;
   std::set<std::string, std::less<>> names;
-  for (const Value* input : model.graph().inputs()) {  // a symbol has one size: a given shape settles it for all inputs
+  for (const onnx::Value* input :
+       model.graph().inputs()) {  // a symbol has one size: a given shape settles it for all inputs
     const auto given = options.shapes.find(input->name);
     if (has_default(*input) || given == options.shapes.end() || !input->shape) continue;
     for (std::size_t axis = 0; axis < std::min(input->shape->size(), given->second.size()); ++axis) {
@@ -276,7 +279,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
       if (dim.kind() == Dim::Kind::symbol) sizes.emplace(dim.name(), given->second[axis]);
     }
   }
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (has_default(*input)) continue;
     names.insert(input->name);
     if (!input->shape) continue;
@@ -291,7 +294,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
     if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) {
       std::vector<std::string> named;
       for (const std::string& symbol : symbols) {
-        if (!is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
+        if (!onnx::is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
       }
       throw Error(fmt::format("{}: no input has a dimension '{}'; found: {}", model.source, name,
                               named.empty() ? "no named dimension" : fmt::format("{}", fmt::join(named, ", "))));
@@ -306,7 +309,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
   }
 
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (has_default(*input)) continue;
     const auto given = options.shapes.find(input->name);
     if (!input->shape) {
@@ -341,13 +344,13 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
   return shapes;
 }
 
-TensorMap make_inputs(const Model& model, const InputOptions& options) {
+runtime::TensorMap make_inputs(const onnx::Model& model, const InputOptions& options) {
   const auto shapes = input_shapes(model, options);
-  TensorMap inputs;
-  for (const Value* input : model.graph().inputs()) {
+  runtime::TensorMap inputs;
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (has_default(*input)) continue;
     if (!input->type ||
-        !(is_floating_point(*input->type) || is_integer(*input->type) || *input->type == ElementType::boolean)) {
+        !(is_floating_point(*input->type) || is_integer(*input->type) || *input->type == onnx::ElementType::boolean)) {
       throw Error(fmt::format("{}: no numbers can be made for input '{}' of type {}", model.source, input->name,
                               input->type ? to_string(*input->type) : "unknown"));
     }
@@ -359,4 +362,4 @@ TensorMap make_inputs(const Model& model, const InputOptions& options) {
   return inputs;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/input_ranges.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 enum class InputValues : std::uint8_t {
   normal,    ///< Normally distributed times `scale`.
@@ -42,20 +42,20 @@ struct InputOptions {
 
 /// The symbolic dimensions of the inputs, each once, in the order of their appearance; unknown ones under their inner
 /// name.
-[[nodiscard]] std::vector<std::string> symbols_of_inputs(const Model& model);
+[[nodiscard]] std::vector<std::string> symbols_of_inputs(const onnx::Model& model);
 
 /// The inputs that become no index, size or count: their integers may be anything. What goes into a sub-graph, or into
 /// an operator that is not of ai.onnx, may become one.
-[[nodiscard]] std::set<std::string, std::less<>> inputs_of_any_integers(const Model& model);
+[[nodiscard]] std::set<std::string, std::less<>> inputs_of_any_integers(const onnx::Model& model);
 
 /// The shape of each input that has no default, as make_inputs gives it.
-[[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const Model& model,
+[[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const onnx::Model& model,
                                                                                          const InputOptions& options);
 
 /// A tensor for each input that has no default. The numbers depend on the seed and the input's name alone. i8 and u8
 /// take their whole range; other integers, which are mostly indices or counts, 0 to 3 without `wide_integers`; booleans
 /// both values. Throws Error naming an input whose type or rank is unknown, one of text, a name in `shapes` or `dims`
 /// that the model does not have, a shape that contradicts the model's, and a range that its type does not hold.
-[[nodiscard]] TensorMap make_inputs(const Model& model, const InputOptions& options = {});
+[[nodiscard]] runtime::TensorMap make_inputs(const onnx::Model& model, const InputOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::verify

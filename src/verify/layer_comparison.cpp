@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 #include "verify/layer_state.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 /// Shapes that the elements of a value had on their way, without having been changed.
-void collect_shapes(const Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
-  while (value->producer != nullptr && has_trait(*value->producer, trait::rearranges)) {
+void collect_shapes(const onnx::Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
+  while (value->producer != nullptr && has_trait(*value->producer, onnx::trait::rearranges)) {
     value = value->producer->input(0);
     if (value == nullptr || !value->shape) return;
     std::vector<std::int64_t> dims;
@@ -31,14 +31,14 @@ class PairComparison {
  public:
   explicit PairComparison(LayerState& state) : state_(state) {}
 
-  void run(std::size_t run, const TensorMap& inputs, const TensorMap& renamed) {
+  void run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed) {
     std::size_t next = 0;
     while (next < state_.rows.size()) {
       state_.tell("comparing tensors", next, state_.rows.size());
       const std::size_t begin = next;
       std::int64_t bytes = 0;
-      std::vector<const Value*> left;
-      std::vector<const Value*> right;
+      std::vector<const onnx::Value*> left;
+      std::vector<const onnx::Value*> right;
       const auto size = [&](const LayerRow& row) {
         return state_.reference.bytes_of(*row.match.reference) + state_.candidate.bytes_of(*row.match.candidate);
       };
@@ -51,8 +51,8 @@ class PairComparison {
         ++next;
       }
       add_scores(begin, next, left);
-      const TensorMap expected = state_.reference.run_what_can_be(left, inputs, state_.refused_by_reference);
-      const TensorMap found = run_candidate(right, renamed);
+      const runtime::TensorMap expected = state_.reference.run_what_can_be(left, inputs, state_.refused_by_reference);
+      const runtime::TensorMap found = run_candidate(right, renamed);
       std::vector<Compared> all;
       for (std::size_t i = begin; i < next; ++i) {
         if (is_refused(i)) {
@@ -72,10 +72,10 @@ class PairComparison {
 
  private:
   /// What the indices among the rows from `begin` to `end` are chosen from.
-  void add_scores(std::size_t begin, std::size_t end, std::vector<const Value*>& values) const {
+  void add_scores(std::size_t begin, std::size_t end, std::vector<const onnx::Value*>& values) const {
     for (std::size_t i = begin; i < end; ++i) {
       if (!state_.may_judge_choice(state_.rows[i])) continue;
-      const Value* scores = state_.rows[i].choice->choice.scores;
+      const onnx::Value* scores = state_.rows[i].choice->choice.scores;
       const bool is_there = std::find(values.begin(), values.end(), scores) != values.end();
       if (scores->producer != nullptr && !is_there) values.push_back(scores);
     }
@@ -94,7 +94,8 @@ class PairComparison {
     return !why.empty();
   }
 
-  [[nodiscard]] TensorMap run_candidate(const std::vector<const Value*>& outputs, const TensorMap& inputs) {
+  [[nodiscard]] runtime::TensorMap run_candidate(const std::vector<const onnx::Value*>& outputs,
+                                                 const runtime::TensorMap& inputs) {
     try {
       return state_.candidate.run_what_can_be(outputs, inputs, state_.refused_by_candidate);
     } catch (const Error& error) {
@@ -103,7 +104,8 @@ class PairComparison {
     }
   }
 
-  [[nodiscard]] Tolerance tolerance_for(const LayerRow& row, ElementType reference, ElementType candidate) const {
+  [[nodiscard]] Tolerance tolerance_for(const LayerRow& row, onnx::ElementType reference,
+                                        onnx::ElementType candidate) const {
     const bool is_output = row.match.reference->is_output() || row.match.candidate->is_output();
     const auto snr = is_output ? state_.options.snr_db : std::nullopt;
     if (const auto given = given_tolerance(state_.options.relative, state_.options.absolute, snr, reference))
@@ -114,15 +116,16 @@ class PairComparison {
                             is_quantized(*row.match.reference) || is_quantized(*row.match.candidate));
   }
 
-  [[nodiscard]] std::string why_tolerance(const LayerRow& row, ElementType own) const {
+  [[nodiscard]] std::string why_tolerance(const LayerRow& row, onnx::ElementType own) const {
     if (state_.options.relative || state_.options.absolute) return "";
-    return graft::why_tolerance(own, rounding_type(state_.reference_narrow, *row.match.reference, own),
-                                rounding_type(state_.candidate_narrow, *row.match.candidate, own), state_.quantized);
+    return graft::verify::why_tolerance(own, rounding_type(state_.reference_narrow, *row.match.reference, own),
+                                        rounding_type(state_.candidate_narrow, *row.match.candidate, own),
+                                        state_.quantized);
   }
 
   /// Rewrites put tensors of their own into the order that they need. One that is called as before has to be as before.
-  [[nodiscard]] static bool may_be_in_other_order(const TensorMatch& match, const TensorData& reference,
-                                                  const TensorData& candidate) {
+  [[nodiscard]] static bool may_be_in_other_order(const TensorMatch& match, const onnx::TensorData& reference,
+                                                  const onnx::TensorData& candidate) {
     return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
   }
 
@@ -131,23 +134,24 @@ class PairComparison {
     Tolerance tolerance;
     Difference difference;
     std::optional<Rearrangement> layout;
-    TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
+    onnx::TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
     bool is_arranged = false;
     std::optional<NoiseFloor> floor;
     std::string note;  ///< On indices that were judged by their scores.
   };
 
-  [[nodiscard]] Compared compare_row(std::size_t index, const TensorMap& inputs, const TensorMap& expected_tensors,
-                                     const TensorData& candidate) const {
+  [[nodiscard]] Compared compare_row(std::size_t index, const runtime::TensorMap& inputs,
+                                     const runtime::TensorMap& expected_tensors,
+                                     const onnx::TensorData& candidate) const {
     const LayerRow& row = state_.rows[index];
-    const TensorData& reference = expected_tensors.at(row.match.reference->name);
+    const onnx::TensorData& reference = expected_tensors.at(row.match.reference->name);
     Compared compared;
     compared.tolerance = tolerance_for(row, reference.type, candidate.type);
     compared.arranged = reference;
     compared.difference = compare(reference, candidate, compared.tolerance);
     if (compared.difference.equal()) return compared;
     if (compared.difference.is_choice && state_.may_judge_choice(row)) {
-      const TensorData& scores = row.choice->scores(inputs, expected_tensors);
+      const onnx::TensorData& scores = row.choice->scores(inputs, expected_tensors);
       const auto note = judge_choice(*row.choice, scores, reference, candidate, compared.difference);
       compared.note = note.value_or("");
       if (compared.difference.equal()) return compared;
@@ -172,11 +176,11 @@ class PairComparison {
   }
 
   /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
-  void measure_floors(std::size_t begin, std::vector<Compared>& all, const TensorMap& inputs) const {
+  void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& inputs) const {
     std::vector<std::size_t> doubtful;
-    std::vector<const Value*> values;
+    std::vector<const onnx::Value*> values;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const Value* value = state_.rows[begin + i].match.reference;
+      const onnx::Value* value = state_.rows[begin + i].match.reference;
       const bool is_known = all[i].difference.equal() || state_.report.layers[begin + i].failed_runs != 0;
       if (is_known || !all[i].note.empty() || !state_.may_have_floor(all[i].tolerance)) continue;
       doubtful.push_back(i);
@@ -184,7 +188,7 @@ class PairComparison {
       all[i].floor.emplace(all[i].tolerance);
     }
     if (doubtful.empty()) return;
-    state_.reference.run_noisy(values, inputs, [&](const TensorMap& moved) {
+    state_.reference.run_noisy(values, inputs, [&](const runtime::TensorMap& moved) {
       for (const std::size_t i : doubtful) {
         add_to(*all[i].floor, all[i].arranged, moved.at(state_.rows[begin + i].match.reference->name),
                all[i].is_arranged ? all[i].layout : std::nullopt);
@@ -195,14 +199,14 @@ class PairComparison {
     }
   }
 
-  static void add_to(NoiseFloor& floor, const TensorData& arranged, const TensorData& moved,
+  static void add_to(NoiseFloor& floor, const onnx::TensorData& arranged, const onnx::TensorData& moved,
                      const std::optional<Rearrangement>& layout) {
     const bool is_same_size = moved.element_count() == arranged.element_count();
     floor.add(arranged, layout && is_same_size ? rearrange(moved, *layout) : moved);
   }
 
-  void keep(std::size_t index, std::size_t run, Compared compared, const TensorData& reference,
-            const TensorData& candidate) {
+  void keep(std::size_t index, std::size_t run, Compared compared, const onnx::TensorData& reference,
+            const onnx::TensorData& candidate) {
     LayerRow& row = state_.rows[index];
     LayerComparison& layer = state_.report.layers[index];
     const TensorRange reference_range = range_of(reference);
@@ -249,7 +253,7 @@ class PairComparison {
 
   /// What calls the candidate reads its outputs as those of the reference: in another type or other dimensions they are
   /// not the same, unless it gives its inputs in another order too.
-  void check_output(const LayerRow& row, const TensorData& reference, const TensorData& candidate) {
+  void check_output(const LayerRow& row, const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;
     const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);
     if (reference.type == candidate.type && (reference.dims == candidate.dims || is_exchanged)) return;
@@ -257,7 +261,8 @@ class PairComparison {
                                                  row.match.reference->name, text_of(reference), text_of(candidate)));
   }
 
-  static std::string diagnose(const LayerComparison& layer, const TensorData& reference, const TensorData& candidate) {
+  static std::string diagnose(const LayerComparison& layer, const onnx::TensorData& reference,
+                              const onnx::TensorData& candidate) {
     std::vector<std::string> found;
     if (layer.layout) found.push_back(layer.layout->text);
     const auto more = [&](std::int64_t in_candidate, std::int64_t in_reference, std::string_view what) {
@@ -279,7 +284,8 @@ class PairComparison {
 
 }  // namespace
 
-void compare_pairs(LayerState& state, std::size_t run, const TensorMap& inputs, const TensorMap& renamed) {
+void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap& inputs,
+                   const runtime::TensorMap& renamed) {
   PairComparison(state).run(run, inputs, renamed);
 }
 
@@ -292,7 +298,7 @@ void measure_losses(LayerState& state) {
     layer.snr_lost_db.reset();
     std::optional<double> before;
     bool all_known = !state.rows[i].candidate_region.inputs.empty();
-    for (const Value* input : state.rows[i].candidate_region.inputs) {
+    for (const onnx::Value* input : state.rows[i].candidate_region.inputs) {
       const auto row = state.rows_by_candidate.find(input);
       const auto snr =
           row == state.rows_by_candidate.end() ? std::nullopt : state.report.layers[row->second].error.snr_db;
@@ -308,4 +314,4 @@ void measure_losses(LayerState& state) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::verify

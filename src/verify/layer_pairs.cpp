@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/node_ref.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/operator_node.hpp"
 #include "verify/layer_state.hpp"
 #include "verify/random_values.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 bool is_close(double a, double b, double scale) {
@@ -41,7 +41,7 @@ class LayerPairing {
  public:
   explicit LayerPairing(LayerState& state) : state_(state) {}
 
-  void run(const TensorMap& inputs, const TensorMap& renamed, bool trust_names) {
+  void run(const runtime::TensorMap& inputs, const runtime::TensorMap& renamed, bool trust_names) {
     for (const IoPair& pair : state_.inputs) {
       const auto found = inputs.find(pair.reference->name);
       if (found == inputs.end()) {
@@ -85,30 +85,30 @@ class LayerPairing {
  private:
   /// An output of one may be a tensor inside the other.
   void find_unmatched_outputs() {
-    for (const Value* output : state_.reference.model().graph().outputs()) {
+    for (const onnx::Value* output : state_.reference.model().graph().outputs()) {
       if (output->producer != nullptr && !output->constant() && state_.matcher.candidate_of(*output) == nullptr)
         state_.report.problems.push_back(fmt::format("the candidate has no output '{}'", output->name));
     }
-    for (const Value* output : state_.candidate.model().graph().outputs()) {
+    for (const onnx::Value* output : state_.candidate.model().graph().outputs()) {
       if (output->producer != nullptr && !output->constant() && state_.matcher.reference_of(*output) == nullptr)
         state_.report.problems.push_back(fmt::format("the reference has no output '{}'", output->name));
     }
   }
 
   /// What is left over on both sides is paired by its numbers, as long as those are right.
-  void match_values(const TensorMap& inputs, const TensorMap& renamed) {
-    std::vector<const Value*> left = state_.matcher.unmatched_of_reference();
-    std::vector<const Value*> right = state_.matcher.unmatched_of_candidate();
-    std::erase_if(left, [&](const Value* value) { return reference_random_.contains(value); });
-    std::erase_if(right, [&](const Value* value) { return candidate_random_.contains(value); });
+  void match_values(const runtime::TensorMap& inputs, const runtime::TensorMap& renamed) {
+    std::vector<const onnx::Value*> left = state_.matcher.unmatched_of_reference();
+    std::vector<const onnx::Value*> right = state_.matcher.unmatched_of_candidate();
+    std::erase_if(left, [&](const onnx::Value* value) { return reference_random_.contains(value); });
+    std::erase_if(right, [&](const onnx::Value* value) { return candidate_random_.contains(value); });
     if (left.empty() || right.empty()) return;
     const auto expected = state_.reference.ranges(left, inputs, state_.options.memory, tell_of("reference"),
                                                   &state_.refused_by_reference);
     const auto found = candidate_ranges(right, renamed);
-    for (const Value* tensor : right) {
+    for (const onnx::Value* tensor : right) {
       const auto range = found.find(tensor);
       if (range == found.end() || !tells_apart(range->second)) continue;
-      for (const Value* other : left) {
+      for (const onnx::Value* other : left) {
         const auto numbers = expected.find(other);
         if (numbers == expected.end() || state_.matcher.candidate_of(*other) != nullptr) continue;
         if (!same_numbers(numbers->second, range->second)) continue;
@@ -118,8 +118,8 @@ class LayerPairing {
     }
   }
 
-  [[nodiscard]] std::unordered_map<const Value*, TensorRange> candidate_ranges(const std::vector<const Value*>& values,
-                                                                               const TensorMap& inputs) {
+  [[nodiscard]] std::unordered_map<const onnx::Value*, TensorRange> candidate_ranges(
+      const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs) {
     try {
       return state_.candidate.ranges(values, inputs, state_.options.memory, tell_of("candidate"),
                                      &state_.refused_by_candidate);
@@ -137,8 +137,8 @@ class LayerPairing {
     layer.reference = match.reference->name;
     layer.candidate = match.candidate->name;
     layer.matched_by = match.how;
-    const Node& node = computing_node(*match.candidate->producer);
-    const OperatorMatch graft_operator = find_operator_for(node);
+    const onnx::Node& node = computing_node(*match.candidate->producer);
+    const onnx::OperatorMatch graft_operator = find_operator_for(node);
     layer.op = graft_operator ? std::string(graft_operator.type->name) : node.op_type;
     layer.reference_node = ref_of(*match.reference->producer);
     layer.candidate_node = ref_of(node);
@@ -147,16 +147,16 @@ class LayerPairing {
     layer.not_compared = why_not_compared(reference_random_, *match.reference, candidate_random_, *match.candidate);
     layer.is_random = !layer.not_compared.empty();
     if (layer.is_random) check_random_output(match);
-    row.reference_region = region_before(
-        {match.reference}, [&](const Value& value) { return state_.matcher.candidate_of(value) != nullptr; });
-    row.candidate_region = region_before(
-        {match.candidate}, [&](const Value& value) { return state_.matcher.reference_of(value) != nullptr; });
+    row.reference_region = onnx::region_before(
+        {match.reference}, [&](const onnx::Value& value) { return state_.matcher.candidate_of(value) != nullptr; });
+    row.candidate_region = onnx::region_before(
+        {match.candidate}, [&](const onnx::Value& value) { return state_.matcher.reference_of(value) != nullptr; });
     if (!state_.options.relative && !state_.options.absolute) {
       row.choice = judged_choice(state_.reference.model(), *match.reference, state_.reference_narrow,
                                  state_.candidate_narrow, *match.candidate, state_.quantized);
     }
-    for (const Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(ref_of(*node));
-    for (const Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(ref_of(*node));
+    for (const onnx::Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(ref_of(*node));
+    for (const onnx::Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(ref_of(*node));
   }
 
   /// Numbers that are not compared have a type all the same.
@@ -171,7 +171,7 @@ class LayerPairing {
                     rank_text(*candidate)));
   }
 
-  [[nodiscard]] static std::string rank_text(const Value& value) {
+  [[nodiscard]] static std::string rank_text(const onnx::Value& value) {
     return value.rank() ? std::to_string(*value.rank()) : "any";
   }
 
@@ -188,8 +188,9 @@ class LayerPairing {
 
 }  // namespace
 
-void pair_layers(LayerState& state, const TensorMap& inputs, const TensorMap& renamed, bool trust_names) {
+void pair_layers(LayerState& state, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed,
+                 bool trust_names) {
   LayerPairing(state).run(inputs, renamed, trust_names);
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -6,10 +6,10 @@
 
 #include <utility>
 
-namespace graft {
+namespace graft::verify {
 
-LayerState::LayerState(const runtime::Engine& engine, const Model& reference_model, const Model& candidate_model,
-                       const LayerOptions& given, Scales int8_scales)
+LayerState::LayerState(const runtime::Engine& engine, const onnx::Model& reference_model,
+                       const onnx::Model& candidate_model, const LayerOptions& given, Scales int8_scales)
     : options(given),
       scales(std::move(int8_scales)),
       reference(engine, reference_model, given.reference_kernels, given.threads),
@@ -21,7 +21,7 @@ void LayerState::tell(const std::string& what, std::size_t done, std::size_t tot
   if (options.progress) options.progress(what, done, total);
 }
 
-Tolerance LayerState::usual_tolerance(const LayerRow& row, ElementType left, ElementType right) const {
+Tolerance LayerState::usual_tolerance(const LayerRow& row, onnx::ElementType left, onnx::ElementType right) const {
   return layer_tolerance(rounding_type(reference_narrow, *row.match.reference, left),
                          rounding_type(candidate_narrow, *row.match.candidate, right), quantized,
                          is_quantized(*row.match.reference) || is_quantized(*row.match.candidate));
@@ -35,8 +35,8 @@ bool LayerState::may_judge_choice(const LayerRow& row) const {
   return row.choice && !refused_by_reference.contains(row.choice->choice.scores);
 }
 
-std::string text_of(const TensorData& tensor) {
+std::string text_of(const onnx::TensorData& tensor) {
   return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
 }
 
-}  // namespace graft
+}  // namespace graft::verify

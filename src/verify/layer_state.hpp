@@ -8,14 +8,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/extract.hpp"
+#include "onnx/extract.hpp"
 #include "verify/choices.hpp"
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
 #include "verify/partial_runs.hpp"
 #include "verify/pieces.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// The candidate does not run; the reference's own failures go to the caller.
 struct CandidateFails {
@@ -25,8 +25,8 @@ struct CandidateFails {
 /// One pair of tensors; the layer of the same index in the report is about it.
 struct LayerRow {
   TensorMatch match;
-  GraphRegion reference_region;
-  GraphRegion candidate_region;
+  onnx::GraphRegion reference_region;
+  onnx::GraphRegion candidate_region;
   std::optional<JudgedChoice> choice{};  ///< Where it is an index, and its scores say whether another one is as good.
   bool has_other_dims = false;
   bool is_arranged = false;        ///< The candidate may have it in another order, and was compared in that.
@@ -48,33 +48,37 @@ struct LayerState {
   std::vector<IoPair> inputs{};
   bool inputs_are_exchanged = false;  ///< The channels of one are in another place in the candidate.
   std::vector<LayerRow> rows{};
-  std::unordered_map<const Value*, std::size_t> rows_by_candidate{};
+  std::unordered_map<const onnx::Value*, std::size_t> rows_by_candidate{};
   LayerReport report{};
 
-  LayerState(const runtime::Engine& engine, const Model& reference_model, const Model& candidate_model,
+  LayerState(const runtime::Engine& engine, const onnx::Model& reference_model, const onnx::Model& candidate_model,
              const LayerOptions& given, Scales int8_scales);
 
-  [[nodiscard]] TensorMap for_candidate(const TensorMap& fed) const { return inputs_for(inputs, fed); }
+  [[nodiscard]] runtime::TensorMap for_candidate(const runtime::TensorMap& fed) const {
+    return inputs_for(inputs, fed);
+  }
   void tell(const std::string& what, std::size_t done, std::size_t total) const;
   /// Where none is given; and for telling orders apart, of which many are within a wide tolerance.
-  [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, ElementType left, ElementType right) const;
+  [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, onnx::ElementType left, onnx::ElementType right) const;
   [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const;
   /// Whether it is an index whose scores can be looked at.
   [[nodiscard]] bool may_judge_choice(const LayerRow& row) const;
 };
 
 /// "f32[2, 10]".
-[[nodiscard]] std::string text_of(const TensorData& tensor);
+[[nodiscard]] std::string text_of(const onnx::TensorData& tensor);
 
 /// Pairs the tensors of both models, by a first run of each. Throws CandidateFails.
-void pair_layers(LayerState& state, const TensorMap& inputs, const TensorMap& renamed, bool trust_names);
+void pair_layers(LayerState& state, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed,
+                 bool trust_names);
 /// Compares all pairs in one run. Throws CandidateFails.
-void compare_pairs(LayerState& state, std::size_t run, const TensorMap& inputs, const TensorMap& renamed);
+void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap& inputs,
+                   const runtime::TensorMap& renamed);
 /// How much of the signal each layer loses.
 void measure_losses(LayerState& state);
 /// The first layer with NaN of inputs that have none.
-void find_nan(LayerState& state, const TensorMap& inputs);
+void find_nan(LayerState& state, const runtime::TensorMap& inputs);
 /// The first tensor that is wrong though what it is made of is right.
-void find_divergence(LayerState& state, const TensorMap& inputs);
+void find_divergence(LayerState& state, const runtime::TensorMap& inputs);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -3,22 +3,22 @@
 
 #include "verify/layers.hpp"
 
-namespace graft {
+namespace graft::verify {
 
-Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded) {
+Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized, bool rounded) {
   if (!is_floating_point(reference) || !is_floating_point(candidate)) return Tolerance::of_network(reference, rounded);
   constexpr double of_quantized = 0.05;
   if (quantized) return {.relative = 0, .absolute = 0, .of_largest = of_quantized};
   const Tolerance left = Tolerance::of_network(reference);
   const Tolerance right = Tolerance::of_network(candidate);
   const Tolerance& coarser = left.relative > right.relative ? left : right;
-  const auto narrow = [](ElementType type) { return bits_of(type) < bits_of(ElementType::f32); };
+  const auto narrow = [](onnx::ElementType type) { return bits_of(type) < bits_of(onnx::ElementType::f32); };
   if (!narrow(reference) && !narrow(candidate)) return coarser;
   constexpr double epsilons = 16;
   return {.relative = epsilons * coarser.of_largest, .absolute = 0, .of_largest = epsilons * coarser.of_largest};
 }
 
-Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded) {
+Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized, bool rounded) {
   constexpr double of_quantized = 20;
   const bool real = is_floating_point(reference) && is_floating_point(candidate);
   if (quantized && real) return {.snr_db = of_quantized};
@@ -26,7 +26,7 @@ Tolerance output_tolerance(ElementType reference, ElementType candidate, bool qu
 }
 
 std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
-                                         std::optional<double> snr_db, ElementType type) {
+                                         std::optional<double> snr_db, onnx::ElementType type) {
   if (relative || absolute) {
     return Tolerance{.relative = relative.value_or(0), .absolute = absolute.value_or(0), .of_largest = 0};
   }
@@ -34,7 +34,8 @@ std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::op
   return std::nullopt;
 }
 
-std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantized) {
+std::string why_tolerance(onnx::ElementType own, onnx::ElementType reference, onnx::ElementType candidate,
+                          bool quantized) {
   if (!is_floating_point(own)) return "";
   if (quantized) return "the candidate rounds to 8 bits, for which there is no fixed limit";
   if (candidate != own) return fmt::format("it is computed from {} in the candidate", to_string(candidate));
@@ -42,4 +43,4 @@ std::string why_tolerance(ElementType own, ElementType reference, ElementType ca
   return "";
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "verify/layer_state.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 class Layers {
  public:
-  Layers(const runtime::Engine& engine, const Model& reference, const Model& candidate, const LayerOptions& options,
-         Scales scales, bool trust_names)
+  Layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
+         const LayerOptions& options, Scales scales, bool trust_names)
       : engine_(engine), trust_names_(trust_names), state_(engine, reference, candidate, options, std::move(scales)) {}
 
   LayerReport run() {
@@ -23,8 +23,8 @@ class Layers {
     if (!state_.report.problems.empty()) return std::move(state_.report);
     const std::size_t runs = state_.options.data.empty() ? state_.options.seeds : state_.options.data.size();
     for (std::size_t run = 0; run < runs; ++run) {
-      const TensorMap inputs = inputs_of(run);
-      const TensorMap renamed = state_.for_candidate(inputs);
+      const runtime::TensorMap inputs = inputs_of(run);
+      const runtime::TensorMap renamed = state_.for_candidate(inputs);
       try {
         if (run == 0) pair_layers(state_, inputs, renamed, trust_names_);
         compare_pairs(state_, run, inputs, renamed);
@@ -42,7 +42,7 @@ class Layers {
   }
 
  private:
-  TensorMap inputs_of(std::size_t run) {
+  runtime::TensorMap inputs_of(std::size_t run) {
     if (!state_.options.data.empty()) return state_.options.data[run];
     InputOptions made_up{.seed = run};
     made_up.dims = state_.options.dims;
@@ -52,8 +52,8 @@ class Layers {
       whole_ = engine_.compile(state_.reference.model(),
                                {.kernels = state_.options.reference_kernels, .threads = state_.options.threads});
     }
-    TensorMap ignored;
-    TensorMap inputs = made_up_.inputs(*whole_, state_.reference.model(), made_up, ignored);
+    runtime::TensorMap ignored;
+    runtime::TensorMap inputs = made_up_.inputs(*whole_, state_.reference.model(), made_up, ignored);
     state_.report.narrowed = made_up_.narrowed();
     state_.report.why_sizes = made_up_.why_sizes();
     return inputs;
@@ -76,7 +76,7 @@ bool may_be_misnamed(const LayerReport& report) {
   if (!report.first) return false;
   const auto by_other_node = [](const LayerComparison& layer) {
     return layer.matched_by == MatchedBy::name && !layer.is_output &&
-           describe(layer.reference_node) != describe(layer.candidate_node);
+           onnx::describe(layer.reference_node) != onnx::describe(layer.candidate_node);
   };
   const LayerComparison& first = report.layers[report.first->layer];
   if (!by_other_node(first)) return false;
@@ -87,11 +87,11 @@ bool may_be_misnamed(const LayerReport& report) {
 
 /// Whether that tensor is in the candidate under a name that means another one in the reference, or nothing; and more
 /// tensors agree where they are paired without their names.
-bool explains_more(const LayerReport& other, const LayerReport& report, const Model& reference) {
+bool explains_more(const LayerReport& other, const LayerReport& report, const onnx::Model& reference) {
   const LayerComparison& first = report.layers[report.first->layer];
   const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const LayerComparison& layer) {
     if (layer.reference != first.reference || layer.candidate == first.candidate || !layer.equal()) return false;
-    const Value* namesake = reference.graph().find_local(layer.candidate);
+    const onnx::Value* namesake = reference.graph().find_local(layer.candidate);
     return (namesake != nullptr && namesake->producer != nullptr) ||
            (is_number(layer.candidate) && is_number(first.candidate));
   });
@@ -126,7 +126,7 @@ const LayerComparison* LayerReport::first_different() const {
   return found == layers.end() ? nullptr : &*found;
 }
 
-LayerReport compare_layers(const runtime::Engine& engine, const Model& reference, const Model& candidate,
+LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const LayerOptions& options) {
   if (!options.emulated) {
     LayerReport report = Layers(engine, reference, candidate, options, {}, true).run();
@@ -134,12 +134,12 @@ LayerReport compare_layers(const runtime::Engine& engine, const Model& reference
     LayerReport other = Layers(engine, reference, candidate, options, {}, false).run();
     return explains_more(other, report, reference) ? std::move(other) : std::move(report);
   }
-  const Model opened = with_open_functions(candidate);
+  const onnx::Model opened = with_open_functions(candidate);
   Scales scales;
   if (*options.emulated == Precision::int8) {
     std::vector<std::string> problems;
     const auto pairs = pair_io(fed_inputs(reference), fed_inputs(candidate), "input", problems);
-    TensorMap inputs;
+    runtime::TensorMap inputs;
     if (!options.data.empty()) {
       inputs = options.data.front();
     } else {
@@ -149,16 +149,16 @@ LayerReport compare_layers(const runtime::Engine& engine, const Model& reference
       made_up.dims = options.dims;
       made_up.shapes = options.shapes;
       made_up.ranges = options.ranges;
-      TensorMap ignored;
+      runtime::TensorMap ignored;
       inputs = MadeUpInputs().inputs(*compiled, reference, made_up, ignored);
     }
     scales = int8_scales(engine, opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads,
                          options.memory);
   }
-  const Model emulated = emulate(opened, *options.emulated, scales);
+  const onnx::Model emulated = emulate(opened, *options.emulated, scales);
   LayerReport report = Layers(engine, with_open_functions(reference), emulated, options, std::move(scales), true).run();
   report.large_constants = large_constants(opened, *options.emulated);
   return report;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 #include "verify/emulate.hpp"
@@ -22,11 +22,11 @@
 #include "verify/rearrangement.hpp"
 #include "verify/verdict.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 struct LayerOptions {
   std::size_t seeds = 1;                                                      ///< As in VerifyOptions.
-  std::vector<TensorMap> data = {};                                           ///< As in VerifyOptions.
+  std::vector<runtime::TensorMap> data = {};                                  ///< As in VerifyOptions.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
   InputRanges ranges = {};                                                    ///< As in InputOptions.
@@ -46,20 +46,23 @@ struct LayerOptions {
 /// or computed from such (see rounding_type), 16 epsilon of that type, relative and of the largest. Where the
 /// candidate is `quantized`, 5 % of the largest, of reals; one step of 8-bit integers that come from rounding. Nothing
 /// for other integers.
-[[nodiscard]] Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded);
+[[nodiscard]] Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
+                                        bool rounded);
 
 /// The same for an output: the errors of many layers of 8 bits add up, and how far each element may be off depends on
 /// what the network is for. So it is judged as a whole: a `quantized` candidate may have a tenth of the signal as
 /// noise, an SNR of 20 dB.
-[[nodiscard]] Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded);
+[[nodiscard]] Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
+                                         bool rounded);
 
 /// What a caller asked for; nothing where that was nothing. An SNR is one of real numbers.
 [[nodiscard]] std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
-                                                       std::optional<double> snr_db, ElementType type);
+                                                       std::optional<double> snr_db, onnx::ElementType type);
 
 /// Why a tensor has another tolerance than its own type: "it is computed from f16 in the candidate". The types are
 /// those that rounding_type gives.
-[[nodiscard]] std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantized);
+[[nodiscard]] std::string why_tolerance(onnx::ElementType own, onnx::ElementType reference, onnx::ElementType candidate,
+                                        bool quantized);
 
 /// One tensor that both models have.
 struct LayerComparison {
@@ -111,14 +114,14 @@ struct LayerComparison {
     const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
     return is_vacuous || (is_output && (is_random || is_lost_in_noise())) ? Verdict::nothing_compared : Verdict::same;
   }
-  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::is_lost_in_noise(difference, floor); }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::verify::is_lost_in_noise(difference, floor); }
 };
 
 /// A part of both models in which the difference shows by itself.
 struct ReducedCase {
-  Model reference;
-  Model candidate;
-  TensorMap inputs;  ///< Of both.
+  onnx::Model reference;
+  onnx::Model candidate;
+  runtime::TensorMap inputs;  ///< Of both.
 };
 
 /// The first tensor, in the order of computation, that the candidate gives wrongly though what it is made of is right.
@@ -161,7 +164,7 @@ struct LayerReport {
 /// verify_models does; an input whose channels the candidate has in another place (NHWC, NCHW) is transposed for it.
 /// Both models are run in f32, f16 and bf16 tensors rounded where they are made. Throws Error where the reference
 /// cannot run.
-[[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const Model& reference, const Model& candidate,
-                                         const LayerOptions& options = {});
+[[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference,
+                                         const onnx::Model& candidate, const LayerOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::verify

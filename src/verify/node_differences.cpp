@@ -9,35 +9,37 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "graph/text.hpp"
+#include "onnx/text.hpp"
 #include "verify/compare.hpp"
 #include "verify/rearrangement.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
-std::string full_name(const Node& node) {
+std::string full_name(const onnx::Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type;
 }
 
-std::string text_of(const TensorData& tensor) {
+std::string text_of(const onnx::TensorData& tensor) {
   return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
 }
 
-std::string said_of(const NodeAttribute* attribute) { return attribute == nullptr ? "not given" : to_text(*attribute); }
+std::string said_of(const onnx::NodeAttribute* attribute) {
+  return attribute == nullptr ? "not given" : to_text(*attribute);
+}
 
 std::string shortened(const std::string& text) {
   constexpr std::size_t longest = 80;
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
-std::string input_text(const Value* value, const std::optional<TensorData>& constant) {
+std::string input_text(const onnx::Value* value, const std::optional<onnx::TensorData>& constant) {
   if (value == nullptr) return "absent";
   return constant ? "the constant " + text_of(*constant) : fmt::format("the computed '{}'", value->name);
 }
 
 /// What a weight of one is in the other: the order or the factor, where that explains it.
-std::string weight_text(const TensorData& reference, const TensorData& candidate) {
+std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {
     const Tolerance left = Tolerance::of_rewrite(reference.type);
     const Tolerance right = Tolerance::of_rewrite(candidate.type);
@@ -59,34 +61,34 @@ std::string sides(const std::string& reference, const std::string& candidate) {
   return fmt::format("{} in the reference, {} in the candidate", reference, candidate);
 }
 
-bool holds_graphs(const NodeAttribute* attribute) {
+bool holds_graphs(const onnx::NodeAttribute* attribute) {
   return attribute != nullptr && (attribute->kind() == "graph" || attribute->kind() == "graphs");
 }
 
 /// The bodies in an attribute.
-std::vector<const Graph*> graphs_of(const NodeAttribute* attribute) {
-  std::vector<const Graph*> graphs;
+std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) {
+  std::vector<const onnx::Graph*> graphs;
   if (attribute == nullptr) return graphs;
-  if (const auto* graph = attribute->get<std::unique_ptr<Graph>>()) graphs.push_back(graph->get());
-  if (const auto* several = attribute->get<std::vector<std::unique_ptr<Graph>>>()) {
+  if (const auto* graph = attribute->get<std::unique_ptr<onnx::Graph>>()) graphs.push_back(graph->get());
+  if (const auto* several = attribute->get<std::vector<std::unique_ptr<onnx::Graph>>>()) {
     for (const auto& graph : *several) graphs.push_back(graph.get());
   }
   return graphs;
 }
 
 /// Constants are compared where they are read.
-std::vector<const Node*> computing_nodes(const Graph& graph) {
-  std::vector<const Node*> nodes;
-  for (const Node* node : graph.nodes()) {
+std::vector<const onnx::Node*> computing_nodes(const onnx::Graph& graph) {
+  std::vector<const onnx::Node*> nodes;
+  for (const onnx::Node* node : graph.nodes()) {
     if (!node->is("Constant")) nodes.push_back(node);
   }
   return nodes;
 }
 
-void compare_types(const Node& reference, const Node& candidate, std::vector<std::string>& found) {
+void compare_types(const onnx::Node& reference, const onnx::Node& candidate, std::vector<std::string>& found) {
   for (std::size_t i = 0; i < std::min(reference.outputs.size(), candidate.outputs.size()); ++i) {
-    const Value* left = reference.outputs[i];
-    const Value* right = candidate.outputs[i];
+    const onnx::Value* left = reference.outputs[i];
+    const onnx::Value* right = candidate.outputs[i];
     if (left == nullptr || right == nullptr || !left->type || !right->type || left->type == right->type) continue;
     found.push_back("type: " + sides(to_string(*left->type), to_string(*right->type)));
   }
@@ -96,7 +98,7 @@ class Comparison {
  public:
   explicit Comparison(const ModelPair& models) : models_(models) {}
 
-  std::vector<std::string> nodes(const Node& reference, const Node& candidate) {
+  std::vector<std::string> nodes(const onnx::Node& reference, const onnx::Node& candidate) {
     if (full_name(reference) != full_name(candidate)) {
       return {"operator: " + sides(full_name(reference), full_name(candidate))};
     }
@@ -104,8 +106,8 @@ class Comparison {
     compare_attributes(reference, candidate, found);
     compare_inputs(reference, candidate, found);
     compare_types(reference, candidate, found);
-    const FunctionDefinition* left = models_.reference.find_function(reference);
-    const FunctionDefinition* right = models_.candidate.find_function(candidate);
+    const onnx::FunctionDefinition* left = models_.reference.find_function(reference);
+    const onnx::FunctionDefinition* right = models_.candidate.find_function(candidate);
     if (left != nullptr && right != nullptr) {
       compare_graphs(fmt::format("function {}", full_name(candidate)), *left->body, *right->body, found);
     }
@@ -122,20 +124,20 @@ class Comparison {
   }
 
  private:
-  void compare_attributes(const Node& reference, const Node& candidate, std::vector<std::string>& found) {
+  void compare_attributes(const onnx::Node& reference, const onnx::Node& candidate, std::vector<std::string>& found) {
     std::set<std::string> names;
-    for (const Node* node : {&reference, &candidate}) {
+    for (const onnx::Node* node : {&reference, &candidate}) {
       for (const auto& [name, attribute] : node->attributes) names.insert(name);
     }
     for (const std::string& name : names) {
-      const NodeAttribute* left = reference.attribute(name);
-      const NodeAttribute* right = candidate.attribute(name);
+      const onnx::NodeAttribute* left = reference.attribute(name);
+      const onnx::NodeAttribute* right = candidate.attribute(name);
       if (holds_graphs(left) || holds_graphs(right)) {
         compare_bodies(name, graphs_of(left), graphs_of(right), found);
         continue;
       }
-      const auto* expected = left == nullptr ? nullptr : left->get<TensorData>();
-      const auto* given = right == nullptr ? nullptr : right->get<TensorData>();
+      const auto* expected = left == nullptr ? nullptr : left->get<onnx::TensorData>();
+      const auto* given = right == nullptr ? nullptr : right->get<onnx::TensorData>();
       if (expected != nullptr && given != nullptr) {
         const std::string text = weight_text(*expected, *given);
         if (!text.empty()) found.push_back(fmt::format("attribute {}: {}", name, text));
@@ -146,8 +148,8 @@ class Comparison {
     }
   }
 
-  void compare_bodies(const std::string& name, const std::vector<const Graph*>& reference,
-                      const std::vector<const Graph*>& candidate, std::vector<std::string>& found) {
+  void compare_bodies(const std::string& name, const std::vector<const onnx::Graph*>& reference,
+                      const std::vector<const onnx::Graph*>& candidate, std::vector<std::string>& found) {
     if (reference.size() != candidate.size()) {
       found.push_back(
           fmt::format("attribute {}: {}", name,
@@ -157,10 +159,10 @@ class Comparison {
     for (std::size_t i = 0; i < reference.size(); ++i) compare_graphs(name, *reference[i], *candidate[i], found);
   }
 
-  void compare_graphs(const std::string& where, const Graph& reference, const Graph& candidate,
+  void compare_graphs(const std::string& where, const onnx::Graph& reference, const onnx::Graph& candidate,
                       std::vector<std::string>& found) {
-    const std::vector<const Node*> left = computing_nodes(reference);
-    const std::vector<const Node*> right = computing_nodes(candidate);
+    const std::vector<const onnx::Node*> left = computing_nodes(reference);
+    const std::vector<const onnx::Node*> right = computing_nodes(candidate);
     if (left.size() != right.size()) {
       found.push_back(fmt::format("{}: {}", where,
                                   sides(fmt::format("{} nodes", left.size()), fmt::format("{} nodes", right.size()))));
@@ -171,7 +173,7 @@ class Comparison {
     }
     for (std::size_t i = 0; i < left.size(); ++i) {
       for (const std::string& text : nodes(*left[i], *right[i])) {
-        found.push_back(fmt::format("{}, {}: {}", where, describe(*right[i]), text));
+        found.push_back(fmt::format("{}, {}: {}", where, onnx::describe(*right[i]), text));
       }
     }
     for (std::size_t i = 0; i < std::min(reference.outputs().size(), candidate.outputs().size()); ++i) {
@@ -180,20 +182,20 @@ class Comparison {
     }
   }
 
-  [[nodiscard]] const Value* partner(const Value& of_candidate) const {
+  [[nodiscard]] const onnx::Value* partner(const onnx::Value& of_candidate) const {
     const auto found = inner_.find(&of_candidate);
     return found == inner_.end() ? models_.partner(of_candidate) : found->second;
   }
 
   /// Both are computed, and known to be two.
-  [[nodiscard]] bool is_another(const Value* reference, const Value* candidate) const {
+  [[nodiscard]] bool is_another(const onnx::Value* reference, const onnx::Value* candidate) const {
     if (reference == nullptr || candidate == nullptr) return false;
-    const Value* expected = partner(*candidate);
+    const onnx::Value* expected = partner(*candidate);
     return expected != nullptr && expected != reference;
   }
 
   /// What one is where the other stands; empty where they are the same, or not known to differ.
-  [[nodiscard]] std::string value_text(const Value& reference, const Value& candidate) const {
+  [[nodiscard]] std::string value_text(const onnx::Value& reference, const onnx::Value& candidate) const {
     const auto expected = reference.constant();
     const auto given = candidate.constant();
     if (expected && given) return weight_text(*expected, *given);
@@ -202,19 +204,20 @@ class Comparison {
   }
 
   /// The input that has what the one at `first` has in the other model, and the other way round.
-  [[nodiscard]] std::optional<std::size_t> exchanged_with(const Node& reference, const Node& candidate,
+  [[nodiscard]] std::optional<std::size_t> exchanged_with(const onnx::Node& reference, const onnx::Node& candidate,
                                                           std::size_t first) const {
-    const Value* left = reference.input(first);
-    const Value* right = candidate.input(first);
+    const onnx::Value* left = reference.input(first);
+    const onnx::Value* right = candidate.input(first);
     if (!is_another(left, right)) return std::nullopt;
     for (std::size_t i = 0; i < std::min(reference.inputs.size(), candidate.inputs.size()); ++i) {
-      const Value* other = candidate.input(i);
+      const onnx::Value* other = candidate.input(i);
       if (other != nullptr && partner(*right) == reference.input(i) && partner(*other) == left) return i;
     }
     return std::nullopt;
   }
 
-  [[nodiscard]] std::string input_difference(std::size_t i, const Value* reference, const Value* candidate) const {
+  [[nodiscard]] std::string input_difference(std::size_t i, const onnx::Value* reference,
+                                             const onnx::Value* candidate) const {
     const auto expected = reference == nullptr ? std::nullopt : reference->constant();
     const auto given = candidate == nullptr ? std::nullopt : candidate->constant();
     if (reference == nullptr || candidate == nullptr) {
@@ -227,7 +230,7 @@ class Comparison {
                              : fmt::format("input {}: {}", i, text);
   }
 
-  void compare_inputs(const Node& reference, const Node& candidate, std::vector<std::string>& found) const {
+  void compare_inputs(const onnx::Node& reference, const onnx::Node& candidate, std::vector<std::string>& found) const {
     for (std::size_t i = 0; i < std::max(reference.inputs.size(), candidate.inputs.size()); ++i) {
       const auto other = exchanged_with(reference, candidate, i);
       std::string text;
@@ -244,14 +247,14 @@ class Comparison {
   }
 
   const ModelPair& models_;
-  std::unordered_map<const Value*, const Value*> inner_;  ///< Of what was compared so far.
+  std::unordered_map<const onnx::Value*, const onnx::Value*> inner_;  ///< Of what was compared so far.
 };
 
 }  // namespace
 
 std::optional<std::vector<std::string>> part_differences(const ModelPair& models,
-                                                         const std::vector<const Node*>& reference,
-                                                         const std::vector<const Node*>& candidate) {
+                                                         const std::vector<const onnx::Node*>& reference,
+                                                         const std::vector<const onnx::Node*>& candidate) {
   if (reference.size() != candidate.size()) return std::nullopt;
   Comparison comparison(models);
   if (reference.size() == 1) return comparison.nodes(*reference.front(), *candidate.front());
@@ -259,10 +262,10 @@ std::optional<std::vector<std::string>> part_differences(const ModelPair& models
   for (std::size_t i = 0; i < reference.size(); ++i) {
     if (full_name(*reference[i]) != full_name(*candidate[i])) return std::nullopt;
     for (const std::string& text : comparison.nodes(*reference[i], *candidate[i])) {
-      found.push_back(fmt::format("{}: {}", describe(*candidate[i]), text));
+      found.push_back(fmt::format("{}: {}", onnx::describe(*candidate[i]), text));
     }
   }
   return found;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// Two models, and which value of the reference one of the candidate is; nullptr where that is not known.
 struct ModelPair {
-  const Model& reference;
-  const Model& candidate;
-  std::function<const Value*(const Value& of_candidate)> partner;
+  const onnx::Model& reference;
+  const onnx::Model& candidate;
+  std::function<const onnx::Value*(const onnx::Value& of_candidate)> partner;
 };
 
 /// Of the nodes of two parts that have as many: one, or the same operators in the same order. Nothing for others.
@@ -23,7 +23,7 @@ struct ModelPair {
 /// functions, with where they are. Empty where both say the same: then the difference is in what they compute with.
 /// Where the weights are narrower in one, what the narrower type rounds is no difference.
 [[nodiscard]] std::optional<std::vector<std::string>> part_differences(const ModelPair& models,
-                                                                       const std::vector<const Node*>& reference,
-                                                                       const std::vector<const Node*>& candidate);
+                                                                       const std::vector<const onnx::Node*>& reference,
+                                                                       const std::vector<const onnx::Node*>& candidate);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -9,13 +9,13 @@
 
 #include "verify/pieces.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 /// Of 8 bits: what rounding to a step gave, where a deviation has a size.
-bool has_steps(ElementType type) { return type == ElementType::i8 || type == ElementType::u8; }
+bool has_steps(onnx::ElementType type) { return type == onnx::ElementType::i8 || type == onnx::ElementType::u8; }
 
 double deviation(double reference, double moved, bool has_size) {
   if (reference == moved || (std::isnan(reference) && std::isnan(moved))) return 0;
@@ -36,7 +36,7 @@ std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left
   return found;
 }
 
-void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
+void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& moved) {
   if (!is_real(reference.type) || reference.type != moved.type) return;
   ++runs_;
   if (reference.dims != moved.dims) return add_other_dims(reference, moved);
@@ -66,7 +66,7 @@ void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
   most_others_ = std::max(most_others_, others);
 }
 
-void NoiseFloor::add_other_dims(const TensorData& reference, const TensorData& moved) {
+void NoiseFloor::add_other_dims(const onnx::TensorData& reference, const onnx::TensorData& moved) {
   const bool is_first = !has_other_dims_;
   has_other_dims_ = true;
   const std::optional<std::size_t> axis = only_other_axis(reference.dims, moved.dims);
@@ -142,4 +142,4 @@ std::string NoiseFloor::to_string() const {
   return text + fmt::format("; {:g} times that is allowed", factor);
 }
 
-}  // namespace graft
+}  // namespace graft::verify

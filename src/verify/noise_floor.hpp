@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 #include "verify/compare.hpp"
 #include "verify/slice_maxima.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// The axis along which alone the sizes differ; nothing where there is none such.
 [[nodiscard]] std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left,
@@ -32,7 +32,7 @@ class NoiseFloor {
   /// The tensor of one more run, beside that of the run without noise. Another integer (an index, a class) has no size,
   /// nor has a number that became NaN or infinite: any number may stand in that place. NaN on one side of a comparison
   /// remains a difference all the same.
-  void add(const TensorData& reference, const TensorData& moved);
+  void add(const onnx::TensorData& reference, const onnx::TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }
   /// The dimensions themselves depend on rounding: how many boxes pass a threshold.
@@ -63,7 +63,7 @@ class NoiseFloor {
   [[nodiscard]] std::string to_string() const;
 
  private:
-  void add_other_dims(const TensorData& reference, const TensorData& moved);
+  void add_other_dims(const onnx::TensorData& reference, const onnx::TensorData& moved);
 
   Tolerance tolerance_;
   std::optional<SliceMaxima> deviations_;
@@ -84,4 +84,4 @@ class NoiseFloor {
   return difference.within_noise > 0 && floor && floor->allows_anything();
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -6,9 +6,10 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::verify {
 
-void NoisyModel::run(const TensorMap& inputs, const std::function<void(const TensorMap& moved)>& look) {
+void NoisyModel::run(const runtime::TensorMap& inputs,
+                     const std::function<void(const runtime::TensorMap& moved)>& look) {
   if (is_refused_) return;
   const auto tolerated = [](const Error& error) {
     if (error.kind() == Error::Kind::internal) throw error;
@@ -32,4 +33,4 @@ void NoisyModel::run(const TensorMap& inputs, const std::function<void(const Ten
   }
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 void add_errors(OutputFigures& figures, const std::vector<double>& expected, const std::vector<double>& found) {
@@ -57,7 +57,7 @@ void OutputFigures::add_worst(const OutputFigures& other) {
   noise = worst.noise;
 }
 
-OutputFigures figures_of(const std::string& name, const TensorData& reference, const TensorData& found) {
+OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference, const onnx::TensorData& found) {
   OutputFigures figures;
   figures.name = name;
   figures.elements = reference.element_count();
@@ -97,4 +97,4 @@ Score score_of(const std::vector<OutputFigures>& outputs) {
   return score;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// A signal without an error counts as this; errors without a signal as minus this.
 inline constexpr double perfect_db = 150;
@@ -35,7 +35,8 @@ struct OutputFigures {
   void add_worst(const OutputFigures& other);
 };
 
-[[nodiscard]] OutputFigures figures_of(const std::string& name, const TensorData& reference, const TensorData& found);
+[[nodiscard]] OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference,
+                                       const onnx::TensorData& found);
 
 /// Of all outputs together; more is better.
 struct Score {
@@ -47,4 +48,4 @@ struct Score {
 };
 [[nodiscard]] Score score_of(const std::vector<OutputFigures>& outputs);
 
-}  // namespace graft
+}  // namespace graft::verify

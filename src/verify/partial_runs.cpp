@@ -4,29 +4,29 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
-#include "graph/extract.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/shape_inference.hpp"
 #include "verify/noisy_model.hpp"
 
-namespace graft {
+namespace graft::verify {
 
-PartialRuns::PartialRuns(const runtime::Engine& engine, const Model& model, runtime::OperatorKernels kernels,
+PartialRuns::PartialRuns(const runtime::Engine& engine, const onnx::Model& model, runtime::OperatorKernels kernels,
                          int threads)
     : engine_(&engine), kernels_(kernels), threads_(threads), model_(model.clone()) {
-  for (Value* value : std::vector<Value*>(model_.graph().inputs())) {
+  for (onnx::Value* value : std::vector<onnx::Value*>(model_.graph().inputs())) {
     if (value->initializer) model_.graph().set_is_input(*value, false);
   }
 }
 
-void PartialRuns::infer(const TensorMap& inputs) { infer(std::span(&inputs, 1)); }
+void PartialRuns::infer(const runtime::TensorMap& inputs) { infer(std::span(&inputs, 1)); }
 
-void PartialRuns::infer(std::span<const TensorMap> runs) {
+void PartialRuns::infer(std::span<const runtime::TensorMap> runs) {
   std::map<std::string, Shape, std::less<>> shapes;
-  for (const Value* input : model_.graph().inputs()) {
+  for (const onnx::Value* input : model_.graph().inputs()) {
     const auto first = runs.front().find(input->name);
     if (first == runs.front().end()) continue;
     const std::vector<std::int64_t>& dims = first->second.dims;
-    const bool is_same = std::all_of(runs.begin(), runs.end(), [&](const TensorMap& inputs) {
+    const bool is_same = std::all_of(runs.begin(), runs.end(), [&](const runtime::TensorMap& inputs) {
       const auto found = inputs.find(input->name);
       return found != inputs.end() && found->second.dims == dims;
     });
@@ -39,30 +39,33 @@ void PartialRuns::infer(std::span<const TensorMap> runs) {
   }
 }
 
-std::unique_ptr<runtime::CompiledModel> PartialRuns::compile(const Model& part) const {
+std::unique_ptr<runtime::CompiledModel> PartialRuns::compile(const onnx::Model& part) const {
   return engine_->compile(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
 }
 
-std::unique_ptr<runtime::CompiledModel> PartialRuns::compile(const std::vector<const Value*>& outputs) const {
-  const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
+std::unique_ptr<runtime::CompiledModel> PartialRuns::compile(const std::vector<const onnx::Value*>& outputs) const {
+  const std::vector<const onnx::Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
   return compile(extract(model_, fed, outputs));
 }
 
-TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const { return compile(part)->run(inputs); }
+runtime::TensorMap PartialRuns::run(const onnx::Model& part, const runtime::TensorMap& inputs) const {
+  return compile(part)->run(inputs);
+}
 
-TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
+runtime::TensorMap PartialRuns::run(const std::vector<const onnx::Value*>& outputs,
+                                    const runtime::TensorMap& inputs) const {
   return compile(outputs)->run(inputs);
 }
 
-TensorMap PartialRuns::run_what_can_be(const std::vector<const Value*>& outputs, const TensorMap& inputs,
-                                       Refusals& refused) const {
+runtime::TensorMap PartialRuns::run_what_can_be(const std::vector<const onnx::Value*>& outputs,
+                                                const runtime::TensorMap& inputs, Refusals& refused) const {
   if (outputs.empty()) return {};
   try {
     return run(outputs, inputs);
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;
     if (refused.empty()) {
-      const std::vector<const Value*> own(model_.graph().outputs().begin(), model_.graph().outputs().end());
+      const std::vector<const onnx::Value*> own(model_.graph().outputs().begin(), model_.graph().outputs().end());
       static_cast<void>(run(own, inputs));
     }
     if (outputs.size() == 1) {
@@ -71,31 +74,31 @@ TensorMap PartialRuns::run_what_can_be(const std::vector<const Value*>& outputs,
     }
   }
   const auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(outputs.size() / 2);
-  TensorMap results = run_what_can_be({outputs.begin(), middle}, inputs, refused);
+  runtime::TensorMap results = run_what_can_be({outputs.begin(), middle}, inputs, refused);
   results.merge(run_what_can_be({middle, outputs.end()}, inputs, refused));
   return results;
 }
 
-void PartialRuns::measure_sizes(const std::vector<const Value*>& values, const TensorMap& inputs) {
-  std::vector<const Value*> open;
-  for (const Value* value : values) {
+void PartialRuns::measure_sizes(const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs) {
+  std::vector<const onnx::Value*> open;
+  for (const onnx::Value* value : values) {
     const bool is_known = value->shape && std::all_of(value->shape->begin(), value->shape->end(),
                                                       [](const Dim& dim) { return dim.is_constant(); });
     if (!is_known) open.push_back(value);
   }
   if (open.empty()) return;
   try {
-    const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
-    Model part = extract(model_, fed, open);
-    Graph& graph = part.graph();
+    const std::vector<const onnx::Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
+    onnx::Model part = extract(model_, fed, open);
+    onnx::Graph& graph = part.graph();
     std::vector<std::string> names;
     for (std::size_t i = 0; i < open.size(); ++i) {
-      Node* shape = graph.add_node("Shape", {graph.find_local(open[i]->name)}, {open[i]->name + "/dims"});
-      shape->output()->type = ElementType::i64;
+      onnx::Node* shape = graph.add_node("Shape", {graph.find_local(open[i]->name)}, {open[i]->name + "/dims"});
+      shape->output()->type = onnx::ElementType::i64;
       graph.replace_output(i, *shape->output());
       names.push_back(shape->output()->name);
     }
-    const TensorMap dims = run(part, inputs);
+    const runtime::TensorMap dims = run(part, inputs);
     for (std::size_t i = 0; i < open.size(); ++i) {
       constexpr std::int64_t bytes_of_f32 = 4;
       std::int64_t bytes = bytes_of_f32;
@@ -108,26 +111,26 @@ void PartialRuns::measure_sizes(const std::vector<const Value*>& values, const T
   }
 }
 
-std::int64_t PartialRuns::bytes_of(const Value& value) const {
+std::int64_t PartialRuns::bytes_of(const onnx::Value& value) const {
   const auto measured = sizes_.find(&value);
-  return measured == sizes_.end() ? graft::bytes_of(value) : measured->second;
+  return measured == sizes_.end() ? graft::verify::bytes_of(value) : measured->second;
 }
 
-void PartialRuns::run_noisy(const Model& part, const TensorMap& inputs,
-                            const std::function<void(const TensorMap&)>& look) const {
+void PartialRuns::run_noisy(const onnx::Model& part, const runtime::TensorMap& inputs,
+                            const std::function<void(const runtime::TensorMap&)>& look) const {
   NoisyModel(*engine_, part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
       .run(inputs, look);
 }
 
-void PartialRuns::run_noisy(const std::vector<const Value*>& outputs, const TensorMap& inputs,
-                            const std::function<void(const TensorMap&)>& look) const {
-  const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
+void PartialRuns::run_noisy(const std::vector<const onnx::Value*>& outputs, const runtime::TensorMap& inputs,
+                            const std::function<void(const runtime::TensorMap&)>& look) const {
+  const std::vector<const onnx::Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
   run_noisy(extract(model_, fed, outputs), inputs, look);
 }
 
-std::vector<const Value*> PartialRuns::next_group(const std::vector<const Value*>& values, std::size_t& next,
-                                                  std::int64_t memory) const {
-  std::vector<const Value*> group;
+std::vector<const onnx::Value*> PartialRuns::next_group(const std::vector<const onnx::Value*>& values,
+                                                        std::size_t& next, std::int64_t memory) const {
+  std::vector<const onnx::Value*> group;
   std::int64_t bytes = 0;
   while (next < values.size() && (group.empty() || bytes + bytes_of(*values[next]) <= memory)) {
     bytes += bytes_of(*values[next]);
@@ -136,39 +139,40 @@ std::vector<const Value*> PartialRuns::next_group(const std::vector<const Value*
   return group;
 }
 
-void PartialRuns::visit(const std::vector<const Value*>& values, std::span<const TensorMap> runs, std::int64_t memory,
-                        const std::function<void(const Value&, const TensorData&)>& visitor,
+void PartialRuns::visit(const std::vector<const onnx::Value*>& values, std::span<const runtime::TensorMap> runs,
+                        std::int64_t memory,
+                        const std::function<void(const onnx::Value&, const onnx::TensorData&)>& visitor,
                         const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
   std::size_t next = 0;
   while (next < values.size()) {
     if (progress) progress(next, values.size());
-    const std::vector<const Value*> group = next_group(values, next, memory);
-    const auto look = [&](const TensorMap& tensors) {
-      for (const Value* value : group) {
+    const std::vector<const onnx::Value*> group = next_group(values, next, memory);
+    const auto look = [&](const runtime::TensorMap& tensors) {
+      for (const onnx::Value* value : group) {
         if (refused == nullptr || !refused->contains(value)) visitor(*value, tensors.at(value->name));
       }
     };
     if (refused != nullptr) {
-      for (const TensorMap& inputs : runs) look(run_what_can_be(group, inputs, *refused));
+      for (const runtime::TensorMap& inputs : runs) look(run_what_can_be(group, inputs, *refused));
     } else {
       const std::unique_ptr<runtime::CompiledModel> compiled = compile(group);
-      for (const TensorMap& inputs : runs) compiled->run(inputs, look);
+      for (const runtime::TensorMap& inputs : runs) compiled->run(inputs, look);
     }
   }
 }
 
-std::unordered_map<const Value*, TensorRange> PartialRuns::ranges(
-    const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
+std::unordered_map<const onnx::Value*, TensorRange> PartialRuns::ranges(
+    const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs, std::int64_t memory,
     const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
-  std::unordered_map<const Value*, TensorRange> ranges;
+  std::unordered_map<const onnx::Value*, TensorRange> ranges;
   visit(
       values, std::span(&inputs, 1), memory,
-      [&](const Value& value, const TensorData& tensor) { ranges.emplace(&value, range_of(tensor)); }, progress,
-      refused);
+      [&](const onnx::Value& value, const onnx::TensorData& tensor) { ranges.emplace(&value, range_of(tensor)); },
+      progress, refused);
   return ranges;
 }
 
-std::int64_t bytes_of(const Value& value) {
+std::int64_t bytes_of(const onnx::Value& value) {
   constexpr std::int64_t unknown = std::int64_t{1} << 24;
   if (!value.shape) return unknown;
   constexpr std::int64_t bytes_of_f32 = 4;
@@ -183,4 +187,4 @@ std::int64_t bytes_of(const Value& value) {
   return bytes;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

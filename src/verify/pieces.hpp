@@ -6,24 +6,26 @@
 #include <functional>
 #include <vector>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// Whether all elements are integers or booleans.
-[[nodiscard]] inline bool is_whole(ElementType type) { return is_integer(type) || type == ElementType::boolean; }
+[[nodiscard]] inline bool is_whole(onnx::ElementType type) {
+  return is_integer(type) || type == onnx::ElementType::boolean;
+}
 /// Whether the elements are numbers that numbers() returns.
-[[nodiscard]] inline bool is_real(ElementType type) { return is_whole(type) || is_floating_point(type); }
+[[nodiscard]] inline bool is_real(onnx::ElementType type) { return is_whole(type) || is_floating_point(type); }
 
 /// `count` elements from `begin` on, as a row; `begin` is even, so that a piece of 4-bit numbers begins at a byte.
-[[nodiscard]] inline TensorData piece_of(const TensorData& tensor, std::int64_t begin, std::int64_t count) {
+[[nodiscard]] inline onnx::TensorData piece_of(const onnx::TensorData& tensor, std::int64_t begin, std::int64_t count) {
   const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
   const std::size_t first = static_cast<std::size_t>(begin) * bits / 8;
   const std::size_t size = (static_cast<std::size_t>(count) * bits + 7) / 8;
-  TensorData piece;
+  onnx::TensorData piece;
   piece.type = tensor.type;
   piece.dims = {count};
-  piece.bytes = Bytes(nullptr, std::span(tensor.bytes.data() + first, size));
+  piece.bytes = onnx::Bytes(nullptr, std::span(tensor.bytes.data() + first, size));
   return piece;
 }
 
@@ -34,4 +36,4 @@ inline void for_each_piece(std::int64_t elements, const std::function<void(std::
   for (std::int64_t begin = 0; begin < elements; begin += piece_size) f(begin, std::min(piece_size, elements - begin));
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noisy_model.hpp"
 #include "verify/random_values.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
@@ -85,7 +85,7 @@ std::string text_of(const Shapes& shapes) {
 
 /// The numbers at which a region may change what it does: its small constants and real attributes, and their negatives.
 /// No random number meets x > 0.5 where x is 0.5.
-std::vector<double> numbers_of(const Model& model) {
+std::vector<double> numbers_of(const onnx::Model& model) {
   std::set<double> numbers{-1, 0, 1};
   constexpr std::size_t most = 64;
   const auto add = [&](double number) {
@@ -93,15 +93,15 @@ std::vector<double> numbers_of(const Model& model) {
     numbers.insert(number);
     numbers.insert(-number);
   };
-  const auto add_tensor = [&](const TensorData& tensor) {
+  const auto add_tensor = [&](const onnx::TensorData& tensor) {
     constexpr std::int64_t few = 8;
     const auto elements = tensor.element_count() <= few ? tensor.numbers() : std::nullopt;
     if (elements) std::for_each(elements->begin(), elements->end(), add);
   };
-  for (const Value* value : model.graph().values()) {
+  for (const onnx::Value* value : model.graph().values()) {
     if (const auto constant = value->constant()) add_tensor(*constant);
   }
-  model.graph().for_each_node([&](const Node& node) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     for (const auto& [name, attribute] : node.attributes) {
       if (const auto* number = attribute.get<float>()) add(*number);
     }
@@ -111,14 +111,14 @@ std::vector<double> numbers_of(const Model& model) {
 
 /// Each element by itself. Then an infinity stays where it is, where a mean would spread it. A set of its own: of all
 /// elementwise operators, arithmetic, comparisons and logic alone.
-bool is_element_by_element(const Model& model) {
+bool is_element_by_element(const onnx::Model& model) {
   static const std::set<std::string_view> element_by_element{
       "Abs",      "Add",   "And",   "Cast", "Clip",        "Constant", "Div", "Equal", "Greater", "GreaterOrEqual",
       "Identity", "IsInf", "IsNaN", "Less", "LessOrEqual", "Max",      "Min", "Mod",   "Mul",     "Neg",
       "Not",      "Or",    "PRelu", "Relu", "Sign",        "Sub",      "Sum", "Where", "Xor"};
   bool all = true;
   model.graph().for_each_node(
-      [&](const Node& node) { all = all && node.domain.empty() && element_by_element.contains(node.op_type); });
+      [&](const onnx::Node& node) { all = all && node.domain.empty() && element_by_element.contains(node.op_type); });
   return all;
 }
 
@@ -127,7 +127,7 @@ constexpr double huge = 1e30;
 
 /// Where the original gives an infinity or no number, nothing is asked of the rewrite. Exporters limit to the largest
 /// float where no limit was meant: an infinity instead of such a number is right too.
-void forgive_where_not_finite(const TensorData& reference, TensorData& other) {
+void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
   if (!is_floating_point(reference.type) || reference.dims != other.dims) return;
   const auto expected = reference.numbers();
   auto found = other.numbers();
@@ -138,29 +138,29 @@ void forgive_where_not_finite(const TensorData& reference, TensorData& other) {
       (*found)[i] = wanted;
     if (!std::isfinite(wanted)) (*found)[i] = wanted;
   }
-  other = TensorData::from_numbers(other.type, other.dims, *found);
+  other = onnx::TensorData::from_numbers(other.type, other.dims, *found);
 }
 
 /// The types of the outputs as they follow from the inputs: the engine turns results into what the model declares, so a
 /// run does not show that a node gives another type.
-std::map<std::string, ElementType> inferred_types(const Model& model) {
-  Model bare = model.clone();
-  for (Value* value : bare.graph().values()) {
+std::map<std::string, onnx::ElementType> inferred_types(const onnx::Model& model) {
+  onnx::Model bare = model.clone();
+  for (onnx::Value* value : bare.graph().values()) {
     if (value->producer != nullptr) value->type.reset();
   }
   infer_shapes(bare);
-  std::map<std::string, ElementType> types;
-  for (const Value* output : bare.graph().outputs()) {
+  std::map<std::string, onnx::ElementType> types;
+  for (const onnx::Value* output : bare.graph().outputs()) {
     if (output->type) types.emplace(output->name, *output->type);
   }
   return types;
 }
 
 /// Of the narrowest floating-point input.
-double largest_number(const Model& model) {
+double largest_number(const onnx::Model& model) {
   double largest = std::numeric_limits<float>::max();
-  for (const Value* input : model.graph().inputs()) {
-    if (input->type == ElementType::f16) largest = 65504;
+  for (const onnx::Value* input : model.graph().inputs()) {
+    if (input->type == onnx::ElementType::f16) largest = 65504;
   }
   return largest;
 }
@@ -179,7 +179,7 @@ std::int64_t largest_count(const Shapes& shapes) {
 
 /// Why the inputs need more memory than a proof may take whatever its open dimensions are; empty where they do not. A
 /// file of a few bytes may declare any sizes.
-std::string too_large(const Model& model, std::int64_t max_elements) {
+std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::int64_t times_at_most = 256;
   InputOptions ones;
   for (const std::string& symbol : symbols_of_inputs(model)) ones.dims[symbol] = 1;
@@ -195,8 +195,8 @@ std::string too_large(const Model& model, std::int64_t max_elements) {
 
 /// Whether a size that follows from others, after layers that shrink, is `lowest` to 2. What is normalized over two
 /// numbers is rounding and little else wherever the two are close.
-bool has_tiny_derived_size(const Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
-  for (const Value* input : model.graph().inputs()) {
+bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     const auto found = shapes.find(input->name);
     if (found == shapes.end() || !input->shape) continue;
     for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
@@ -214,39 +214,39 @@ constexpr std::string_view opened_prefix = "fixed ";
 constexpr std::int64_t smallest_opened = 9;
 constexpr std::int64_t few_elements = 1 << 14;  ///< So many are as quickly run as fewer.
 
-void add_numbers(const TensorData& tensor, std::set<std::int64_t>& numbers) {
+void add_numbers(const onnx::TensorData& tensor, std::set<std::int64_t>& numbers) {
   numbers.insert(tensor.dims.begin(), tensor.dims.end());
   if (!is_integer(tensor.type) || tensor.element_count() > few_elements) return;
   if (const auto values = tensor.ints()) numbers.insert(values->begin(), values->end());
 }
 
 /// All integers that a model holds: a size that is among them is no accident.
-void add_numbers(const Model& model, std::set<std::int64_t>& numbers) {
-  for (const Value* value : model.graph().initializers()) add_numbers(*value->initializer, numbers);
-  model.graph().for_each_node([&](const Node& node) {
+void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
+  for (const onnx::Value* value : model.graph().initializers()) add_numbers(*value->initializer, numbers);
+  model.graph().for_each_node([&](const onnx::Node& node) {
     for (const auto& [name, attribute] : node.attributes) {
       if (const auto* number = attribute.get<std::int64_t>()) numbers.insert(*number);
       if (const auto* list = attribute.get<std::vector<std::int64_t>>()) numbers.insert(list->begin(), list->end());
-      if (const auto* tensor = attribute.get<TensorData>()) add_numbers(*tensor, numbers);
+      if (const auto* tensor = attribute.get<onnx::TensorData>()) add_numbers(*tensor, numbers);
     }
   });
 }
 
 struct Opened {
-  Model before;
-  Model after;
+  onnx::Model before;
+  onnx::Model after;
 };
 
 /// The region and its rewrite with the large fixed sizes of the inputs left open, the same symbol for the same size:
 /// a network of 224 x 224 is then run on images of a few pixels. Nothing where no size is large, or where the rest
 /// cannot follow.
-std::optional<Opened> with_open_sizes(const Model& before, const Model& after) {
+std::optional<Opened> with_open_sizes(const onnx::Model& before, const onnx::Model& after) {
   std::set<std::int64_t> bound;
   add_numbers(before, bound);
   add_numbers(after, bound);
   std::map<std::string, Shape, std::less<>> shapes;
   bool is_large = false;
-  for (const Value* input : before.graph().inputs()) {
+  for (const onnx::Value* input : before.graph().inputs()) {
     if (!input->shape) return std::nullopt;
     Shape shape;
     std::int64_t count = 1;
@@ -264,8 +264,8 @@ std::optional<Opened> with_open_sizes(const Model& before, const Model& after) {
   if (!is_large) return std::nullopt;
   Opened opened{before.clone(), after.clone()};
   try {
-    for (Model* model : {&opened.before, &opened.after}) {
-      for (Value* input : model->graph().inputs()) input->shape = shapes.at(input->name);
+    for (onnx::Model* model : {&opened.before, &opened.after}) {
+      for (onnx::Value* input : model->graph().inputs()) input->shape = shapes.at(input->name);
       infer_shapes(*model, shapes);
     }
   } catch (const Error&) {
@@ -276,7 +276,7 @@ std::optional<Opened> with_open_sizes(const Model& before, const Model& after) {
 
 /// All different, larger and different, all the same, all 1; without those that are too large, the smallest apart.
 /// Sizes that were fixed before begin with larger numbers: borders and windows were made for such.
-std::vector<Shapes> shapes_to_try(const Model& model, std::int64_t max_elements) {
+std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_elements) {
   const std::vector<std::string> symbols = symbols_of_inputs(model);
   constexpr std::array<std::int64_t, 8> different{2, 3, 5, 7, 4, 6, 9, 8};
   constexpr std::array<std::int64_t, 8> different_opened{6, 7, 9, 11, 10, 12, 13, 8};
@@ -308,7 +308,7 @@ std::vector<Shapes> shapes_to_try(const Model& model, std::int64_t max_elements)
 }
 
 /// One size 1 and the others larger: only then is an input broadcast that otherwise goes with the others.
-std::vector<Shapes> shapes_that_broadcast(const Model& model, std::int64_t max_elements) {
+std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::size_t most = 4;
   std::vector<std::string> symbols = symbols_of_inputs(model);
   const std::vector<std::string> all = symbols;
@@ -328,11 +328,11 @@ std::vector<Shapes> shapes_that_broadcast(const Model& model, std::int64_t max_e
 template <class Values>
 std::set<std::string> names_of(const Values& values) {
   std::set<std::string> names;
-  for (const Value* value : values) names.insert(value->name);
+  for (const onnx::Value* value : values) names.insert(value->name);
   return names;
 }
 
-void check_same_names(const Model& before, const Model& after) {
+void check_same_names(const onnx::Model& before, const onnx::Model& after) {
   const auto check = [&](const char* what, const std::set<std::string>& left, const std::set<std::string>& right) {
     if (left == right) return;
     throw Error(Error::Kind::internal, fmt::format("a region and its rewrite have different {}: {} against {}", what,
@@ -342,9 +342,9 @@ void check_same_names(const Model& before, const Model& after) {
   check("outputs", names_of(before.graph().outputs()), names_of(after.graph().outputs()));
 }
 
-bool has_operators(const Model& model) {
+bool has_operators(const onnx::Model& model) {
   bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || find_operator_for(node); });
+  model.graph().for_each_node([&](const onnx::Node& node) { found = found || find_operator_for(node); });
   return found;
 }
 
@@ -355,7 +355,7 @@ struct Candidate {
 
 class Proof {
  public:
-  Proof(const runtime::Engine& engine, const Model& before, const Model& after, const ProofOptions& options)
+  Proof(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after, const ProofOptions& options)
       : engine_(engine), before_(before), after_(after), options_(options), noisy_(engine, before, {}) {}
 
   /// `fixed`: sizes to try once, after all others.
@@ -423,8 +423,8 @@ class Proof {
 
   bool holds(std::string_view op_type) const {
     bool found = false;
-    for (const Model* model : {&before_, &after_})
-      model->graph().for_each_node([&](const Node& node) { found = found || node.is(op_type); });
+    for (const onnx::Model* model : {&before_, &after_})
+      model->graph().for_each_node([&](const onnx::Node& node) { found = found || node.is(op_type); });
     return found;
   }
 
@@ -449,14 +449,14 @@ class Proof {
       if (numbers.values == InputValues::nan && !tries_nan_) continue;
       const std::size_t seeds = numbers.every_seed ? std::max<std::size_t>(options_.seeds, 1) : 1;
       for (std::uint64_t seed = options_.seed; seed < options_.seed + seeds; ++seed) {
-        const TensorMap inputs = make_inputs(before_, {.seed = seed,
-                                                       .values = numbers.values,
-                                                       .scale = numbers.scale,
-                                                       .wide_integers = any_integers_,
-                                                       .choices = choices_,
-                                                       .dims = {},
-                                                       .shapes = shapes});
-        TensorMap expected;
+        const runtime::TensorMap inputs = make_inputs(before_, {.seed = seed,
+                                                                .values = numbers.values,
+                                                                .scale = numbers.scale,
+                                                                .wide_integers = any_integers_,
+                                                                .choices = choices_,
+                                                                .dims = {},
+                                                                .shapes = shapes});
+        runtime::TensorMap expected;
         try {
           expected = reference_->run(inputs);
         } catch (const Error& refused) {
@@ -484,15 +484,15 @@ class Proof {
 
   /// A mean of numbers of both signs is far smaller than they are, its rounding is not: one epsilon of the largest.
   /// Measured with 65,536 normally distributed numbers: 3.2e-8 between two orders of adding up, for means down to 5e-4.
-  static double rounding_of_mean(const Value* value, const TensorMap& inputs) {
-    const Value* source = value == nullptr ? nullptr : mean_of(*value);
+  static double rounding_of_mean(const onnx::Value* value, const runtime::TensorMap& inputs) {
+    const onnx::Value* source = value == nullptr ? nullptr : mean_of(*value);
     const auto input = source == nullptr ? inputs.end() : inputs.find(source->name);
     return input == inputs.end() ? 0 : std::ldexp(largest_finite(input->second), -23);
   }
 
-  bool agrees(Candidate& candidate, const TensorMap& inputs, const TensorMap& expected, const std::string& where,
-              bool only_finite) {
-    TensorMap found;
+  bool agrees(Candidate& candidate, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
+              const std::string& where, bool only_finite) {
+    runtime::TensorMap found;
     try {
       found = candidate.model->run(inputs);
     } catch (const Error& refused) {
@@ -504,7 +504,7 @@ class Proof {
     std::optional<std::map<std::string, NoiseFloor>> floors;
     bool is_within_noise = false;
     for (const auto& [name, reference] : expected) {
-      TensorData& other = found.at(name);
+      onnx::TensorData& other = found.at(name);
       if (only_finite) forgive_where_not_finite(reference, other);
       Difference difference;
       if (reference.same_as(other) && !result_.output.empty()) continue;
@@ -512,7 +512,7 @@ class Proof {
         difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
                                               to_string(reference.type), to_string(other.type));
       } else {
-        const Value* value = before_.graph().find_local(name);
+        const onnx::Value* value = before_.graph().find_local(name);
         const bool quantized = value != nullptr && is_quantized(*value);
         Tolerance tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantized));
         tolerance.absolute += rounding_of_mean(value, inputs);
@@ -545,9 +545,9 @@ class Proof {
   }
 
   /// How far the original is from itself on these inputs, by rounding alone.
-  std::map<std::string, NoiseFloor> floors_of(const TensorMap& inputs, const TensorMap& expected) {
+  std::map<std::string, NoiseFloor> floors_of(const runtime::TensorMap& inputs, const runtime::TensorMap& expected) {
     std::map<std::string, NoiseFloor> floors;
-    noisy_.run(inputs, [&](const TensorMap& moved) {
+    noisy_.run(inputs, [&](const runtime::TensorMap& moved) {
       for (const auto& [name, reference] : expected) floors[name].add(reference, moved.at(name));
     });
     return floors;
@@ -555,7 +555,7 @@ class Proof {
 
   /// Rounding to a step goes the other way where a number lies in the middle, which is rare: many elements one step off
   /// are another computation.
-  static void check_steps(const TensorData& reference, const TensorData& other, Difference& difference) {
+  static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
     constexpr std::int64_t share = 8;
     const Difference exact = compare(reference, other, {});
@@ -563,8 +563,8 @@ class Proof {
   }
 
   const runtime::Engine& engine_;
-  const Model& before_;
-  const Model& after_;
+  const onnx::Model& before_;
+  const onnx::Model& after_;
   const ProofOptions& options_;
   std::vector<double> choices_;
   std::set<std::string, std::less<>> any_integers_;
@@ -579,14 +579,14 @@ class Proof {
 
 }  // namespace
 
-ProofResult measure_region(const runtime::Engine& engine, const Model& before, const Model& after,
+ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
                            const ProofOptions& options) {
   check_same_names(before, after);
   ProofResult result;
   result.text = too_large(before, options.max_elements);
   if (!result.text.empty()) return result;
   std::string refusal;
-  const auto compute = [&](const char* which, const Model& model, const TensorMap& inputs) {
+  const auto compute = [&](const char* which, const onnx::Model& model, const runtime::TensorMap& inputs) {
     try {
       return engine.compile(model)->run(inputs);
     } catch (const Error& refused) {
@@ -594,9 +594,9 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
     }
   };
   for (const Shapes& shapes : shapes_to_try(before, options.max_elements)) {
-    const TensorMap inputs = make_inputs(
+    const runtime::TensorMap inputs = make_inputs(
         before, {.seed = options.seed, .values = InputValues::normal, .scale = 1, .dims = {}, .shapes = shapes});
-    TensorMap expected;
+    runtime::TensorMap expected;
     try {
       expected = compute("the original", before, inputs);
     } catch (const Error& refused) {
@@ -604,7 +604,7 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
       refusal = refused.what();
       continue;
     }
-    TensorMap found;
+    runtime::TensorMap found;
     try {
       found = compute("the rewrite", after, inputs);
     } catch (const Error& refused) {
@@ -635,10 +635,10 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
   return result;
 }
 
-ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
+ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
                          const ProofOptions& options) {
   std::string why = too_large(before, options.max_elements);
-  for (const Model* model : {&before, &after}) {
+  for (const onnx::Model* model : {&before, &after}) {
     const std::string node = random_node_of_outputs(*model);
     if (!node.empty()) why = fmt::format("{} draws other numbers in each run, so that no run proves anything", node);
   }
@@ -659,4 +659,4 @@ ProofResult prove_region(const runtime::Engine& engine, const Model& before, con
   return Proof(engine, before, after, options).run();
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 struct ProofOptions {
   std::uint64_t seed = 0;
@@ -45,12 +45,12 @@ struct ProofResult {
 /// from itself. Element types of outputs, as they follow from the inputs', have to be the same. Not proven where not a
 /// single trial could be run, where the inputs are too large, where outputs depend on random numbers, or where `after`
 /// cannot be run but `before` can; `text` says so. Throws Error if the names of inputs or outputs differ.
-[[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
-                                       const ProofOptions& options = {});
+[[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before,
+                                       const onnx::Model& after, const ProofOptions& options = {});
 
 /// For a rewrite that is meant to change the result: `proven` says that both run, `text` how far apart they are on
 /// normally distributed numbers. Throws Error as prove_region does.
-[[nodiscard]] ProofResult measure_region(const runtime::Engine& engine, const Model& before, const Model& after,
-                                         const ProofOptions& options = {});
+[[nodiscard]] ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& before,
+                                         const onnx::Model& after, const ProofOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::verify

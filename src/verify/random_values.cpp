@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "graph/schema.hpp"
+#include "onnx/schema.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
-bool draws_numbers(const Node& node) {
-  if (has_trait(node, trait::random)) return true;
+bool draws_numbers(const onnx::Node& node) {
+  if (has_trait(node, onnx::trait::random)) return true;
   if (!node.is("Dropout") || node.input(2) == nullptr) return false;
   const auto is_zero = [&](std::size_t input) {
     const auto constant = node.input(input) == nullptr ? std::nullopt : node.input(input)->constant();
@@ -20,13 +20,13 @@ bool draws_numbers(const Node& node) {
 
 class RandomValueFinder {
  public:
-  explicit RandomValueFinder(const Model& model) : model_(model) {}
+  explicit RandomValueFinder(const onnx::Model& model) : model_(model) {}
 
   RandomValues run() {
-    for (const Node* node : model_.graph().nodes()) {
+    for (const onnx::Node* node : model_.graph().nodes()) {
       const std::string source = source_of(*node);
       if (source.empty()) continue;
-      for (const Value* output : node->outputs) {
+      for (const onnx::Value* output : node->outputs) {
         if (output != nullptr) random_.emplace(output, source);
       }
     }
@@ -35,27 +35,27 @@ class RandomValueFinder {
 
  private:
   /// Inside of bodies each tensor that is read counts: which of the outputs it reaches is not followed.
-  [[nodiscard]] std::string source_of(const Node& node) {
-    if (draws_numbers(node)) return describe(node);
-    if (has_trait(node, trait::reads_shape)) return "";
-    for (const Value* input : node.inputs) {
+  [[nodiscard]] std::string source_of(const onnx::Node& node) {
+    if (draws_numbers(node)) return onnx::describe(node);
+    if (has_trait(node, onnx::trait::reads_shape)) return "";
+    for (const onnx::Value* input : node.inputs) {
       const auto found = input == nullptr ? random_.end() : random_.find(input);
       if (found != random_.end()) return found->second;
     }
-    for (const Graph* body : node.subgraphs()) {
-      for (const Node* inner : body->nodes()) {
+    for (const onnx::Graph* body : node.subgraphs()) {
+      for (const onnx::Node* inner : body->nodes()) {
         if (std::string source = source_of(*inner); !source.empty()) return source;
       }
     }
-    const FunctionDefinition* function = model_.find_function(node);
+    const onnx::FunctionDefinition* function = model_.find_function(node);
     return function == nullptr ? "" : source_in(*function);
   }
 
-  [[nodiscard]] std::string source_in(const FunctionDefinition& function) {
+  [[nodiscard]] std::string source_in(const onnx::FunctionDefinition& function) {
     const auto [known, is_new] = functions_.emplace(&function, "");
     if (!is_new) return known->second;
     std::string source;
-    for (const Node* node : function.body->nodes()) {
+    for (const onnx::Node* node : function.body->nodes()) {
       source = source_of(*node);
       if (!source.empty()) break;
     }
@@ -63,17 +63,17 @@ class RandomValueFinder {
     return source;
   }
 
-  const Model& model_;
-  std::unordered_map<const FunctionDefinition*, std::string> functions_;
+  const onnx::Model& model_;
+  std::unordered_map<const onnx::FunctionDefinition*, std::string> functions_;
   RandomValues random_;
 };
 
 }  // namespace
 
-RandomValues random_values(const Model& model) { return RandomValueFinder(model).run(); }
+RandomValues random_values(const onnx::Model& model) { return RandomValueFinder(model).run(); }
 
-std::string why_not_compared(const RandomValues& reference, const Value& value, const RandomValues& candidate,
-                             const Value& other) {
+std::string why_not_compared(const RandomValues& reference, const onnx::Value& value, const RandomValues& candidate,
+                             const onnx::Value& other) {
   const auto found = reference.find(&value);
   if (found != reference.end()) return fmt::format("it depends on random numbers, those of {}", found->second);
   const auto found_there = candidate.find(&other);
@@ -81,12 +81,12 @@ std::string why_not_compared(const RandomValues& reference, const Value& value, 
   return fmt::format("in the candidate it depends on random numbers, those of {}", found_there->second);
 }
 
-std::string random_node_of_outputs(const Model& model) {
+std::string random_node_of_outputs(const onnx::Model& model) {
   const RandomValues random = random_values(model);
-  for (const Value* output : model.graph().outputs()) {
+  for (const onnx::Value* output : model.graph().outputs()) {
     if (const auto found = random.find(output); found != random.end()) return found->second;
   }
   return "";
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -16,7 +16,7 @@
 #include "verify/figures.hpp"
 #include "verify/pieces.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
@@ -101,7 +101,7 @@ struct Nearness {
 };
 
 /// What rounding may change at most; nothing of integers.
-Tolerance rounding_of(const TensorData& reference, const TensorData& candidate) {
+Tolerance rounding_of(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance left = Tolerance::of_network(reference.type);
   const Tolerance right = Tolerance::of_network(candidate.type);
   return left.relative > right.relative ? left : right;
@@ -111,7 +111,7 @@ Tolerance rounding_of(const TensorData& reference, const TensorData& candidate) 
 /// nearer than in the order of the reference: a wide tolerance alone is met by many orders.
 class Search {
  public:
-  Search(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance)
+  Search(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance)
       : reference_(reference),
         expected_(*reference.numbers()),
         found_(*candidate.numbers()),
@@ -218,7 +218,7 @@ class Search {
     return squares <= hundredth * straight_;
   }
 
-  const TensorData& reference_;
+  const onnx::TensorData& reference_;
   std::vector<double> expected_;
   std::vector<double> found_;
   Nearness near_;
@@ -340,7 +340,7 @@ std::string moved_text(const Dims& order) {
   return fmt::format("[{}{}] are the reference's [{}{}]", fmt::join(to, ", "), end, fmt::join(from, ", "), end);
 }
 
-std::optional<Rearrangement> order_along(const Search& search, const TensorData& reference, std::size_t axis,
+std::optional<Rearrangement> order_along(const Search& search, const onnx::TensorData& reference, std::size_t axis,
                                          bool any) {
   const std::int64_t slices = reference.dims[axis];
   if (slices < 2 || slices > most_slices) return std::nullopt;
@@ -378,7 +378,7 @@ std::optional<Rearrangement> order_along(const Search& search, const TensorData&
   return layout;
 }
 
-bool comparable(const TensorData& reference, const TensorData& candidate) {
+bool comparable(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   return is_real(reference.type) && is_real(candidate.type) && reference.element_count() > 1 &&
          reference.element_count() == candidate.element_count();
 }
@@ -399,8 +399,8 @@ std::string_view to_string(Rearrangement::Kind kind) {
   return "";
 }
 
-TensorData rearrange(const TensorData& reference, const Rearrangement& layout) {
-  TensorData result = reference;
+onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout) {
+  onnx::TensorData result = reference;
   result.dims = layout.final_dims;
   if (layout.axes.empty() && layout.order.empty()) return result;
   const auto bits = static_cast<std::size_t>(bits_of(reference.type));
@@ -412,11 +412,11 @@ TensorData rearrange(const TensorData& reference, const Rearrangement& layout) {
     std::memcpy(bytes.data() + static_cast<std::size_t>(i) * size,
                 reference.bytes.data() + static_cast<std::size_t>(source(i)) * size, size);
   }
-  result.bytes = Bytes(std::move(bytes));
+  result.bytes = onnx::Bytes(std::move(bytes));
   return result;
 }
 
-std::optional<Rearrangement> find_rearrangement(const TensorData& reference, const TensorData& candidate,
+std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                                                 const Tolerance& tolerance,
                                                 const std::vector<std::vector<std::int64_t>>& shapes) {
   if (!comparable(reference, candidate)) return std::nullopt;
@@ -473,7 +473,8 @@ std::optional<Rearrangement> find_rearrangement(const TensorData& reference, con
   return as_it_is;
 }
 
-std::optional<Rearrangement> nearest_transposition(const TensorData& reference, const TensorData& candidate) {
+std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& reference,
+                                                   const onnx::TensorData& candidate) {
   if (!comparable(reference, candidate) || bits_of(reference.type) < 8) return std::nullopt;
   std::optional<Rearrangement> best;
   constexpr double worth_naming = 6;  // decibels: half of what is there is explained
@@ -533,7 +534,7 @@ std::optional<Rearrangement> exchange_channels(const std::vector<std::int64_t>& 
   return std::nullopt;
 }
 
-std::optional<std::string> find_scale(const TensorData& reference, const TensorData& candidate,
+std::optional<std::string> find_scale(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                                       const Tolerance& tolerance) {
   if (!comparable(reference, candidate) || reference.dims != candidate.dims) return std::nullopt;
   const TensorRange left = range_of(reference);
@@ -575,4 +576,4 @@ std::optional<std::string> find_scale(const TensorData& reference, const TensorD
   return text;
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 #include "verify/compare.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 /// What the candidate did with the reference's numbers.
 struct Rearrangement {
@@ -40,7 +40,7 @@ struct Rearrangement {
 [[nodiscard]] std::string_view to_string(Rearrangement::Kind kind);
 
 /// The reference's numbers in the candidate's order.
-[[nodiscard]] TensorData rearrange(const TensorData& reference, const Rearrangement& layout);
+[[nodiscard]] onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout);
 
 /// The candidate is the reference in another order: within the tolerance, and with an error of a tenth at most of the
 /// one that is there without it. Slices in any order, and numbers in any, have to be the same but for what the type
@@ -48,13 +48,13 @@ struct Rearrangement {
 /// them every split of the elements in two is tried. Nothing if they agree as they are, or if no order explains the
 /// candidate.
 [[nodiscard]] std::optional<Rearrangement> find_rearrangement(
-    const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
+    const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
     const std::vector<std::vector<std::int64_t>>& shapes = {});
 
 /// The order of the axes that explains the candidate best, for one whose numbers are not right either: the dimensions
 /// exchanged have to be the candidate's. Nothing where the same order is as good.
-[[nodiscard]] std::optional<Rearrangement> nearest_transposition(const TensorData& reference,
-                                                                 const TensorData& candidate);
+[[nodiscard]] std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& reference,
+                                                                 const onnx::TensorData& candidate);
 
 /// The transposition that other dimensions show by themselves, whatever the numbers are: channels in another place, or
 /// the only one there is. Nothing where the dimensions are the same, or explained by several or by none.
@@ -67,7 +67,7 @@ struct Rearrangement {
 
 /// A candidate that is a straight line of the reference: "1.01 times the reference", "the reference + 0.5", "negated".
 /// Nothing if it is not.
-[[nodiscard]] std::optional<std::string> find_scale(const TensorData& reference, const TensorData& candidate,
-                                                    const Tolerance& tolerance);
+[[nodiscard]] std::optional<std::string> find_scale(const onnx::TensorData& reference,
+                                                    const onnx::TensorData& candidate, const Tolerance& tolerance);
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace graft {
+namespace graft::verify {
 
 /// Along each axis, a number for each slice across it: so a channel is known by its own numbers, whichever axis the
 /// channels are on.
@@ -51,4 +51,4 @@ class SliceMaxima {
   double whole_ = 0;
 };
 
-}  // namespace graft
+}  // namespace graft::verify

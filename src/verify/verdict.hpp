@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-namespace graft {
+namespace graft::verify {
 
 /// `nothing_compared`: no difference was found since there was nothing to find one in. It is no proof that two models
 /// are the same.
 enum class Verdict : std::uint8_t { same, different, nothing_compared };
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -19,10 +19,10 @@
 #include "verify/random_values.hpp"
 #include "verify/rearrangement.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
-std::string declared_text(const Value& value) {
+std::string declared_text(const onnx::Value& value) {
   return (value.type ? to_string(*value.type) : "unknown type ") +
          (value.shape ? to_string(*value.shape) : " of any shape");
 }
@@ -45,20 +45,20 @@ bool are_exchanged(const Shape& reference, const Shape& candidate) {
   return exchanged.has_value();
 }
 
-bool can_be_the_same(const Value& reference, const Value& candidate, bool exchanged) {
+bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool exchanged) {
   if (reference.type != candidate.type) return false;
   if (!reference.shape || !candidate.shape) return true;
   return can_be_the_same(*reference.shape, *candidate.shape) ||
          (exchanged && are_exchanged(*reference.shape, *candidate.shape));
 }
 
-std::string text_of(const TensorData& tensor) {
+std::string text_of(const onnx::TensorData& tensor) {
   return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
 }
 
 class Verification {
  public:
-  Verification(const runtime::Engine& engine, const Model& reference, const Model& candidate,
+  Verification(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                const VerifyOptions& options)
       : engine_(engine),
         reference_(reference),
@@ -87,13 +87,13 @@ class Verification {
     if (!inputs_agree) return std::move(report_);
 
     const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
-      return rounding_of_reference(*pair.reference, ElementType::f32) !=
-             rounding_of_candidate(*pair.candidate, ElementType::f32);
+      return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
+             rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
     });
     for (const IoPair& pair : outputs) find_choice(pair);
     std::set<std::string> scores;
     for (const auto& [output, judged] : choices_) {
-      const Value& value = *judged.choice.scores;
+      const onnx::Value& value = *judged.choice.scores;
       if (value.producer != nullptr && !value.is_output()) scores.insert(value.name);
     }
     const runtime::CompileOptions cpu_options{.kernels = options_.reference_kernels,
@@ -113,8 +113,8 @@ class Verification {
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
     const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {
-      TensorMap inputs;
-      TensorMap expected;
+      runtime::TensorMap inputs;
+      runtime::TensorMap expected;
       if (options_.data.empty()) {
         run_made_up(*reference, run, inputs, expected);
       } else {
@@ -197,7 +197,8 @@ class Verification {
     return all;
   }
 
-  void run_made_up(runtime::CompiledModel& reference, std::size_t run, TensorMap& inputs, TensorMap& expected) {
+  void run_made_up(runtime::CompiledModel& reference, std::size_t run, runtime::TensorMap& inputs,
+                   runtime::TensorMap& expected) {
     InputOptions options = run < options_.seeds ? InputOptions{.seed = run} : edge_inputs().at(run - options_.seeds);
     options.dims = options_.dims;
     options.shapes = options_.shapes;
@@ -207,7 +208,7 @@ class Verification {
     report_.why_sizes = made_up_.why_sizes();
   }
 
-  [[nodiscard]] std::string input_text(const IoPair& pair, const TensorMap& inputs) {
+  [[nodiscard]] std::string input_text(const IoPair& pair, const runtime::TensorMap& inputs) {
     const auto found = inputs.find(pair.reference->name);
     if (found == inputs.end()) {
       throw Error(fmt::format("{}: input '{}' is missing", reference_.source, pair.reference->name));
@@ -219,9 +220,9 @@ class Verification {
     return text;
   }
 
-  [[nodiscard]] TensorMap renamed(const TensorMap& inputs) const {
+  [[nodiscard]] runtime::TensorMap renamed(const runtime::TensorMap& inputs) const {
     if (options_.across_formats) return inputs_for(inputs_, inputs);
-    TensorMap result;
+    runtime::TensorMap result;
     for (const IoPair& pair : inputs_) {
       const auto found = inputs.find(pair.reference->name);
       if (found != inputs.end()) result[pair.candidate->name] = found->second;
@@ -229,10 +230,10 @@ class Verification {
     return result;
   }
 
-  [[nodiscard]] ElementType rounding_of_reference(const Value& value, ElementType own) const {
+  [[nodiscard]] onnx::ElementType rounding_of_reference(const onnx::Value& value, onnx::ElementType own) const {
     return rounding_type(reference_narrow_, value, own);
   }
-  [[nodiscard]] ElementType rounding_of_candidate(const Value& value, ElementType own) const {
+  [[nodiscard]] onnx::ElementType rounding_of_candidate(const onnx::Value& value, onnx::ElementType own) const {
     return rounding_type(candidate_narrow_, value, own);
   }
 
@@ -244,19 +245,19 @@ class Verification {
   }
 
   /// Two models that are narrow alike compute alike but for the order of sums: the outputs' own type is enough.
-  void set_tolerance(OutputReport& output, ElementType type) const {
+  void set_tolerance(OutputReport& output, onnx::ElementType type) const {
     output.why_tolerance.clear();
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
       output.tolerance = *given;
       return;
     }
-    const Value* reference = reference_.graph().find_local(output.reference_name);
-    const Value* candidate = candidate_.graph().find_local(output.candidate_name);
+    const onnx::Value* reference = reference_.graph().find_local(output.reference_name);
+    const onnx::Value* candidate = candidate_.graph().find_local(output.candidate_name);
     const bool rounded = reference != nullptr && is_quantized(*reference);
     output.tolerance = Tolerance::of_network(type, rounded);
     if (reference == nullptr || candidate == nullptr) return;
-    const ElementType left = rounding_of_reference(*reference, type);
-    const ElementType right = rounding_of_candidate(*candidate, type);
+    const onnx::ElementType left = rounding_of_reference(*reference, type);
+    const onnx::ElementType right = rounding_of_candidate(*candidate, type);
     if (left == right && !quantized_) return;
     output.tolerance = output_tolerance(left, right, quantized_, rounded);
     output.why_tolerance = why_tolerance(type, left, right, quantized_);
@@ -264,7 +265,7 @@ class Verification {
 
   /// An output in one run.
   struct Compared {
-    TensorData reference;  ///< In the candidate's order.
+    onnx::TensorData reference;  ///< In the candidate's order.
     std::string reference_type;
     std::optional<Rearrangement> order;
     std::optional<NoiseFloor> floor;
@@ -272,16 +273,16 @@ class Verification {
     std::string note;  ///< On indices that were judged by their scores.
   };
 
-  using NoisyRuns = std::function<void(const std::function<void(const TensorMap&)>& look)>;
+  using NoisyRuns = std::function<void(const std::function<void(const runtime::TensorMap&)>& look)>;
 
-  void compare_run(std::size_t run, const TensorMap& inputs, const TensorMap& expected, const TensorMap& found,
-                   const NoisyRuns& noisy_runs) {
+  void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
+                   const runtime::TensorMap& found, const NoisyRuns& noisy_runs) {
     std::vector<Compared> all;
     for (OutputReport& output : report_.outputs) {
       Compared& compared = all.emplace_back();
       compared.reference = expected.at(output.reference_name);
       compared.reference_type = text_of(compared.reference);
-      const TensorData& candidate = found.at(output.candidate_name);
+      const onnx::TensorData& candidate = found.at(output.candidate_name);
       compared.order = is_exchanged_ ? exchanged_output(compared.reference.dims, candidate.dims) : std::nullopt;
       if (compared.order) {
         compared.reference = rearrange(compared.reference, *compared.order);
@@ -295,7 +296,7 @@ class Verification {
       compared.difference = compare(compared.reference, candidate, output.tolerance);
       const auto judged = choices_.find(output.reference_name);
       if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
-      const TensorData& scores = judged->second.scores(inputs, expected);
+      const onnx::TensorData& scores = judged->second.scores(inputs, expected);
       if (auto text = judge_choice(judged->second, scores, compared.reference, candidate, compared.difference)) {
         compared.note = std::move(*text);
       }
@@ -303,7 +304,7 @@ class Verification {
     measure_floors(all, noisy_runs);
     for (std::size_t i = 0; i < all.size(); ++i) {
       OutputReport& output = report_.outputs[i];
-      const TensorData& candidate = found.at(output.candidate_name);
+      const onnx::TensorData& candidate = found.at(output.candidate_name);
       if (all[i].floor) {
         all[i].difference = compare(all[i].reference, candidate, output.tolerance, &*all[i].floor);
       }
@@ -312,7 +313,7 @@ class Verification {
   }
 
   /// Of random tensors, whose sizes may be random too.
-  [[nodiscard]] static Difference compare_ranks(const TensorData& reference, const TensorData& candidate) {
+  [[nodiscard]] static Difference compare_ranks(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     return reference.dims.size() == candidate.dims.size() ? Difference{} : compare(reference, candidate, {});
   }
 
@@ -328,9 +329,9 @@ class Verification {
       all[i].floor.emplace(output.tolerance);
     }
     if (doubtful.empty()) return;
-    noisy_runs([&](const TensorMap& moved) {
+    noisy_runs([&](const runtime::TensorMap& moved) {
       for (const std::size_t i : doubtful) {
-        const TensorData& tensor = moved.at(report_.outputs[i].reference_name);
+        const onnx::TensorData& tensor = moved.at(report_.outputs[i].reference_name);
         const bool fits = all[i].order && tensor.dims.size() == all[i].order->dims.size();
         all[i].floor->add(all[i].reference, fits ? rearrange(tensor, *all[i].order) : tensor);
       }
@@ -340,8 +341,8 @@ class Verification {
     }
   }
 
-  static void keep(OutputReport& output, std::size_t run, Compared& compared, const TensorData& candidate) {
-    const TensorData& reference = compared.reference;
+  static void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) {
+    const onnx::TensorData& reference = compared.reference;
     Difference& difference = compared.difference;
     if (reference.type != candidate.type && difference.incomparable.empty()) {
       difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
@@ -368,8 +369,8 @@ class Verification {
   }
 
   const runtime::Engine& engine_;
-  const Model& reference_;
-  const Model& candidate_;
+  const onnx::Model& reference_;
+  const onnx::Model& candidate_;
   const VerifyOptions& options_;
   bool quantized_;
   NarrowTypes reference_narrow_;
@@ -396,9 +397,9 @@ Verdict VerifyReport::verdict() const {
   return lacks_one ? Verdict::nothing_compared : Verdict::same;
 }
 
-VerifyReport verify_models(const runtime::Engine& engine, const Model& reference, const Model& candidate,
+VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const VerifyOptions& options) {
   return Verification(engine, reference, candidate, options).run();
 }
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 #include "verify/inputs.hpp"
@@ -17,12 +17,12 @@
 #include "verify/output_figures.hpp"
 #include "verify/verdict.hpp"
 
-namespace graft {
+namespace graft::verify {
 
 struct VerifyOptions {
-  std::size_t seeds = 3;             ///< Runs with synthetic inputs, where there is no data.
-  bool edge_values = false;          ///< Then also zeros, negative, large and small numbers, with another batch.
-  std::vector<TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
+  std::size_t seeds = 3;     ///< Runs with synthetic inputs, where there is no data.
+  bool edge_values = false;  ///< Then also zeros, negative, large and small numbers, with another batch.
+  std::vector<runtime::TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
   InputRanges ranges = {};                                                    ///< As in InputOptions.
@@ -66,7 +66,7 @@ struct OutputReport {
     if (!equal()) return Verdict::different;
     return (compared == 0 && !is_always_empty) || is_lost_in_noise() ? Verdict::nothing_compared : Verdict::same;
   }
-  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::is_lost_in_noise(worst, floor); }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::verify::is_lost_in_noise(worst, floor); }
 };
 
 struct VerifyReport {
@@ -87,7 +87,7 @@ struct VerifyReport {
 /// Outputs are paired by name; those left over by order, if as many are left on both sides. Inputs must agree by name,
 /// or by order where no name does. Sizes for symbolic dimensions are tried from small to large until the reference
 /// runs. Throws Error where a model cannot run at all.
-[[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const Model& reference, const Model& candidate,
-                                         const VerifyOptions& options = {});
+[[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference,
+                                         const onnx::Model& candidate, const VerifyOptions& options = {});
 
-}  // namespace graft
+}  // namespace graft::verify

@@ -1,4 +1,5 @@
 # Fixtures of the command-line tests: the real program, and small models made by the onnx package.
+import functools
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+import fastjsonschema
 import numpy as np
 import onnx
 import pytest
@@ -18,6 +20,22 @@ PLUGIN_LIBRARY = pathlib.Path(os.environ.get("GRAFT_PLUGIN_LIBRARY", SOURCE / "b
 DIGITS = SOURCE / "examples" / "digits" / "digits.onnx"
 DIGITS_DATA = SOURCE / "examples" / "digits" / "digits_test.npz"
 DIGITS_SHAPES = "image=1x1x8x8..8x1x8x8..64x1x8x8"
+
+
+SCHEMAS = SOURCE / "docs" / "schema"
+
+
+@functools.cache
+def schema_of(name):
+    """What docs/schema says of the JSON that calls itself by this name."""
+    return fastjsonschema.compile(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
+
+
+def check_schema(arguments, text):
+    """Whatever a test asks for with --json is held against its published schema."""
+    answer = json.loads(text)
+    name = "graft.error" if answer.keys() == {"error"} else answer.get("schema", f"graft.{arguments[0]}")
+    schema_of(name)(answer)
 
 
 @dataclass
@@ -44,6 +62,8 @@ def graft():
             env={**os.environ, **(env or {})},
             **options,
         )
+        if "--json" in arguments and done.stdout:
+            check_schema(arguments, done.stdout)
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run

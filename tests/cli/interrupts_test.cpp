@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "graph/mapped_file.hpp"
+#include "onnx/mapped_file.hpp"
 
 namespace graft::cli {
 namespace {
@@ -32,7 +32,7 @@ class ZeroFile {
 };
 
 int sum_after_cut(const std::string& path) {
-  const auto file = MappedFile::open(path);
+  const auto file = onnx::MappedFile::open(path);
   std::filesystem::resize_file(path, 0);
   int sum = 0;
   for (const char c : file->view()) sum += c;

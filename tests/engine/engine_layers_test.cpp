@@ -4,28 +4,28 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Value* add(Graph& graph, const char* op, std::vector<Value*> inputs, const std::string& name) {
-  Node* node = graph.add_node(op, std::move(inputs), {name + "_out"});
+onnx::Value* add(onnx::Graph& graph, const char* op, std::vector<onnx::Value*> inputs, const std::string& name) {
+  onnx::Node* node = graph.add_node(op, std::move(inputs), {name + "_out"});
   node->name = name;
   return node->outputs[0];
 }
 
 /// x and w in int8, a product of both, its sum with x.
-Model product() {
-  Model model;
-  Graph& graph = model.graph();
+onnx::Model product() {
+  onnx::Model model;
+  onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 18;
-  Value* scale = graph.add_input("scale");
-  Value* x = graph.add_input("x");
-  Value* w = graph.add_input("w");
-  Value* left = add(graph, "DequantizeLinear", {add(graph, "QuantizeLinear", {x, scale}, "qx"), scale}, "dx");
-  Value* right = add(graph, "DequantizeLinear", {add(graph, "QuantizeLinear", {w, scale}, "qw"), scale}, "dw");
+  onnx::Value* scale = graph.add_input("scale");
+  onnx::Value* x = graph.add_input("x");
+  onnx::Value* w = graph.add_input("w");
+  onnx::Value* left = add(graph, "DequantizeLinear", {add(graph, "QuantizeLinear", {x, scale}, "qx"), scale}, "dx");
+  onnx::Value* right = add(graph, "DequantizeLinear", {add(graph, "QuantizeLinear", {w, scale}, "qw"), scale}, "dw");
   graph.add_output(*add(graph, "Add", {add(graph, "MatMul", {left, right}, "product"), x}, "sum"));
   return model;
 }
@@ -38,7 +38,7 @@ nlohmann::json layer(const char* kind, const std::vector<std::string>& types, co
 }
 
 TEST(EngineLayers, NodesThatRoundAreLeftOut) {
-  const Model model = product();
+  const onnx::Model model = product();
   const EngineLayers engine =
       engine_layers(model, {{"layers", {layer("gemm", {"i8", "i8"}, {"qx", "dx", "product", "inner | sum (Add)"})}}});
   ASSERT_EQ(engine.layers.size(), 1);
@@ -48,7 +48,7 @@ TEST(EngineLayers, NodesThatRoundAreLeftOut) {
 }
 
 TEST(EngineLayers, AProductThatReadsLessInInt8ThanTheModelSaysIsAnIsland) {
-  const Model model = product();
+  const onnx::Model model = product();
   const EngineLayers engine =
       engine_layers(model, {{"layers", {layer("gemm", {"i8", "f32"}, {"product"}), layer("kgen", {"f32"}, {"sum"})}}});
   ASSERT_EQ(engine.islands.size(), 1);
@@ -64,4 +64,4 @@ TEST(EngineLayers, WhatIsNotToldIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::engine

@@ -13,7 +13,7 @@
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 struct Output {
@@ -201,4 +201,4 @@ TEST(RunDriver, lines_that_are_no_events_end_up_in_the_message) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::engine

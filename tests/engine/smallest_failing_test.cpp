@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace graft {
+namespace graft::engine {
 namespace {
 
 using Part = std::vector<std::size_t>;
@@ -56,4 +56,4 @@ TEST(SmallestFailing, a_failure_that_does_not_repeat_leaves_what_failed) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::engine

@@ -13,8 +13,8 @@ namespace graft::fuzz {
 void run(std::string_view bytes) {
   const Counting while_it_runs(memory_limit(4 * bytes.size()), single_limit(4 * bytes.size()));
   try {
-    const CalibrationCache cache = parse_calibration_cache(bytes, "fuzz");
-    if (parse_calibration_cache(format_calibration_cache(cache), "written") != cache) std::abort();
+    const quant::CalibrationCache cache = quant::parse_calibration_cache(bytes, "fuzz");
+    if (quant::parse_calibration_cache(format_calibration_cache(cache), "written") != cache) std::abort();
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;
   }

@@ -29,7 +29,7 @@ class Silence final : public google::protobuf::io::ErrorCollector {
 
 }  // namespace
 
-Model read(std::string_view bytes) {
+onnx::Model read(std::string_view bytes) {
   const Files files = split(bytes);
   return parse_caffe(std::string(files.network), files.weights, "fuzz", files.weights.empty() ? "" : "weights", {},
                      stay(files.weights));

@@ -15,9 +15,9 @@ void run(std::string_view bytes) {
   const Counting while_it_runs(most, most);
   try {
     if (bytes.starts_with("\x93NUMPY")) {
-      (void)parse_npy(bytes, "fuzz");
+      (void)io::parse_npy(bytes, "fuzz");
     } else {
-      (void)parse_npz(bytes, "fuzz");
+      (void)io::parse_npz(bytes, "fuzz");
     }
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;

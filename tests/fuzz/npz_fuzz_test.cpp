@@ -12,7 +12,8 @@ std::string read_bytes(const std::filesystem::path& path) {
 
 std::vector<std::string> arrays() {
   std::vector<std::string> result;
-  for (const ElementType type : {ElementType::f32, ElementType::u8, ElementType::i64, ElementType::bf16}) {
+  for (const onnx::ElementType type :
+       {onnx::ElementType::f32, onnx::ElementType::u8, onnx::ElementType::i64, onnx::ElementType::bf16}) {
     const auto size = static_cast<std::size_t>(bits_of(type)) / 8;
     result.push_back(format_npy({.type = type, .shape = {2, 3}, .data = std::vector<std::byte>(6 * size)}));
   }
@@ -21,8 +22,9 @@ std::vector<std::string> arrays() {
 
 std::vector<std::string> archives() {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "npz_fuzz_test.npz";
-  const NpyArray array{.type = ElementType::u8, .shape = {300}, .data = std::vector<std::byte>(300)};
-  write_npz(path, {{"a", array}, {"b", {.type = ElementType::f32, .shape = {}, .data = std::vector<std::byte>(4)}}});
+  const io::NpyArray array{.type = onnx::ElementType::u8, .shape = {300}, .data = std::vector<std::byte>(300)};
+  write_npz(path,
+            {{"a", array}, {"b", {.type = onnx::ElementType::f32, .shape = {}, .data = std::vector<std::byte>(4)}}});
   const std::string bytes = read_bytes(path);
   std::filesystem::remove(path);
   return {bytes};

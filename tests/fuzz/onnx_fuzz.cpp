@@ -6,7 +6,7 @@
 #include <fstream>
 #include <memory>
 
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -36,7 +36,7 @@ class Schema {
 
 }  // namespace
 
-Model read(std::string_view bytes) { return parse_onnx(bytes, "", "fuzz", stay(bytes)); }
+onnx::Model read(std::string_view bytes) { return onnx::parse_onnx(bytes, "", "fuzz", stay(bytes)); }
 
 std::string mutate(std::string_view bytes, std::uint64_t seed) {
   static const Schema schema;

@@ -1,8 +1,8 @@
 // ONNX files that were made to break the reader: spoiled ones, those that the fuzzer found, and some made by hand.
 #include <functional>
 
-#include "graph/wire.hpp"
 #include "onnx/onnx-ml.pb.h"
+#include "onnx/wire.hpp"
 #include "tests/fuzz/spoiled.hpp"
 #include "tests/support/folders.hpp"
 
@@ -492,8 +492,8 @@ TEST(OnnxHostile, ManyFieldsOfData) {
   for (int i = 0; i < small_count; ++i) dims.add_dims(1);
   std::string tensor = dims.SerializeAsString();
   const auto append = [](std::string& out, int field, const std::string& content) {
-    append_varint(out, (static_cast<std::uint64_t>(field) << 3U) | wire_length);
-    append_varint(out, content.size());
+    onnx::append_varint(out, (static_cast<std::uint64_t>(field) << 3U) | onnx::wire_length);
+    onnx::append_varint(out, content.size());
     out += content;
   };
   for (int i = 0; i < large_count; ++i) append(tensor, onnx::TensorProto::kRawDataFieldNumber, std::string(256, 'a'));

@@ -2,8 +2,8 @@
 #include "tests/fuzz/target.hpp"
 
 #include "graft/error.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/text.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/text.hpp"
 #include "passes/pipeline.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/zero_engine.hpp"
@@ -12,12 +12,12 @@ namespace graft::fuzz {
 
 void run(std::string_view bytes) {
   try {
-    Model model;
+    onnx::Model model;
     {
       const Counting while_it_runs(memory_limit(bytes.size()), single_limit(bytes.size()));
       model = read(bytes);
       model.graph().check();
-      ConvertOptions options;
+      passes::ConvertOptions options;
       options.proof.seeds = 1;
       options.proof.max_elements = 256;
       (void)convert(zero_engine(), model, options);
@@ -26,8 +26,8 @@ void run(std::string_view bytes) {
     }
     // Not counted: `graft convert` writes tensors one after another to a file, and does not read them again.
     const std::string written = serialize_onnx(model);
-    model = Model();
-    parse_onnx(written, "", "written").graph().check();  // what Graft writes it can read
+    model = onnx::Model();
+    onnx::parse_onnx(written, "", "written").graph().check();  // what Graft writes it can read
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;  // a defect of ours, not of the file
   }

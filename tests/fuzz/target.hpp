@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::fuzz {
 
 // Each format defines these two.
 
 /// The reader under test. Errors of the file come out as graft::Error. The model is not to outlive the bytes.
-[[nodiscard]] Model read(std::string_view bytes);
+[[nodiscard]] onnx::Model read(std::string_view bytes);
 /// The file with some of its fields changed, or nothing where it cannot be parsed: see mutate.hpp.
 [[nodiscard]] std::string mutate(std::string_view bytes, std::uint64_t seed);
 

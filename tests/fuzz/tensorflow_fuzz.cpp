@@ -9,7 +9,7 @@
 
 namespace graft::fuzz {
 
-Model read(std::string_view bytes) { return parse_tensorflow(bytes, "fuzz", {}, stay(bytes)); }
+onnx::Model read(std::string_view bytes) { return parse_tensorflow(bytes, "fuzz", {}, stay(bytes)); }
 
 std::string mutate(std::string_view bytes, std::uint64_t seed) {
   tensorflow::GraphDef graph;

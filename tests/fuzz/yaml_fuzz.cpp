@@ -26,10 +26,10 @@ void run(std::string_view bytes) {
   const std::string text(bytes);
   const std::size_t most = memory_limit(16 * bytes.size());  // yaml-cpp's nodes are large
   const Counting while_it_runs(most, most);
-  expect_error_or_result([&] { (void)parse_image_recipe(text, "fuzz"); });
-  expect_error_or_result([&] { (void)shapes_of(parse_rules(text, "fuzz")); });
+  expect_error_or_result([&] { (void)quant::parse_image_recipe(text, "fuzz"); });
+  expect_error_or_result([&] { (void)shapes_of(passes::parse_rules(text, "fuzz")); });
   expect_error_or_result([&] {
-    const NamePattern pattern(text.substr(0, 1000), {"fuzz", 1, 1});
+    const passes::NamePattern pattern(text.substr(0, 1000), {"fuzz", 1, 1});
     const std::string name = text + std::string(1000, 'a');
     if (pattern.matches(name)) (void)pattern.renamed(name, "$1-$0-$9-$$");
   });

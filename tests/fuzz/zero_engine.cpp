@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::fuzz {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 /// A hostile file declares sizes that no test has memory for.
 constexpr std::int64_t most_elements = 1 << 14;
 
-void check_size(const Value& value) {
+void check_size(const onnx::Value& value) {
   if (!value.type || !value.shape) throw Error(fmt::format("'{}' has no known type and shape", value.name));
   std::int64_t elements = 1;
   for (const Dim& dim : *value.shape) {
@@ -23,18 +23,18 @@ void check_size(const Value& value) {
   }
 }
 
-TensorMap zeros(const Model& model) {
-  TensorMap results;
-  for (const Value* output : model.graph().outputs()) {
+runtime::TensorMap zeros(const onnx::Model& model) {
+  runtime::TensorMap results;
+  for (const onnx::Value* output : model.graph().outputs()) {
     check_size(*output);
-    TensorData tensor;
+    onnx::TensorData tensor;
     tensor.type = *output->type;
     for (const Dim& dim : *output->shape) {
       if (!dim.is_constant()) throw Error(fmt::format("'{}' has an open dimension", output->name));
       tensor.dims.push_back(dim.value());
     }
     const auto bits = static_cast<std::size_t>(tensor.element_count()) * static_cast<std::size_t>(bits_of(tensor.type));
-    tensor.bytes = Bytes(std::string((bits + 7) / 8, '\0'));
+    tensor.bytes = onnx::Bytes(std::string((bits + 7) / 8, '\0'));
     results.emplace(output->name, std::move(tensor));
   }
   return results;
@@ -42,22 +42,23 @@ TensorMap zeros(const Model& model) {
 
 class ZeroModel final : public runtime::CompiledModel {
  public:
-  explicit ZeroModel(Model model) : model_(std::move(model)) {}
+  explicit ZeroModel(onnx::Model model) : model_(std::move(model)) {}
 
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
     return std::make_unique<ZeroModel>(model_.clone());
   }
 
-  void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look) override {
+  void run(const runtime::TensorMap& inputs,
+           const std::function<void(const runtime::TensorMap& outputs)>& look) override {
     std::map<std::string, Shape, std::less<>> shapes;
     for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-    Model model = model_.clone();
+    onnx::Model model = model_.clone();
     infer_shapes(model, shapes);
     look(zeros(model));
   }
 
  private:
-  Model model_;
+  onnx::Model model_;
 };
 
 class ZeroEngine final : public runtime::Engine {
@@ -65,13 +66,15 @@ class ZeroEngine final : public runtime::Engine {
   [[nodiscard]] std::string_view name() const override { return "zeros"; }
 
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
-      const Model& model, const runtime::CompileOptions& /*options*/) const override {
-    for (const Value* input : model.graph().inputs()) check_size(*input);
-    for (const Value* output : model.graph().outputs()) check_size(*output);
+      const onnx::Model& model, const runtime::CompileOptions& /*options*/) const override {
+    for (const onnx::Value* input : model.graph().inputs()) check_size(*input);
+    for (const onnx::Value* output : model.graph().outputs()) check_size(*output);
     return std::make_unique<ZeroModel>(model.clone());
   }
 
-  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override { return zeros(model); }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return zeros(model);
+  }
 };
 
 }  // namespace

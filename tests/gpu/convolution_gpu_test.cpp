@@ -88,19 +88,20 @@ TEST(ConvolutionOnGpu, Int8IsExact) {
     for (auto& value : weight) value = static_cast<std::int8_t>(random());
     for (auto& value : bias) value = static_cast<float>(random() % 2001) / 100 - 10;
     for (std::int64_t k = 0; k < p.outputs; ++k) scales.push_back(scale_of_channel(k));
-    const auto op = make_operator(operator_type<Convolution>(), {{"stride", std::vector<std::int64_t>(2, p.stride)},
-                                                                 {"pad", std::vector<std::int64_t>(2, p.pad)},
-                                                                 {"group", p.group},
-                                                                 {"activation", std::string("leaky_relu")},
-                                                                 {"alpha", alpha},
-                                                                 {"x_scale", x_scale},
-                                                                 {"y_scale", y_scale},
-                                                                 {"weight_scale", scales}});
+    const auto op =
+        ops::make_operator(operator_type<ops::Convolution>(), {{"stride", std::vector<std::int64_t>(2, p.stride)},
+                                                               {"pad", std::vector<std::int64_t>(2, p.pad)},
+                                                               {"group", p.group},
+                                                               {"activation", std::string("leaky_relu")},
+                                                               {"alpha", alpha},
+                                                               {"x_scale", x_scale},
+                                                               {"y_scale", y_scale},
+                                                               {"weight_scale", scales}});
     for (const Layout layout : {Layout::linear, Layout::chw32}) {
       const std::vector<TensorDesc> inputs{{DType::i8, layout, {p.batch, p.channels, p.height, p.width}},
                                            {DType::i8, layout, {p.outputs, p.channels / p.group, p.window, p.window}},
                                            {DType::f32, Layout::linear, {p.outputs}}};
-      const std::vector<TensorDesc> outputs = output_descs(*op, inputs);
+      const std::vector<TensorDesc> outputs = ops::output_descs(*op, inputs);
       const Problem problem{inputs, outputs};
       const auto bytes_of = [](const TensorDesc& desc) { return static_cast<std::size_t>(desc.storage_bytes()); };
       const DeviceTensor device_x(bytes_of(inputs[0]));

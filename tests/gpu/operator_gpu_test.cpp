@@ -26,13 +26,13 @@ using graft::testing::under_sanitizer;
 
 struct Parameter {
   const OperatorType* type;
-  const OperatorCase* test;
+  const ops::OperatorCase* test;
 };
 
 std::vector<Parameter> cases_to_run(bool large) {
   std::vector<Parameter> parameters;
-  for (const auto& [type, cases] : operator_cases()) {
-    for (const OperatorCase& test : cases) {
+  for (const auto& [type, cases] : ops::operator_cases()) {
+    for (const ops::OperatorCase& test : cases) {
       if (test.refused.empty() && test.large == large) parameters.push_back({type, &test});
     }
   }
@@ -46,8 +46,8 @@ std::string parameter_name(const ::testing::TestParamInfo<Parameter>& info) {
 /// One problem on the device: inputs, outputs, scratch memory.
 class DeviceProblem {
  public:
-  DeviceProblem(const OperatorCase& test, std::vector<TensorDesc> inputs)
-      : op_(*test.op), inputs_(std::move(inputs)), outputs_(output_descs(op_, inputs_)) {
+  DeviceProblem(const ops::OperatorCase& test, std::vector<TensorDesc> inputs)
+      : op_(*test.op), inputs_(std::move(inputs)), outputs_(ops::output_descs(op_, inputs_)) {
     const auto add = [&](const TensorDesc& desc, std::vector<DeviceTensor>& tensors) {
       tensors.emplace_back(static_cast<std::size_t>(desc.storage_bytes()),
                            static_cast<std::size_t>(test.shift) * size_of(desc.dtype));
@@ -123,7 +123,7 @@ std::string reproduce() {
 /// What the kernels' errors come to, by operator and type: written to the file that GRAFT_ACCURACY names.
 class Accuracy : public ::testing::Environment {
  public:
-  void add(const OperatorCase& test, const HostTensor& found, std::span<const float> expected, float scale) {
+  void add(const ops::OperatorCase& test, const ops::HostTensor& found, std::span<const float> expected, float scale) {
     rows_[{std::string(test.op->type().name), found.desc.dtype}] +=
         errors_of(found, expected, test.tolerance, scale, test.absolute);
   }
@@ -148,7 +148,7 @@ class Accuracy : public ::testing::Environment {
   }
 
  private:
-  std::map<std::pair<std::string, DType>, Errors> rows_;
+  std::map<std::pair<std::string, DType>, ops::Errors> rows_;
 };
 
 Accuracy& accuracy() {
@@ -158,9 +158,9 @@ Accuracy& accuracy() {
 const bool accuracy_is_registered = (accuracy(), true);  // before the tests run
 
 /// Each in memory of its own, as it was allocated, so that a checker sees what is read before it is written.
-void run_every_variant_once(const OperatorCase& test) {
-  const std::vector<HostTensor> inputs = make_inputs(test);
-  const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
+void run_every_variant_once(const ops::OperatorCase& test) {
+  const std::vector<ops::HostTensor> inputs = ops::make_inputs(test);
+  const std::vector<TensorDesc> outputs = ops::output_descs(*test.op, test.inputs);
   const Stream stream = make_stream();
   for (const VariantInfo& variant : test.op->cuda_variants({test.inputs, outputs})) {
     if (!variant.fits.ok() || !runs_on_current_device(variant.compute).ok()) continue;
@@ -181,7 +181,7 @@ TEST_P(OperatorOnGpu, EveryVariantAgreesWithTheReference) {
   SCOPED_TRACE(reproduce());
   const auto& [type, test] = GetParam();
   if (under_sanitizer()) return run_every_variant_once(*test);
-  const std::vector<HostTensor> inputs = make_inputs(*test);
+  const std::vector<ops::HostTensor> inputs = ops::make_inputs(*test);
   const auto expected = expected_outputs(*test->op, inputs);
   const DeviceProblem device(*test, test->inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) device.inputs()[i].write(inputs[i].bytes);
@@ -204,9 +204,10 @@ TEST_P(OperatorOnGpu, EveryVariantAgreesWithTheReference) {
     check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
     const auto results = device.results();
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const float scale = scale_of(*test->op, type->ports[type->input_count() + i].name);
-      EXPECT_EQ(compare({device.output_types()[i], results[i]}, expected[i], test->tolerance, scale, test->absolute),
-                "");
+      const float scale = ops::scale_of(*test->op, type->ports[type->input_count() + i].name);
+      EXPECT_EQ(
+          ops::compare({device.output_types()[i], results[i]}, expected[i], test->tolerance, scale, test->absolute),
+          "");
       accuracy().add(*test, {device.output_types()[i], results[i]}, expected[i], scale);
     }
     EXPECT_TRUE(device.guards_intact());
@@ -229,13 +230,13 @@ TEST_P(ContextsOnGpu, GiveTheBitsOfOne) {
   constexpr std::size_t contexts = 64;
   constexpr std::size_t stream_count = 4;
   const auto& [type, test] = GetParam();
-  const std::vector<HostTensor> inputs = make_inputs(*test);
+  const std::vector<ops::HostTensor> inputs = ops::make_inputs(*test);
   std::vector<Stream> streams;
   for (std::size_t i = 0; i < stream_count; ++i) streams.push_back(make_stream());
   std::vector<std::shared_ptr<const Operator>> clones;
   std::vector<std::unique_ptr<DeviceProblem>> problems;
   for (std::size_t i = 0; i < contexts; ++i) {
-    OperatorCase own = *test;
+    ops::OperatorCase own = *test;
     own.op = clones.emplace_back(test->op->clone());
     problems.push_back(std::make_unique<DeviceProblem>(own, test->inputs));
     for (std::size_t input = 0; input < inputs.size(); ++input) {
@@ -281,7 +282,7 @@ TEST_P(LargeOnGpu, EveryItemOfTheBatchIsTheSame) {
   if (std::getenv("GRAFT_LARGE") == nullptr) GTEST_SKIP() << "set GRAFT_LARGE=1 for tensors beyond 2^31 elements";
   SCOPED_TRACE(reproduce());
   const auto& [type, test] = GetParam();
-  const std::vector<HostTensor> item = make_inputs(*test, 1);
+  const std::vector<ops::HostTensor> item = ops::make_inputs(*test, 1);
   const auto expected = expected_outputs(*test->op, item);
   const DeviceProblem device(*test, test->inputs);
   const std::size_t item_bytes = item[0].bytes.size();
@@ -307,9 +308,9 @@ TEST_P(LargeOnGpu, EveryItemOfTheBatchIsTheSame) {
     TensorDesc desc = device.output_types()[0];
     desc.extents[0] = 1;
     const auto bytes = static_cast<std::size_t>(desc.storage_bytes());
-    const HostTensor first{desc, {result.begin(), result.begin() + static_cast<std::ptrdiff_t>(bytes)}};
-    EXPECT_EQ(compare(first, expected[0], test->tolerance, scale_of(*test->op, type->ports[type->input_count()].name),
-                      test->absolute),
+    const ops::HostTensor first{desc, {result.begin(), result.begin() + static_cast<std::ptrdiff_t>(bytes)}};
+    EXPECT_EQ(ops::compare(first, expected[0], test->tolerance,
+                           ops::scale_of(*test->op, type->ports[type->input_count()].name), test->absolute),
               "");
     std::size_t different = 0;
     for (std::size_t at = bytes; at < result.size(); at += bytes) {

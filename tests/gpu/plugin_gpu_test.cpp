@@ -22,36 +22,36 @@ tensorrt::PluginFields fields_of(const Operator& op) {
   return fields;
 }
 
-class PluginOnGpu : public ::testing::TestWithParam<const OperatorCase*> {};
+class PluginOnGpu : public ::testing::TestWithParam<const ops::OperatorCase*> {};
 
 TEST_P(PluginOnGpu, AgreesWithTheReference) {
   ASSERT_NE(std::getenv("GRAFT_PLUGIN_LIBRARY"), nullptr) << "set it to the path of libgraft_plugins.so";
-  const OperatorCase& test = *GetParam();
+  const ops::OperatorCase& test = *GetParam();
   const OperatorType& type = test.op->type();
   SCOPED_TRACE("reproduce: operator_gpu_test --gtest_filter=Cases/PluginOnGpu.AgreesWithTheReference/" +
                std::string(type.name) + "_" + test.name);
   nvinfer1::IPluginCreatorV3One* creator = library().find(std::string(type.name), std::to_string(type.version));
   ASSERT_NE(creator, nullptr);
   const tensorrt::BuiltPlugin built = tensorrt::build_plugin(*creator, fields_of(*test.op), test.inputs);
-  const std::vector<HostTensor> inputs = make_inputs(test);
+  const std::vector<ops::HostTensor> inputs = ops::make_inputs(test);
   const auto expected = expected_outputs(*test.op, inputs);
   std::vector<std::vector<std::byte>> data;
-  for (const HostTensor& input : inputs) data.push_back(input.bytes);
+  for (const ops::HostTensor& input : inputs) data.push_back(input.bytes);
   std::size_t element = 1;  // no tensor lies off the alignment of its own type
   for (const TensorDesc& desc : test.inputs) element = std::max(element, size_of(desc.dtype));
   const tensorrt::RunOptions options{.misalign = static_cast<std::size_t>(test.shift) * element, .capture = true};
   const auto results = tensorrt::run_plugin(*creator, built, test.inputs, data, options);
   ASSERT_EQ(results.size(), expected.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);
-    EXPECT_EQ(compare({built.outputs[i], results[i]}, expected[i], test.tolerance, scale, test.absolute), "");
+    const float scale = ops::scale_of(*test.op, type.ports[type.input_count() + i].name);
+    EXPECT_EQ(ops::compare({built.outputs[i], results[i]}, expected[i], test.tolerance, scale, test.absolute), "");
   }
 }
 
-std::vector<const OperatorCase*> cases_for_plugins() {
-  std::vector<const OperatorCase*> tests;
-  for (const auto& [type, cases] : operator_cases()) {
-    for (const OperatorCase& test : cases) {
+std::vector<const ops::OperatorCase*> cases_for_plugins() {
+  std::vector<const ops::OperatorCase*> tests;
+  for (const auto& [type, cases] : ops::operator_cases()) {
+    for (const ops::OperatorCase& test : cases) {
       if (test.refused.empty() && !test.large) tests.push_back(&test);
     }
   }

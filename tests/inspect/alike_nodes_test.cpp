@@ -3,18 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/shape_inference.hpp"
 #include "inspect/model_parts.hpp"
+#include "onnx/shape_inference.hpp"
 #include "tests/support/text_model.hpp"
 
 namespace graft::inspect {
 namespace {
 
 TEST(AlikeNodes, kind_leaves_out_sizes_and_exact_does_not) {
-  Model model = test::text_model({{"x", ElementType::f32, Shape{2, 4}},
-                                  {"y", ElementType::f32, Shape{2, 4}},
-                                  {"z", ElementType::f32, Shape{8, 8}}},
-                                 "a = Relu(x)\nb = Relu(y)\nc = Relu(z)\nd = Neg(x)", {"a", "b", "c", "d"});
+  onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, Shape{2, 4}},
+                                        {"y", onnx::ElementType::f32, Shape{2, 4}},
+                                        {"z", onnx::ElementType::f32, Shape{8, 8}}},
+                                       "a = Relu(x)\nb = Relu(y)\nc = Relu(z)\nd = Neg(x)", {"a", "b", "c", "d"});
   infer_shapes(model);
   const auto likeness = [&](const char* value) { return *likeness_of(test::producer(model, value), can_be_input); };
   EXPECT_EQ(likeness("a").exact, likeness("b").exact);
@@ -24,10 +24,11 @@ TEST(AlikeNodes, kind_leaves_out_sizes_and_exact_does_not) {
 }
 
 TEST(AlikeNodes, attributes_are_compared_with_their_types) {
-  Model model = test::text_model({{"x", ElementType::f32, Shape{2, 4}}}, "a = Relu(x)\nb = Relu(x)", {"a", "b"});
+  onnx::Model model =
+      test::text_model({{"x", onnx::ElementType::f32, Shape{2, 4}}}, "a = Relu(x)\nb = Relu(x)", {"a", "b"});
   infer_shapes(model);
-  test::producer(model, "a").attributes["n"] = NodeAttribute(AttributeData(std::int64_t{2}));
-  test::producer(model, "b").attributes["n"] = NodeAttribute(AttributeData(2.0F));
+  test::producer(model, "a").attributes["n"] = onnx::NodeAttribute(onnx::AttributeData(std::int64_t{2}));
+  test::producer(model, "b").attributes["n"] = onnx::NodeAttribute(onnx::AttributeData(2.0F));
   EXPECT_NE(likeness_of(test::producer(model, "a"), can_be_input)->kind,
             likeness_of(test::producer(model, "b"), can_be_input)->kind);
 }

@@ -18,23 +18,24 @@ namespace {
 using test::producer;
 using testing::ElementsAre;
 
-std::vector<std::string> names_of(const std::vector<const Node*>& nodes) {
+std::vector<std::string> names_of(const std::vector<const onnx::Node*>& nodes) {
   std::vector<std::string> names;
-  for (const Node* node : nodes) names.push_back(node->output()->name);
+  for (const onnx::Node* node : nodes) names.push_back(node->output()->name);
   return names;
 }
 
 TEST(ModelParts, ComeWithWhatComputesTheirSizesButNotWithOtherNumbers) {
-  Model model = test::inferred_text_model({{"x", ElementType::f32, {2, 6}}, {"z", ElementType::f32, {3, 4}}},
-                                          "a = Relu(x)\ns = Shape(z)\ny = Reshape(a, s)", {"y"});
-  const std::vector<const Node*> part = {&producer(model, "y")};
+  onnx::Model model =
+      test::inferred_text_model({{"x", onnx::ElementType::f32, {2, 6}}, {"z", onnx::ElementType::f32, {3, 4}}},
+                                "a = Relu(x)\ns = Shape(z)\ny = Reshape(a, s)", {"y"});
+  const std::vector<const onnx::Node*> part = {&producer(model, "y")};
   EXPECT_THAT(names_of(with_sizes(part, model.graph(), {})), ElementsAre("s", "y"));
   EXPECT_THAT(names_of(with_sizes(part, model.graph(), {&producer(model, "s")})), ElementsAre("y"));
 }
 
 TEST(ModelParts, BeginWhereTypeAndRankAreKnown) {
-  Model model = test::inferred_text_model({{"x", ElementType::f32, {2, 6}}},
-                                          "a = own::Thing(x)\nb = Neg(a)\ny = Relu(x)", {"b", "y"});
+  onnx::Model model = test::inferred_text_model({{"x", onnx::ElementType::f32, {2, 6}}},
+                                                "a = own::Thing(x)\nb = Neg(a)\ny = Relu(x)", {"b", "y"});
   EXPECT_TRUE(can_be_input(*model.graph().find("y")));
   EXPECT_FALSE(can_be_input(*model.graph().find("a"))) << "only its own library knows what it makes";
   EXPECT_THAT(names_of(with_sizes({&producer(model, "b")}, model.graph(), {})), ElementsAre("a", "b"));
@@ -43,29 +44,29 @@ TEST(ModelParts, BeginWhereTypeAndRankAreKnown) {
 class Branches : public testing::Test {
  protected:
   Branches() {
-    Graph& graph = model_.graph();
+    onnx::Graph& graph = model_.graph();
     const auto branch = [&](const std::string& nodes, const std::string& output) {
-      auto inner = std::make_unique<Graph>(&graph);
+      auto inner = std::make_unique<onnx::Graph>(&graph);
       parse_nodes(*inner, nodes, {output}, nullptr);
       return inner;
     };
-    Node* choice = graph.add_node("If", {graph.find("c")}, {"y"});
+    onnx::Node* choice = graph.add_node("If", {graph.find("c")}, {"y"});
     choice->name = "choice";
-    choice->attributes["then_branch"] = AttributeData(branch("t = Neg(a)", "t"));
-    choice->attributes["else_branch"] = AttributeData(branch("e = Det(a)\nf = Relu(e)", "f"));
+    choice->attributes["then_branch"] = onnx::AttributeData(branch("t = Neg(a)", "t"));
+    choice->attributes["else_branch"] = onnx::AttributeData(branch("e = Det(a)\nf = Relu(e)", "f"));
     graph.add_output(*choice->output());
   }
 
-  Model model_ =
-      test::inferred_text_model({{"x", ElementType::f32, {2, 2}}, {"c", ElementType::boolean, {}}}, "a = Relu(x)", {});
+  onnx::Model model_ = test::inferred_text_model(
+      {{"x", onnx::ElementType::f32, {2, 2}}, {"c", onnx::ElementType::boolean, {}}}, "a = Relu(x)", {});
 };
 
 TEST_F(Branches, AnInnerNodeIsFound) {
-  const Node& choice = producer(model_, "y");
-  const Node* found = find_inside(model_, choice, [](const Node& node) { return node.is("Det"); });
+  const onnx::Node& choice = producer(model_, "y");
+  const onnx::Node* found = find_inside(model_, choice, [](const onnx::Node& node) { return node.is("Det"); });
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->output()->name, "e");
-  EXPECT_EQ(find_inside(model_, choice, [](const Node& node) { return node.is("Abs"); }), nullptr);
+  EXPECT_EQ(find_inside(model_, choice, [](const onnx::Node& node) { return node.is("Abs"); }), nullptr);
 }
 
 TEST_F(Branches, ABranchAloneKeepsWhatItReadsAndLeavesTheCondition) {

@@ -24,10 +24,12 @@ json creator(const std::string& version, const std::string& space, const std::st
 
 class PluginCauses : public testing::Test {
  protected:
-  void set(const std::string& name, AttributeData value) { node_->attributes[name] = NodeAttribute(std::move(value)); }
+  void set(const std::string& name, onnx::AttributeData value) {
+    node_->attributes[name] = onnx::NodeAttribute(std::move(value));
+  }
 
-  Model model_ = test::text_model({{"x"}}, "y = Clamp(x)", {"y"});
-  Node* node_ = &test::producer(model_, "y");
+  onnx::Model model_ = test::text_model({{"x"}}, "y = Clamp(x)", {"y"});
+  onnx::Node* node_ = &test::producer(model_, "y");
 };
 
 TEST_F(PluginCauses, a_registered_plugin_has_no_cause) {

@@ -12,30 +12,30 @@
 namespace graft::inspect {
 namespace {
 
-Model part_with(const std::vector<std::pair<std::string, Shape>>& inputs) {
+onnx::Model part_with(const std::vector<std::pair<std::string, Shape>>& inputs) {
   std::vector<test::TextInput> described;
-  for (const auto& [name, shape] : inputs) described.emplace_back(name, ElementType::f32, shape);
+  for (const auto& [name, shape] : inputs) described.emplace_back(name, onnx::ElementType::f32, shape);
   return test::text_model(described, "", {});
 }
 
 TEST(SizeRanges, one_symbol_has_one_size_and_what_is_computed_from_it_goes_with_it) {
-  const Model part = part_with({{"a", {Dim::symbol("n"), Dim(4)}},
-                                {"b", {Dim::symbol("n") * Dim(4)}},
-                                {"c", {Dim::symbol("n") + Dim::symbol("m")}}});
-  const SizeRanges ranges(Model(), {});
+  const onnx::Model part = part_with({{"a", {Dim::symbol("n"), Dim(4)}},
+                                      {"b", {Dim::symbol("n") * Dim(4)}},
+                                      {"c", {Dim::symbol("n") + Dim::symbol("m")}}});
+  const SizeRanges ranges(onnx::Model(), {});
   EXPECT_EQ(ranges.of(part), (std::vector<std::string>{"a=1x4..16x4..64x4", "b=4..64..256", "c=2..32..128"}));
 }
 
 TEST(SizeRanges, a_given_size_goes_with_one_that_was_not_given) {
-  const Model whole = part_with({{"x", {Dim::symbol("n")}}});
-  const Model part = part_with({{"a", {Dim::symbol("n") * Dim::symbol("m")}}});
+  const onnx::Model whole = part_with({{"x", {Dim::symbol("n")}}});
+  const onnx::Model part = part_with({{"a", {Dim::symbol("n") * Dim::symbol("m")}}});
   const SizeRanges ranges(whole, {"x=2..3..5"});
   EXPECT_EQ(ranges.of(part), (std::vector<std::string>{"a=2..48..320"}));
 }
 
 TEST(SizeRanges, sizes_below_nothing_are_no_range) {
-  const Model part = part_with({{"a", {Dim::symbol("n")}}, {"b", {Dim::symbol("n") - Dim(3)}}});
-  const SizeRanges ranges(Model(), {});
+  const onnx::Model part = part_with({{"a", {Dim::symbol("n")}}, {"b", {Dim::symbol("n") - Dim(3)}}});
+  const SizeRanges ranges(onnx::Model(), {});
   EXPECT_EQ(ranges.of(part), (std::vector<std::string>{"a=16..16..64", "b=13..13..61"}));
 }
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "inspect/trials.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::inspect {
 
@@ -31,18 +31,19 @@ class StandInTrials final : public Trials {
   [[nodiscard]] const nlohmann::json& creators() const override { return creators_; }
   [[nodiscard]] bool is_spent() const override { return false; }
 
-  [[nodiscard]] Trial parse(const Model& model) override {
+  [[nodiscard]] Trial parse(const onnx::Model& model) override {
     ++parses;
     return parsed(model);
   }
 
-  [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& /*shapes*/, double /*share*/) override {
+  [[nodiscard]] Trial build(const onnx::Model& model, const std::vector<std::string>& /*shapes*/,
+                            double /*share*/) override {
     if (builds == max_builds) throw BudgetSpent{"the budget is spent"};
     ++builds;
     largest_build = std::max(largest_build, model.graph().node_count());
     if (Trial trial = parsed(model); trial.outcome != Outcome::accepted) return trial;
     std::set<std::string, std::less<>> found;
-    for (const Node* node : std::as_const(model).graph().nodes()) {
+    for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
       found.insert(node->op_type);
       if (crashing.contains(node->op_type)) {
         return {.outcome = Outcome::crashed, .answer = {{"signal", "SIGSEGV"}, {"last_messages", {"building"}}}};
@@ -62,9 +63,9 @@ class StandInTrials final : public Trials {
     return {.outcome = Outcome::failed, .answer = {{"messages", {message}}}};
   }
 
-  [[nodiscard]] Trial parsed(const Model& model) const {
+  [[nodiscard]] Trial parsed(const onnx::Model& model) const {
     nlohmann::json errors = nlohmann::json::array();
-    for (const Node* node : model.graph().nodes()) {
+    for (const onnx::Node* node : model.graph().nodes()) {
       if (!refused.contains(node->op_type)) continue;
       errors.push_back({{"node", node->name},
                         {"op_type", node->op_type},

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "stand_in_trials.hpp"
 #include "tests/support/text_model.hpp"
 
@@ -15,14 +15,14 @@ namespace graft::inspect {
 namespace {
 
 /// A chain of f32 nodes in which each is named after its output.
-Model named_model(const std::string& text, const std::vector<std::string>& outputs) {
-  Model model = test::text_model({{"x", ElementType::f32, Shape{2, 4}}}, text, outputs);
+onnx::Model named_model(const std::string& text, const std::vector<std::string>& outputs) {
+  onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, Shape{2, 4}}}, text, outputs);
   infer_shapes(model);
-  model.graph().for_each_node([](Node& node) { node.name = node.output()->name; });
+  model.graph().for_each_node([](onnx::Node& node) { node.name = node.output()->name; });
   return model;
 }
 
-ProbeReport report_of(Model& model, StandInTrials& trials, ProbeLevel level) {
+ProbeReport report_of(onnx::Model& model, StandInTrials& trials, ProbeLevel level) {
   const SizeRanges ranges(model, {});
   return TensorRTProbe(model, trials, ranges).run(level);
 }
@@ -30,7 +30,7 @@ ProbeReport report_of(Model& model, StandInTrials& trials, ProbeLevel level) {
 std::vector<std::string> names_in(const ProbeReport& report) {
   std::vector<std::string> names;
   for (const Finding& finding : report.findings) {
-    for (const Node* node : finding.nodes) names.push_back(node->name);
+    for (const onnx::Node* node : finding.nodes) names.push_back(node->name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -39,7 +39,7 @@ std::vector<std::string> names_in(const ProbeReport& report) {
 using Names = std::vector<std::string>;
 
 TEST(TensorRTProbe, what_runs_is_asked_about_once) {
-  Model model = named_model("a = Relu(x)\nb = Neg(a)", {"b"});
+  onnx::Model model = named_model("a = Relu(x)\nb = Neg(a)", {"b"});
   StandInTrials trials;
   const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
   EXPECT_TRUE(report.findings.empty());
@@ -49,7 +49,7 @@ TEST(TensorRTProbe, what_runs_is_asked_about_once) {
 }
 
 TEST(TensorRTProbe, every_node_that_the_parser_names_is_found_and_the_rest_is_asked_about_again) {
-  Model model = named_model("a = Relu(x)\nb = Neg(a)\nc = Abs(b)\nd = Neg(c)", {"d"});
+  onnx::Model model = named_model("a = Relu(x)\nb = Neg(a)\nc = Abs(b)\nd = Neg(c)", {"d"});
   StandInTrials trials;
   trials.refused = {"Neg"};
   const ProbeReport report = report_of(model, trials, ProbeLevel::parser);
@@ -65,7 +65,7 @@ TEST(TensorRTProbe, a_node_that_the_builder_does_not_name_is_found_by_halves) {
   for (int i = 1; i < 32; ++i) {
     text += "a" + std::to_string(i) + (i == 21 ? " = Abs(a" : " = Relu(a") + std::to_string(i - 1) + ")\n";
   }
-  Model model = named_model(text, {"a31"});
+  onnx::Model model = named_model(text, {"a31"});
   StandInTrials trials;
   trials.failing = {"Abs"};
   const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
@@ -76,7 +76,7 @@ TEST(TensorRTProbe, a_node_that_the_builder_does_not_name_is_found_by_halves) {
 }
 
 TEST(TensorRTProbe, a_node_that_the_builder_names_is_asked_about_first) {
-  Model model = named_model("a = Relu(x)\nb = Relu(a)\nc = Abs(b)\nd = Relu(c)", {"d"});
+  onnx::Model model = named_model("a = Relu(x)\nb = Relu(a)\nc = Abs(b)\nd = Relu(c)", {"d"});
   StandInTrials trials;
   trials.failing = {"Abs"};
   trials.names_failing = true;
@@ -86,7 +86,7 @@ TEST(TensorRTProbe, a_node_that_the_builder_names_is_asked_about_first) {
 }
 
 TEST(TensorRTProbe, nodes_that_fail_only_together_are_one_finding) {
-  Model model = named_model("a = Relu(x)\nb = Abs(a)\nc = Relu(b)\nd = Neg(c)\ne = Relu(d)", {"e"});
+  onnx::Model model = named_model("a = Relu(x)\nb = Abs(a)\nc = Relu(b)\nd = Neg(c)\ne = Relu(d)", {"e"});
   StandInTrials trials;
   trials.together = {"Abs", "Neg"};
   const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
@@ -95,7 +95,7 @@ TEST(TensorRTProbe, nodes_that_fail_only_together_are_one_finding) {
 }
 
 TEST(TensorRTProbe, nodes_alike_to_one_that_ends_the_process_are_not_asked_about) {
-  Model model = named_model("a = Abs(x)\nb = Abs(x)\nc = Abs(x)\nd = Add(a, b)\ne = Add(d, c)", {"e"});
+  onnx::Model model = named_model("a = Abs(x)\nb = Abs(x)\nc = Abs(x)\nd = Add(a, b)\ne = Add(d, c)", {"e"});
   StandInTrials trials;
   trials.crashing = {"Abs"};
   const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
@@ -108,7 +108,7 @@ TEST(TensorRTProbe, nodes_alike_to_one_that_ends_the_process_are_not_asked_about
 }
 
 TEST(TensorRTProbe, what_the_budget_leaves_without_an_answer_is_said) {
-  Model model = named_model("a = Abs(x)\nb = Relu(a)", {"b"});
+  onnx::Model model = named_model("a = Abs(x)\nb = Relu(a)", {"b"});
   StandInTrials trials;
   trials.failing = {"Abs"};
   trials.max_builds = 1;
@@ -120,14 +120,14 @@ TEST(TensorRTProbe, what_the_budget_leaves_without_an_answer_is_said) {
 }
 
 TEST(TensorRTProbe, the_smallest_part_is_the_failing_node_alone) {
-  Model model = named_model("a = Relu(x)\nb = Abs(a)\nc = Relu(b)", {"c"});
+  onnx::Model model = named_model("a = Relu(x)\nb = Abs(a)\nc = Relu(b)", {"c"});
   StandInTrials trials;
   trials.failing = {"Abs"};
   const SizeRanges ranges(model, {});
   TensorRTProbe probe(model, trials, ranges);
   const ProbeReport report = probe.run(ProbeLevel::builder);
   ASSERT_EQ(report.findings.size(), 1U);
-  const Model part = probe.smallest_part(report.findings.front());
+  const onnx::Model part = probe.smallest_part(report.findings.front());
   ASSERT_EQ(part.graph().node_count(), 1U);
   EXPECT_EQ(part.graph().nodes().front()->name, "b");
   EXPECT_EQ(part.graph().inputs().front()->name, "a");

@@ -12,9 +12,9 @@
 namespace graft::inspect {
 namespace {
 
-Model model_with(const std::string& op_type, const std::string& domain = "") {
+onnx::Model model_with(const std::string& op_type, const std::string& domain = "") {
   const std::string prefix = domain.empty() ? "" : domain + "::";
-  return test::text_model({{"x", ElementType::f32, {2, 4}}}, "y = " + prefix + op_type + "(x)", {"y"});
+  return test::text_model({{"x", onnx::ElementType::f32, {2, 4}}}, "y = " + prefix + op_type + "(x)", {"y"});
 }
 
 TEST(Verdicts, a_native_operator_needs_no_reason) {
@@ -29,7 +29,7 @@ TEST(Verdicts, a_native_operator_needs_no_reason) {
 }
 
 TEST(Verdicts, an_operator_that_the_parser_refuses_is_unsupported_unless_conversion_replaces_it) {
-  const Model model = model_with("Det");
+  const onnx::Model model = model_with("Det");
   EXPECT_EQ(judge_nodes(model)[0].verdict, Verdict::unsupported);
   EXPECT_EQ(runs(judge_nodes(model)), false);
   Forecast forecast;
@@ -46,8 +46,9 @@ TEST(Verdicts, a_slip_in_a_name_is_answered_with_the_name_that_was_meant) {
 }
 
 TEST(Verdicts, a_plugin_by_its_fields_is_a_plugin) {
-  Model model = model_with("SomebodysLayer", "theirs");
-  model.graph().nodes().front()->attributes["plugin_version"] = NodeAttribute(AttributeData(std::string("1")));
+  onnx::Model model = model_with("SomebodysLayer", "theirs");
+  model.graph().nodes().front()->attributes["plugin_version"] =
+      onnx::NodeAttribute(onnx::AttributeData(std::string("1")));
   const NodeVerdict theirs = judge_nodes(model)[0];
   EXPECT_EQ(theirs.op, "theirs::SomebodysLayer");
   EXPECT_EQ(theirs.verdict, Verdict::plugin);

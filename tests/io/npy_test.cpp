@@ -11,7 +11,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::io {
 namespace {
 
 using testing::ElementsAre;
@@ -52,7 +52,7 @@ class NpyFiles : public testing::Test {
 TEST(Npy, ReadsWhatNumPyWrote) {
   const NpyArray array =
       parse_npy(numpy_file("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }", six), "six.npy");
-  EXPECT_EQ(array.type, ElementType::i16);
+  EXPECT_EQ(array.type, onnx::ElementType::i16);
   EXPECT_THAT(array.shape, ElementsAre(2, 3));
   EXPECT_THAT(shorts(array), ElementsAre(0, 1, 2, 3, 4, 5));
 }
@@ -69,7 +69,7 @@ TEST(Npy, ReadsScalarsEmptyArraysAndOpaqueBfloat16) {
   const NpyArray empty = parse_npy(numpy_file("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 7), }", ""), "e");
   EXPECT_EQ(empty.element_count(), 0);
   EXPECT_EQ(parse_npy(numpy_file("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }", "ab"), "b").type,
-            ElementType::bf16);
+            onnx::ElementType::bf16);
 }
 
 TEST(Npy, RefusesWhatItCannotRepresent) {
@@ -114,8 +114,8 @@ TEST(Npy, RefusesDamage) {
 }
 
 TEST_F(NpyFiles, RoundTrip) {
-  const NpyArray a{.type = ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
-  const NpyArray b{.type = ElementType::i64, .shape = {}, .data = std::vector<std::byte>(8, std::byte{1})};
+  const NpyArray a{.type = onnx::ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
+  const NpyArray b{.type = onnx::ElementType::i64, .shape = {}, .data = std::vector<std::byte>(8, std::byte{1})};
   write_npy(folder_ / "a.npy", a);
   EXPECT_EQ(read_npy(folder_ / "a.npy").data, a.data);
   write_npz(folder_ / "all.npz", {{"a", a}, {"b", b}});
@@ -128,7 +128,7 @@ TEST_F(NpyFiles, RoundTrip) {
 }
 
 TEST_F(NpyFiles, OneArrayOfAnArchive) {
-  const NpyArray a{.type = ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
+  const NpyArray a{.type = onnx::ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
   write_npz(folder_ / "all.npz", {{"a", a}, {"b", a}});
   const NpzFile archive(folder_ / "all.npz");
   EXPECT_EQ(archive.names(), (std::vector<std::string>{"a", "b"}));
@@ -141,14 +141,15 @@ TEST_F(NpyFiles, OneArrayOfAnArchive) {
 }
 
 TEST_F(NpyFiles, DataBeginsAtAMultipleOf64) {
-  const NpyArray array{.type = ElementType::u8, .shape = {1, 2, 3}, .data = std::vector<std::byte>(6)};
+  const NpyArray array{.type = onnx::ElementType::u8, .shape = {1, 2, 3}, .data = std::vector<std::byte>(6)};
   EXPECT_EQ(format_npy(array).size() % 64, 6U);
 }
 
 TEST_F(NpyFiles, MissingAndDamagedFilesAreNamed) {
   EXPECT_THAT([&] { static_cast<void>(read_npy(folder_ / "no.npy")); }, ThrowsMessage<Error>(HasSubstr("no.npy")));
   EXPECT_THAT([&] { static_cast<void>(read_npz(folder_ / "no.npz")); }, ThrowsMessage<Error>(HasSubstr("no.npz")));
-  write_npz(folder_ / "all.npz", {{"a", {.type = ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)}}});
+  write_npz(folder_ / "all.npz",
+            {{"a", {.type = onnx::ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)}}});
   std::string bytes;
   {
     std::ifstream file(folder_ / "all.npz", std::ios::binary);
@@ -161,7 +162,7 @@ TEST_F(NpyFiles, MissingAndDamagedFilesAreNamed) {
 }
 
 TEST_F(NpyFiles, OnlyRegularFilesAreReplaced) {
-  const NpyArray array{.type = ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
+  const NpyArray array{.type = onnx::ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_THAT([&] { write_npz(folder_ / "pipe", {{"a", array}}); }, ThrowsMessage<Error>(HasSubstr("a pipe")));
   EXPECT_THAT([&] { write_npy(folder_ / "pipe", array); }, ThrowsMessage<Error>(HasSubstr("a pipe")));
@@ -173,7 +174,7 @@ TEST_F(NpyFiles, OnlyRegularFilesAreReplaced) {
 }
 
 TEST_F(NpyFiles, NothingIsLeftWhereWritingFails) {
-  const NpyArray array{.type = ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
+  const NpyArray array{.type = onnx::ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
   EXPECT_THROW(write_npz(folder_ / "missing" / "a.npz", {{"a", array}}), Error);
   EXPECT_THROW(write_npy(folder_ / "missing" / "a.npy", array), Error);
   EXPECT_THROW(write_npz(folder_ / "a.npz", {}), Error);
@@ -181,4 +182,4 @@ TEST_F(NpyFiles, NothingIsLeftWhereWritingFails) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::io

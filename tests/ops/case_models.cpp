@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
 #include "ops/operator_case.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -49,11 +49,11 @@ std::vector<const OperatorCase*> chosen_cases(const OperatorCases& all) {
   return chosen;
 }
 
-TensorData to_tensor(const HostTensor& tensor) {
-  TensorData data;
-  data.type = to_element_type(tensor.desc.dtype);
+onnx::TensorData to_tensor(const HostTensor& tensor) {
+  onnx::TensorData data;
+  data.type = onnx::to_element_type(tensor.desc.dtype);
   data.dims.assign(tensor.desc.extents.begin(), tensor.desc.extents.end());
-  data.bytes = Bytes(std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()));
+  data.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()));
   return data;
 }
 
@@ -66,9 +66,9 @@ struct Variation {
 };
 
 /// x through the operator to y. Other inputs are constants, as the weights of a network are.
-Model network_of(const OperatorCase& test, const Variation& variation) {
-  Model model;
-  Graph& graph = model.graph();
+onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
+  onnx::Model model;
+  onnx::Graph& graph = model.graph();
   graph.name = "network";
   graph.opset_imports[""] = 18;
   const auto shape_of = [&](const Extents& extents, const std::string& stem) {
@@ -80,8 +80,8 @@ Model network_of(const OperatorCase& test, const Variation& variation) {
     return shape;
   };
   const auto quantized = [&](DType dtype) { return dtype == DType::i8 && variation.quantize; };
-  const auto describe_value = [&](Value& value, DType dtype, const Extents& extents, const std::string& stem) {
-    value.type = to_element_type(quantized(dtype) ? DType::f32 : dtype);
+  const auto describe_value = [&](onnx::Value& value, DType dtype, const Extents& extents, const std::string& stem) {
+    value.type = onnx::to_element_type(quantized(dtype) ? DType::f32 : dtype);
     value.shape = shape_of(extents, stem);
   };
   const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
@@ -90,23 +90,23 @@ Model network_of(const OperatorCase& test, const Variation& variation) {
   const std::vector<HostTensor> constants = make_inputs(linear);
   const auto step_of = [&](const char* port) {
     return graph.add_constant(std::string(port) + "_step",
-                              TensorData::scalar_of(ElementType::f32, scale_of(*test.op, port)));
+                              onnx::TensorData::scalar_of(onnx::ElementType::f32, scale_of(*test.op, port)));
   };
 
-  std::vector<Value*> inputs{graph.add_input("x")};
+  std::vector<onnx::Value*> inputs{graph.add_input("x")};
   describe_value(*inputs[0], test.inputs[0].dtype, test.inputs[0].extents, "d");
-  Value* zero = nullptr;
+  onnx::Value* zero = nullptr;
   if (quantized(test.inputs[0].dtype)) {
-    zero = graph.add_constant("zero", TensorData::scalar_of(ElementType::i8, 0));
-    Node* node = graph.add_node("QuantizeLinear", {inputs[0], step_of("x"), zero}, {"x_i8"});
+    zero = graph.add_constant("zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));
+    onnx::Node* node = graph.add_node("QuantizeLinear", {inputs[0], step_of("x"), zero}, {"x_i8"});
     inputs[0] = node->output();
   }
   for (std::size_t i = 1; i < constants.size(); ++i) {
     inputs.push_back(graph.add_constant(test.op->type().ports[i].name, to_tensor(constants[i])));
   }
-  Node* node = add_operator_node(graph, *test.op, inputs, {quantized(outputs[0].dtype) ? "y_i8" : "y"});
+  onnx::Node* node = add_operator_node(graph, *test.op, inputs, {quantized(outputs[0].dtype) ? "y_i8" : "y"});
   node->name = "the_node";
-  Value* y = node->output();
+  onnx::Value* y = node->output();
   if (quantized(outputs[0].dtype)) y = graph.add_node("DequantizeLinear", {y, step_of("y"), zero}, {"y"})->output();
   describe_value(*y, outputs[0].dtype, outputs[0].extents, "e");
   graph.add_output(*y);
@@ -146,28 +146,28 @@ class Writer {
     const OperatorType& type = test.op->type();
     const bool is_linear = test.inputs[0].layout == Layout::linear;
     if (!is_linear) {  // whoever builds it asks for the layout at both ends
-      Model model = network_of(test, {.is_dynamic = false, .quantize = false});
+      onnx::Model model = network_of(test, {.is_dynamic = false, .quantize = false});
       detach_functions(model);
       add(model, test, "plugin", {.is_dynamic = false, .quantize = false}, type.name, std::to_string(type.version));
       return;
     }
     for (const bool is_dynamic : {false, true}) {
       const Variation variation{.is_dynamic = is_dynamic, .quantize = true};
-      Model model = network_of(test, variation);
+      onnx::Model model = network_of(test, variation);
       detach_functions(model);
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
-      Model with_function = network_of(test, variation);
+      onnx::Model with_function = network_of(test, variation);
       if (attach_functions(with_function).empty()) {
         add(with_function, test, "function", variation, type.name, std::to_string(type.version));
       }
     }
   }
 
-  void add(const Model& model, const OperatorCase& test, std::string_view kind, const Variation& variation,
+  void add(const onnx::Model& model, const OperatorCase& test, std::string_view kind, const Variation& variation,
            std::string_view plugin, std::string_view version) {
     const std::string file =
         fmt::format("{}_{}_{}{}_{}.onnx", plugin, version, test.name, variation.is_dynamic ? "_dynamic" : "", kind);
-    write_onnx(model, folder_ / file);
+    onnx::write_onnx(model, folder_ / file);
     models_.push_back({{"file", file},
                        {"kind", kind},
                        {"operator", test.op->type().name},
@@ -226,11 +226,11 @@ void write_functions(const std::filesystem::path& folder) {
       const TensorDesc& x = test.inputs[0];
       if (!test.refused.empty() || test.large || x.layout != Layout::linear || test.shift != 0) continue;
       if (x.extents.element_count() > most_elements) continue;
-      Model model = network_of(test, {.is_dynamic = false, .quantize = false});
+      onnx::Model model = network_of(test, {.is_dynamic = false, .quantize = false});
       if (!attach_functions(model).empty()) continue;
       const std::string stem = fmt::format("{}_{}", type->name, test.name);
       const std::vector<HostTensor> inputs = make_inputs(test);
-      write_onnx(model, folder / (stem + ".onnx"));
+      onnx::write_onnx(model, folder / (stem + ".onnx"));
       write_bytes(folder / (stem + ".x"), inputs[0].bytes);
       const HostTensor y = reference_output(test, inputs);
       write_bytes(folder / (stem + ".y"), y.bytes);
@@ -246,7 +246,7 @@ void write_functions(const std::filesystem::path& folder) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::ops
 
 int main(int argc, char** argv) {
   const std::string what = argc == 3 ? argv[1] : "";
@@ -258,11 +258,11 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = argv[2];
     std::filesystem::create_directories(folder);
     if (what == "functions") {
-      graft::write_functions(folder);
+      graft::ops::write_functions(folder);
       return 0;
     }
-    graft::Writer writer(folder);
-    for (const graft::OperatorCases& all : graft::operator_cases()) writer.write(all);
+    graft::ops::Writer writer(folder);
+    for (const graft::ops::OperatorCases& all : graft::ops::operator_cases()) writer.write(all);
     writer.finish();
     return 0;
   } catch (const std::exception& error) {

@@ -13,7 +13,7 @@
 #include "ops/reference.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 AttributeValue attribute_value(const AttributeInfo& info, const nlohmann::json& json) {
@@ -28,13 +28,13 @@ AttributeValue attribute_value(const AttributeInfo& info, const nlohmann::json& 
 }
 
 /// float32 as the file holds it, or i8, in the type of the case.
-HostTensor make_tensor(const TensorDesc& desc, const NpyArray& array) {
+HostTensor make_tensor(const TensorDesc& desc, const io::NpyArray& array) {
   HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
-  if (array.type == ElementType::i8) {
+  if (array.type == onnx::ElementType::i8) {
     tensor.bytes = array.data;
     return tensor;
   }
-  EXPECT_EQ(array.type, ElementType::f32);
+  EXPECT_EQ(array.type, onnx::ElementType::f32);
   const auto* values = reinterpret_cast<const float*>(array.data.data());
   EXPECT_TRUE(dispatch(desc.dtype, [&](auto element) -> Status {
                 using Element = decltype(element);
@@ -47,13 +47,15 @@ HostTensor make_tensor(const TensorDesc& desc, const NpyArray& array) {
   return tensor;
 }
 
-std::vector<double> numbers(const NpyArray& array) {
+std::vector<double> numbers(const io::NpyArray& array) {
   std::vector<double> values(static_cast<std::size_t>(array.element_count()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     switch (array.type) {
-      case ElementType::f64: std::memcpy(&values[i], array.data.data() + i * sizeof(double), sizeof(double)); break;
-      case ElementType::f32: values[i] = reinterpret_cast<const float*>(array.data.data())[i]; break;
-      case ElementType::i8: values[i] = static_cast<double>(static_cast<std::int8_t>(array.data[i])); break;
+      case onnx::ElementType::f64:
+        std::memcpy(&values[i], array.data.data() + i * sizeof(double), sizeof(double));
+        break;
+      case onnx::ElementType::f32: values[i] = reinterpret_cast<const float*>(array.data.data())[i]; break;
+      case onnx::ElementType::i8: values[i] = static_cast<double>(static_cast<std::int8_t>(array.data[i])); break;
       default: ADD_FAILURE() << "unexpected type " << to_string(array.type);
     }
   }
@@ -96,7 +98,7 @@ class Golden : public testing::TestWithParam<std::string_view> {};
 TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
   const std::string stem = golden_folder().string() + "/ops/" + std::string(GetParam());
   const nlohmann::json file = nlohmann::json::parse(std::ifstream(stem + ".json"));
-  const NpzArrays arrays = read_npz(stem + ".npz");
+  const io::NpzArrays arrays = io::read_npz(stem + ".npz");
   const OperatorType* type = find_by_any_name(file.at("operator").get<std::string>());
   ASSERT_NE(type, nullptr);
   ASSERT_GT(file.at("cases").size(), 10U);
@@ -131,4 +133,4 @@ INSTANTIATE_TEST_SUITE_P(Operators, Golden, testing::Values(GRAFT_OPERATOR_FOLDE
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::ops

@@ -12,7 +12,7 @@
 
 #include "graft/registry.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 using testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(OperatorCases, ErrorsOfI8AreFarFromOrAtTies) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::ops

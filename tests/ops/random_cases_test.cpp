@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int count = 60;
@@ -106,4 +106,4 @@ TEST(RandomCases, MultiplesOfEightAreAmongTheChannels) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::ops

@@ -6,7 +6,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -28,18 +28,20 @@ bounded = Max(norm, epsilon)
 y = Div(b, bounded)
 )";
 
-Model make_network() { return inferred_text_model({{"x", ElementType::f32, image_shape()}}, network, {"y"}); }
+onnx::Model make_network() {
+  return inferred_text_model({{"x", onnx::ElementType::f32, image_shape()}}, network, {"y"});
+}
 
-ConvertReport convert_and_verify(Model& model, PluginMode mode) {
-  const Model original = model.clone();
+ConvertReport convert_and_verify(onnx::Model& model, PluginMode mode) {
+  const onnx::Model original = model.clone();
   ConvertOptions options;
   options.plugins = mode;
-  ConvertReport report = convert(default_engine(), model, options);
+  ConvertReport report = convert(runtime::default_engine(), model, options);
   EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().proof;
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
-    VerifyOptions verify;
+    verify::VerifyOptions verify;
     verify.candidate_kernels = kernels;
-    const VerifyReport verified = verify_models(default_engine(), original, model, verify);
+    const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model, verify);
     EXPECT_TRUE(verified.equal()) << first_difference(verified);
   }
   return report;
@@ -50,14 +52,14 @@ std::size_t count_of(const ConvertReport& report, OperatorChoice::Kind kind) {
                                                 [&](const OperatorChoice& choice) { return choice.kind == kind; }));
 }
 
-bool has_standard_operators_only(const Model& model) {
+bool has_standard_operators_only(const onnx::Model& model) {
   bool only = true;
-  model.graph().for_each_node([&](const Node& node) { only = only && node.domain.empty(); });
+  model.graph().for_each_node([&](const onnx::Node& node) { only = only && node.domain.empty(); });
   return only;
 }
 
 TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
-  Model model = make_network();
+  onnx::Model model = make_network();
   const ConvertReport report = convert_and_verify(model, PluginMode::automatic);
   EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
   ASSERT_EQ(operators_in(model).size(), 1U);
@@ -68,7 +70,7 @@ TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
 }
 
 TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
-  Model model = make_network();
+  onnx::Model model = make_network();
   const ConvertReport report = convert_and_verify(model, PluginMode::always);
   EXPECT_EQ(count_of(model, "LeakyRelu"), 0U);
   EXPECT_EQ(operators_in(model).size(), 3U);
@@ -76,7 +78,7 @@ TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
 }
 
 TEST(ChoosePlugins, NeverLeavesStandardOperatorsOnly) {
-  Model model = make_network();
+  onnx::Model model = make_network();
   const ConvertReport report = convert_and_verify(model, PluginMode::never);
   EXPECT_TRUE(has_standard_operators_only(model));
   EXPECT_TRUE(model.functions.empty());
@@ -85,8 +87,8 @@ TEST(ChoosePlugins, NeverLeavesStandardOperatorsOnly) {
 }
 
 TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
-  Model model = make_network();
-  convert(default_engine(), model);
+  onnx::Model model = make_network();
+  convert(runtime::default_engine(), model);
   ASSERT_EQ(operators_in(model).size(), 1U);
   const ConvertReport report = convert_and_verify(model, PluginMode::never);
   EXPECT_TRUE(has_standard_operators_only(model));
@@ -95,13 +97,13 @@ TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
 }
 
 TEST(ChoosePlugins, EveryPluginCarriesItsFunction) {
-  Model model = make_network();
-  convert(default_engine(), model);
+  onnx::Model model = make_network();
+  convert(runtime::default_engine(), model);
   bool found = false;
-  model.graph().for_each_node([&](const Node& node) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     if (node.domain != onnx_domain) return;
     found = true;
-    EXPECT_NE(model.find_function(node), nullptr) << describe(node);
+    EXPECT_NE(model.find_function(node), nullptr) << onnx::describe(node);
     EXPECT_EQ(node.string_or("epsilon_mode", ""), "norm");
     EXPECT_FLOAT_EQ(node.float_or("epsilon", 0), 1e-12F);
   });
@@ -110,17 +112,17 @@ TEST(ChoosePlugins, EveryPluginCarriesItsFunction) {
 }
 
 TEST(ChoosePlugins, DropInsOfOtherLibrariesBecomeOperators) {
-  Model model = inferred_text_model({{"x", ElementType::f32, image_shape()}}, "", {});
-  Graph& graph = model.graph();
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, image_shape()}}, "", {});
+  onnx::Graph& graph = model.graph();
   graph.opset_imports["trt.plugins"] = 1;
-  Node* node = graph.add_node("LReLU_TRT", {graph.find("x")}, {"y"}, nullptr, "trt.plugins");
-  node->attributes["negSlope"] = NodeAttribute(AttributeData(0.25F));
+  onnx::Node* node = graph.add_node("LReLU_TRT", {graph.find("x")}, {"y"}, nullptr, "trt.plugins");
+  node->attributes["negSlope"] = onnx::NodeAttribute(onnx::AttributeData(0.25F));
   graph.add_output(*node->output());
-  const ConvertReport report = convert(default_engine(), model);
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("lower_drop_ins"), 1U);
   ASSERT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_FLOAT_EQ(graph.nodes()[0]->float_or("alpha", 0), 0.25F);
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

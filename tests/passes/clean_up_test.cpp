@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/functions.hpp"
+#include "onnx/functions.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -24,20 +24,20 @@ using test::TextInput;
 
 using testing::ElementsAre;
 
-const std::vector<TextInput> image = {{"x", ElementType::f32, image_shape()}};
+const std::vector<TextInput> image = {{"x", onnx::ElementType::f32, image_shape()}};
 
-ConvertReport convert_and_verify(Model& model, const ConvertOptions& options = {}) {
-  const Model original = model.clone();
-  ConvertReport report = convert(default_engine(), model, options);
+ConvertReport convert_and_verify(onnx::Model& model, const ConvertOptions& options = {}) {
+  const onnx::Model original = model.clone();
+  ConvertReport report = convert(runtime::default_engine(), model, options);
   model.graph().check();
   EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().pass << ": " << report.rejected.front().proof;
-  const VerifyReport verified = verify_models(default_engine(), original, model);
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   return report;
 }
 
 TEST(RemoveDead, NodesThatNoOutputNeeds) {
-  Model model = inferred_text_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
+  onnx::Model model = inferred_text_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
   const ConvertReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp"));
   EXPECT_EQ(report.count("remove_dead"), 1U);
@@ -45,25 +45,25 @@ TEST(RemoveDead, NodesThatNoOutputNeeds) {
 
 TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
   // 2^53 + 1 is lost in f64, 2^31 in i32.
-  Model model = inferred_text_model({{"x", ElementType::i64, {3}}, {"a", ElementType::i64, {3}}},
-                                    "b = Constant<value=int64([2, 2, 2])>()\n"
-                                    "c = Mul(a, b)\n"
-                                    "y = Max(x, c)\n",
-                                    {"y"});
-  Value& a = *model.graph().find("a");
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::i64, {3}}, {"a", onnx::ElementType::i64, {3}}},
+                                          "b = Constant<value=int64([2, 2, 2])>()\n"
+                                          "c = Mul(a, b)\n"
+                                          "y = Max(x, c)\n",
+                                          {"y"});
+  onnx::Value& a = *model.graph().find("a");
   model.graph().set_is_input(a, false);
-  model.graph().set_initializer(a, TensorData::from_ints({9007199254740993, 2147483648, -5}));
-  const ConvertReport report = convert(default_engine(), model);
+  model.graph().set_initializer(a, onnx::TensorData::from_ints({9007199254740993, 2147483648, -5}));
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Max"));
   const auto folded = model.graph().nodes()[0]->input(1)->constant();
   ASSERT_TRUE(folded.has_value());
-  EXPECT_EQ(folded->type, ElementType::i64);
+  EXPECT_EQ(folded->type, onnx::ElementType::i64);
   EXPECT_THAT(*folded->ints(), ElementsAre(18014398509481986, 4294967296, -10));
   EXPECT_TRUE(report.rejected.empty());
 }
 
 TEST(FoldConstants, KeepsNamesOfTensors) {
-  Model model =
+  onnx::Model model =
       inferred_text_model(image, "a = Constant<value=float(2.0)>()\nslope = Exp(a)\ny = Mul(x, slope)\n", {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Mul"));
@@ -72,16 +72,16 @@ TEST(FoldConstants, KeepsNamesOfTensors) {
 }
 
 TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
-  Model model = inferred_text_model(image,
-                                    "fixed = Shape<start=1>(x)\n"
-                                    "open = Shape(x)\n"
-                                    "sizes = Cast<to=float>(fixed)\n"
-                                    "all = Cast<to=float>(open)\n"
-                                    "a = ReduceSum<keepdims=0>(sizes)\n"
-                                    "b = ReduceSum<keepdims=0>(all)\n"
-                                    "c = Add(a, b)\n"
-                                    "y = Add(x, c)\n",
-                                    {"y"});
+  onnx::Model model = inferred_text_model(image,
+                                          "fixed = Shape<start=1>(x)\n"
+                                          "open = Shape(x)\n"
+                                          "sizes = Cast<to=float>(fixed)\n"
+                                          "all = Cast<to=float>(open)\n"
+                                          "a = ReduceSum<keepdims=0>(sizes)\n"
+                                          "b = ReduceSum<keepdims=0>(all)\n"
+                                          "c = Add(a, b)\n"
+                                          "y = Add(x, c)\n",
+                                          {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
   EXPECT_EQ(count_of(model, "ReduceSum"), 1U);
@@ -90,52 +90,53 @@ TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
 
 // Exported for one image, then made dynamic at its inputs alone: what the file says of inner values is out of date.
 TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
-                                    "a = Exp(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}},
+                                          "a = Exp(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
   model.graph().find("a")->shape = Shape{1, 8};
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
 
   // Nothing but the declaration knows this shape.
-  Model custom = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
-                                     "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
-  custom.graph().find("a")->type = ElementType::f32;
+  onnx::Model custom =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}},
+                          "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
+  custom.graph().find("a")->type = onnx::ElementType::f32;
   custom.graph().find("a")->shape = Shape{1, 8};
-  convert(default_engine(), custom);
+  convert(runtime::default_engine(), custom);
   EXPECT_EQ(count_of(custom, "Shape"), 1U);
 }
 
 TEST(FoldConstants, LeavesRandomNumbersAndQuantizedWeights) {
-  Model random = inferred_text_model(image,
-                                     "shape = Constant<value=int64([3, 5])>()\n"
-                                     "zeros = ConstantOfShape(shape)\n"
-                                     "noise = RandomNormalLike<scale=0.0>(zeros)\n"
-                                     "y = Add(x, noise)\n",
-                                     {"y"});
-  convert(default_engine(), random);
+  onnx::Model random = inferred_text_model(image,
+                                           "shape = Constant<value=int64([3, 5])>()\n"
+                                           "zeros = ConstantOfShape(shape)\n"
+                                           "noise = RandomNormalLike<scale=0.0>(zeros)\n"
+                                           "y = Add(x, noise)\n",
+                                           {"y"});
+  convert(runtime::default_engine(), random);
   EXPECT_EQ(count_of(random, "RandomNormalLike"), 1U);
   EXPECT_EQ(count_of(random, "ConstantOfShape"), 0U);
 
-  Model quantized = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
-                                        "numbers = Constant<value=int8([1, 2, 3, 4])>()\n"
-                                        "square = Constant<value=int64([2, 2])>()\n"
-                                        "stored = Reshape(numbers, square)\n"
-                                        "scale = Constant<value=float(0.5)>()\n"
-                                        "w = DequantizeLinear(stored, scale)\n"
-                                        "y = MatMul(x, w)\n",
-                                        {"y"});
+  onnx::Model quantized = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 2}}},
+                                              "numbers = Constant<value=int8([1, 2, 3, 4])>()\n"
+                                              "square = Constant<value=int64([2, 2])>()\n"
+                                              "stored = Reshape(numbers, square)\n"
+                                              "scale = Constant<value=float(0.5)>()\n"
+                                              "w = DequantizeLinear(stored, scale)\n"
+                                              "y = MatMul(x, w)\n",
+                                              {"y"});
   convert_and_verify(quantized);
   EXPECT_EQ(count_of(quantized, "DequantizeLinear"), 1U);
 }
 
 // TensorRT refuses DequantizeLinear of them: "input has type Int32".
 TEST(FoldConstants, BiasesOf32BitsBecomeReal) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
-                                    "stored = Constant<value=int32([-100, 7])>()\n"
-                                    "scale = Constant<value=float([0.5, 2.0])>()\n"
-                                    "b = DequantizeLinear<axis=0>(stored, scale)\n"
-                                    "y = Add(x, b)\n",
-                                    {"y"});
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 2}}},
+                                          "stored = Constant<value=int32([-100, 7])>()\n"
+                                          "scale = Constant<value=float([0.5, 2.0])>()\n"
+                                          "b = DequantizeLinear<axis=0>(stored, scale)\n"
+                                          "y = Add(x, b)\n",
+                                          {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "DequantizeLinear"), 0U);
   const auto constant = model.graph().nodes().front()->input(1)->constant();
@@ -145,7 +146,7 @@ TEST(FoldConstants, BiasesOf32BitsBecomeReal) {
 
 // The size of a Range is not known before its limit is.
 TEST(FoldConstants, WhatBecomesKnownIsFoldedToo) {
-  Model model =
+  onnx::Model model =
       inferred_text_model(image,
                           "s = Shape<start=3>(x)\nn = Identity(s)\n"
                           "zero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
@@ -163,11 +164,11 @@ TEST(FoldConstants, AChainOfMany) {
     nodes += fmt::format("c{} = Neg(c{})\n", i, i - 1);
     sum += fmt::format("s{} = Add(s{}, c{})\n", i, i - 1, i);
   }
-  Model model =
-      inferred_text_model({{"x", ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
   ConvertReport report;
   const ConvertOptions options;
-  Rewriter rewriter(default_engine(), model, options, report);
+  Rewriter rewriter(runtime::default_engine(), model, options, report);
   rewriter.begin("fold_constants");
   fold_constants(rewriter);
   EXPECT_EQ(count_of(model, "Neg"), 0U);
@@ -179,76 +180,77 @@ TEST(FoldConstants, AChainOfMany) {
 
 TEST(FoldConstants, OneThatIsRefusedDoesNotKeepTheOthers) {
   // The engine knows no Det.
-  Model model =
-      inferred_text_model({{"x", ElementType::f32, {2, 2}}},
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {2, 2}}},
                           "k = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\ns = Constant<value=int64([2, 2])>()\n"
                           "m = Reshape(k, s)\na = Neg(k)\nb = Reshape(a, s)\nd = Det(m)\ne = Exp(b)\nf = Abs(b)\n"
                           "t = Add(x, d)\nu = Add(t, e)\ny = Add(u, f)",
                           {"y"});
-  convert(default_engine(), model);
+  convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "Det"), 1U);
   EXPECT_EQ(count_of(model, "Exp") + count_of(model, "Abs") + count_of(model, "Neg"), 0U);
 }
 
 TEST(FoldConstants, NotWhereTheEngineLosesNaN) {
   for (const std::string op : {"Max", "Min", "Clip"}) {
-    Model model = inferred_text_model({{"x", ElementType::f32, {2}}},
-                                      "z = Constant<value=float([0.0, 4.0])>()\nn = Sqrt(z)\nd = Div(z, z)\n"
-                                      "k = Constant<value=float(1.5)>()\na = " +
-                                          op + "(d, k)\nb = " + op + "(n, k)\nt = Add(x, a)\ny = Add(t, b)",
-                                      {"y"});
-    convert(default_engine(), model);
+    onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2}}},
+                                            "z = Constant<value=float([0.0, 4.0])>()\nn = Sqrt(z)\nd = Div(z, z)\n"
+                                            "k = Constant<value=float(1.5)>()\na = " +
+                                                op + "(d, k)\nb = " + op + "(n, k)\nt = Add(x, a)\ny = Add(t, b)",
+                                            {"y"});
+    convert(runtime::default_engine(), model);
     EXPECT_EQ(count_of(model, op), 1U) << "0 / 0 stays, the numbers are folded";
     EXPECT_EQ(count_of(model, "Sqrt"), 0U);
   }
 }
 
 TEST(FoldConstants, DoesNotBlowUpTheFile) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {1024, 1024}}},
-                                    "shape = Constant<value=int64([1024, 1024])>()\n"
-                                    "many = ConstantOfShape(shape)\n"
-                                    "y = Add(x, many)\n",
-                                    {"y"});
-  convert(default_engine(), model);
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {1024, 1024}}},
+                                          "shape = Constant<value=int64([1024, 1024])>()\n"
+                                          "many = ConstantOfShape(shape)\n"
+                                          "y = Add(x, many)\n",
+                                          {"y"});
+  convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "ConstantOfShape"), 1U);
 }
 
 TEST(FoldConstants, LeavesWhatIsOfUnknownOrImpossibleSize) {
-  Model unknown =
-      inferred_text_model({{"x", ElementType::f32, {2}}},
+  onnx::Model unknown =
+      inferred_text_model({{"x", onnx::ElementType::f32, {2}}},
                           "zero = Constant<value=float(0.0)>()\none = Constant<value=float(1.0)>()\n"
                           "thousand = Constant<value=float(1000.0)>()\nlimit = Mul(thousand, thousand)\n"
                           "many = Range(zero, limit, one)\nsum = ReduceSum<keepdims=0>(many)\ny = Add(x, sum)\n",
                           {"y"});
-  convert(default_engine(), unknown);
+  convert(runtime::default_engine(), unknown);
   EXPECT_EQ(count_of(unknown, "Range"), 1U);
 
   // 2^60 elements can be counted in 64 bits, their bits cannot.
-  Model impossible = inferred_text_model({{"x", ElementType::f32, {1}}},
-                                         "shape = Constant<value=int64([1152921504606846976])>()\n"
-                                         "many = ConstantOfShape(shape)\nsum = ReduceSum(many)\ny = Add(x, sum)\n",
-                                         {"y"});
-  convert(default_engine(), impossible);
+  onnx::Model impossible =
+      inferred_text_model({{"x", onnx::ElementType::f32, {1}}},
+                          "shape = Constant<value=int64([1152921504606846976])>()\n"
+                          "many = ConstantOfShape(shape)\nsum = ReduceSum(many)\ny = Add(x, sum)\n",
+                          {"y"});
+  convert(runtime::default_engine(), impossible);
   EXPECT_EQ(count_of(impossible, "ConstantOfShape"), 1U);
 }
 
 TEST(RemoveIdentities, WhatCopiesItsInput) {
-  Model model = inferred_text_model(image,
-                                    "a = Exp(x)\n"
-                                    "b = Identity(a)\n"
-                                    "c, mask = Dropout(b)\n"
-                                    "d = Cast<to=float>(c)\n"
-                                    "one = Constant<value=float(1.0)>()\n"
-                                    "e = Mul(one, d)\n"
-                                    "f = Div(e, one)\n"
-                                    "zero = Constant<value=float(0.0)>()\n"
-                                    "g = Sub(f, zero)\n"
-                                    "h = Transpose<perm=[0, 2, 3, 1]>(g)\n"
-                                    "i = Transpose<perm=[0, 3, 1, 2]>(h)\n"
-                                    "j = Transpose<perm=[0, 1, 2, 3]>(i)\n"
-                                    "k = Concat<axis=1>(j)\n"
-                                    "y = Log(k)\n",
-                                    {"y"});
+  onnx::Model model = inferred_text_model(image,
+                                          "a = Exp(x)\n"
+                                          "b = Identity(a)\n"
+                                          "c, mask = Dropout(b)\n"
+                                          "d = Cast<to=float>(c)\n"
+                                          "one = Constant<value=float(1.0)>()\n"
+                                          "e = Mul(one, d)\n"
+                                          "f = Div(e, one)\n"
+                                          "zero = Constant<value=float(0.0)>()\n"
+                                          "g = Sub(f, zero)\n"
+                                          "h = Transpose<perm=[0, 2, 3, 1]>(g)\n"
+                                          "i = Transpose<perm=[0, 3, 1, 2]>(h)\n"
+                                          "j = Transpose<perm=[0, 1, 2, 3]>(i)\n"
+                                          "k = Concat<axis=1>(j)\n"
+                                          "y = Log(k)\n",
+                                          {"y"});
   const ConvertReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
   EXPECT_EQ(report.count("remove_identities"), 9U);
@@ -256,20 +258,20 @@ TEST(RemoveIdentities, WhatCopiesItsInput) {
 
 TEST(RemoveIdentities, NotWhatChangesAZerosSign) {
   // -0 + 0 is +0, so 1 / (x + 0) differs from 1 / x where x is -0. Adding -0 changes nothing.
-  Model plus =
+  onnx::Model plus =
       inferred_text_model(image, "zero = Constant<value=float(0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
-  convert(default_engine(), plus);
+  convert(runtime::default_engine(), plus);
   EXPECT_EQ(count_of(plus, "Add"), 1U);
 
-  Model minus =
+  onnx::Model minus =
       inferred_text_model(image, "zero = Constant<value=float(-0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
-  convert(default_engine(), minus);
+  convert(runtime::default_engine(), minus);
   EXPECT_EQ(count_of(minus, "Add"), 0U);
 }
 
 TEST(RemoveIdentities, NotWhatBroadcasts) {
-  Model model =
-      inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 4}}},
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 4}}},
                           "numbers = Constant<value=float([1.0, 1.0])>()\nshape = Constant<value=int64([2, 1, 1])>()\n"
                           "ones = Reshape(numbers, shape)\na = Mul(x, ones)\ny = Exp(a)\n",
                           {"y"});
@@ -278,15 +280,15 @@ TEST(RemoveIdentities, NotWhatBroadcasts) {
 }
 
 TEST(RemoveIdentities, ReshapeToTheShapeThatIsThere) {
-  Model model = inferred_text_model(
-      {{"x", ElementType::f32, {2, 8}}},
+  onnx::Model model = inferred_text_model(
+      {{"x", onnx::ElementType::f32, {2, 8}}},
       "a = Exp(x)\nshape = Constant<value=int64([2, 8])>()\nb = Reshape(a, shape)\ny = Log(b)\n", {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
 }
 
 TEST(RemoveIdentities, OutputsKeepTheirNames) {
-  Model model = inferred_text_model(image, "a = Exp(x)\ny = Identity(a)\nz = Identity(x)\n", {"y", "z"});
+  onnx::Model model = inferred_text_model(image, "a = Exp(x)\ny = Identity(a)\nz = Identity(x)\n", {"y", "z"});
   convert_and_verify(model);
   EXPECT_EQ(model.graph().outputs()[0]->name, "y");
   EXPECT_EQ(model.graph().outputs()[1]->name, "z");
@@ -298,61 +300,62 @@ TEST(MoveTransposes, PassRareOperators) {
   for (const std::string node : {"Mish(t)", "Asinh(t)", "Celu(t)", "Mod<fmod=1>(t, c)",
                                  "ReduceL1<axes=[1], keepdims=1>(t)", "ReduceLogSumExp<axes=[1], keepdims=1>(t)"}) {
     SCOPED_TRACE(node);
-    Model model = inferred_text_model(image,
-                                      "a = Exp(x)\nc = Constant<value=float(2.5)>()\n"
-                                      "t = Transpose<perm=[0, 2, 3, 1]>(a)\nr = " +
-                                          node + "\ny = Transpose<perm=[0, 3, 1, 2]>(r)\n",
-                                      {"y"});
+    onnx::Model model = inferred_text_model(image,
+                                            "a = Exp(x)\nc = Constant<value=float(2.5)>()\n"
+                                            "t = Transpose<perm=[0, 2, 3, 1]>(a)\nr = " +
+                                                node + "\ny = Transpose<perm=[0, 3, 1, 2]>(r)\n",
+                                            {"y"});
     convert_and_verify(model);
     EXPECT_EQ(count_of(model, "Transpose"), 0U);
   }
 }
 
 TEST(MoveTransposes, TwoInARowBecomeOneAndTheNextNodePassesIt) {
-  Model model = inferred_text_model(image,
-                                    "a = Exp(x)\n"
-                                    "t = Transpose<perm=[0, 2, 3, 1]>(a)\n"
-                                    "u = Transpose<perm=[0, 2, 3, 1]>(t)\n"
-                                    "r = Relu(u)\n"
-                                    "v = Transpose<perm=[0, 2, 3, 1]>(r)\n"
-                                    "w = Sigmoid(v)\n"
-                                    "y = Log(w)\n",
-                                    {"y"});
+  onnx::Model model = inferred_text_model(image,
+                                          "a = Exp(x)\n"
+                                          "t = Transpose<perm=[0, 2, 3, 1]>(a)\n"
+                                          "u = Transpose<perm=[0, 2, 3, 1]>(t)\n"
+                                          "r = Relu(u)\n"
+                                          "v = Transpose<perm=[0, 2, 3, 1]>(r)\n"
+                                          "w = Sigmoid(v)\n"
+                                          "y = Log(w)\n",
+                                          {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Relu", "Sigmoid", "Log"));
 }
 
 TEST(SubGraphs, AreConvertedWithWhatTheySee) {
-  Model model =
-      inferred_text_model({{"x", ElementType::f32, {2, 8}}, {"choice", ElementType::boolean, {}}}, "a = Exp(x)\n", {});
-  Graph& main = model.graph();
+  onnx::Model model = inferred_text_model(
+      {{"x", onnx::ElementType::f32, {2, 8}}, {"choice", onnx::ElementType::boolean, {}}}, "a = Exp(x)\n", {});
+  onnx::Graph& main = model.graph();
   const auto branch = [&](const char* text) {
-    auto graph = std::make_unique<Graph>(&main);
+    auto graph = std::make_unique<onnx::Graph>(&main);
     graph->name = "branch";
     parse_nodes(*graph, text, {}, [](std::string_view) { return std::optional<AttributeType>{}; });
     graph->add_output(*graph->nodes().back()->output());
     return graph;
   };
-  Node* node = main.add_node("If", {main.find("choice")}, {"y"});
+  onnx::Node* node = main.add_node("If", {main.find("choice")}, {"y"});
   // The first branch is a leaky ReLU of a value from outside; the second has a Dropout.
-  node->attributes.emplace("then_branch", AttributeData(branch("zero = Constant<value=float(0.0)>()\n"
-                                                               "slope = Constant<value=float(0.1)>()\n"
-                                                               "positive = Greater(a, zero)\n"
-                                                               "scaled = Mul(a, slope)\n"
-                                                               "then_y = Where(positive, a, scaled)\n")));
-  node->attributes.emplace("else_branch", AttributeData(branch("e = Neg(a)\nd, mask = Dropout(e)\nelse_y = Abs(d)\n")));
+  node->attributes.emplace("then_branch", onnx::AttributeData(branch("zero = Constant<value=float(0.0)>()\n"
+                                                                     "slope = Constant<value=float(0.1)>()\n"
+                                                                     "positive = Greater(a, zero)\n"
+                                                                     "scaled = Mul(a, slope)\n"
+                                                                     "then_y = Where(positive, a, scaled)\n")));
+  node->attributes.emplace("else_branch",
+                           onnx::AttributeData(branch("e = Neg(a)\nd, mask = Dropout(e)\nelse_y = Abs(d)\n")));
   main.add_output(*main.find("y"));
   infer_shapes(model);
-  const Model original = model.clone();
-  const ConvertReport report = convert(default_engine(), model);
+  const onnx::Model original = model.clone();
+  const ConvertReport report = convert(runtime::default_engine(), model);
   model.graph().check();
   EXPECT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_EQ(count_of(model, "Where"), 0U);
   EXPECT_EQ(count_of(model, "Dropout"), 0U);
   EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().proof;
-  const VerifyReport verified = verify_models(default_engine(), original, model);
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

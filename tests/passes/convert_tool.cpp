@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <string_view>
 
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 
 int main(int count, char** arguments) {
-  using graft::PluginMode;
+  using graft::passes::PluginMode;
   if (count < 4) {
     std::fprintf(stderr, "usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...\n");
     return 2;
@@ -23,13 +23,13 @@ int main(int count, char** arguments) {
   for (int i = 3; i < count; ++i) {
     const std::filesystem::path path = arguments[i];
     try {
-      graft::Model model = graft::read_onnx(path);
-      graft::ConvertOptions options;
-      options.plugins = mode == "always"  ? PluginMode::always
-                        : mode == "never" ? PluginMode::never
-                                          : PluginMode::automatic;
-      static_cast<void>(graft::convert(graft::runtime::default_engine(), model, options));
-      graft::write_onnx(model, folder / path.filename());
+      graft::onnx::Model model = graft::onnx::read_onnx(path);
+      graft::passes::ConvertOptions options;
+      options.plugins = mode == "always"  ? graft::passes::PluginMode::always
+                        : mode == "never" ? graft::passes::PluginMode::never
+                                          : graft::passes::PluginMode::automatic;
+      static_cast<void>(graft::passes::convert(graft::runtime::default_engine(), model, options));
+      graft::onnx::write_onnx(model, folder / path.filename());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", path.c_str(), error.what());
       ++refused;

@@ -8,14 +8,14 @@
 #include <set>
 #include <stdexcept>
 
-#include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
+#include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -57,7 +57,7 @@ std::string pass_of(const std::string& op) {
 }
 
 /// The attributes of an operator of ONNX that are called as those of the operator that it takes the place of.
-void expect_same_attributes(const Node& native, const nlohmann::json& attributes) {
+void expect_same_attributes(const onnx::Node& native, const nlohmann::json& attributes) {
   for (const auto& [name, expected] : attributes.items()) {
     if (expected.is_number_float()) {
       EXPECT_NEAR(native.float_or(name, 0), expected.get<double>(), 1e-7) << name;
@@ -82,9 +82,9 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
     if (!name.starts_with(exporter)) continue;
     SCOPED_TRACE(name + ": " + entry.at("expression").get<std::string>());
     ++files;
-    const Model original = read_model(folder / name);
-    Model model = original.clone();
-    const ConvertReport report = convert(default_engine(), model);
+    const onnx::Model original = read_model(folder / name);
+    onnx::Model model = original.clone();
+    const ConvertReport report = convert(runtime::default_engine(), model);
     model.graph().check();
 
     const auto wanted = entry.at("fusions").get<std::size_t>();
@@ -99,7 +99,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
       const auto lowered = entry.at("lowered").get<std::string>();
       EXPECT_TRUE(ops.empty());
       EXPECT_EQ(count_of(model, lowered), wanted + native);
-      model.graph().for_each_node([&](const Node& node) {
+      model.graph().for_each_node([&](const onnx::Node& node) {
         if (node.is(lowered)) expect_same_attributes(node, entry.at("attributes"));
       });
     } else {
@@ -110,7 +110,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
     EXPECT_EQ(report.choices.size(), wanted + native);
 
     if (entry.contains("not_on_cpu_engine")) continue;  // ONNX Runtime runs it, in onnxruntime_test.py
-    const VerifyReport verified = verify_models(default_engine(), original, model);
+    const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
     EXPECT_TRUE(verified.equal()) << first_difference(verified);
   }
   EXPECT_GE(files, least);
@@ -170,11 +170,11 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
         "torch2.8.0_script_opset17_pyramid_caffe.onnx", "paddle2onnx2.0.1_reflect_any_size.onnx",
         "paddle2onnx2.0.1_circular.onnx", "paddle2onnx2.0.1_moments_var_any_size.onnx"}) {
     SCOPED_TRACE(name);
-    Model model = read_onnx(folder / name);
-    const ConvertReport first = convert(default_engine(), model);
+    onnx::Model model = onnx::read_onnx(folder / name);
+    const ConvertReport first = convert(runtime::default_engine(), model);
     const std::string once = serialize_onnx(model);
-    Model again = parse_onnx(once, {}, name);
-    const ConvertReport second = convert(default_engine(), again);
+    onnx::Model again = onnx::parse_onnx(once, {}, name);
+    const ConvertReport second = convert(runtime::default_engine(), again);
     EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
     EXPECT_TRUE(second.rejected.empty());
     EXPECT_EQ(second.choices.size(), first.choices.size());
@@ -183,19 +183,19 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
 }
 
 TEST(Exports, IdenticalRegionsAreProvenOnce) {
-  Model model = read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
-  const ConvertReport report = convert(default_engine(), model);
+  onnx::Model model = onnx::read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
+  const ConvertReport report = convert(runtime::default_engine(), model);
   ASSERT_EQ(report.count("fuse_l2_normalize"), 3U);
   EXPECT_GE(report.proofs_reused, 1U);  // two of the three normalize [batch, 4]
 }
 
 TEST(Digits, OneNormalizationAndItsLeakyRelus) {
   const auto path = golden_folder().parent_path().parent_path() / "examples/digits/digits.onnx";
-  const Model original = read_onnx(path);
-  Model model = original.clone();
+  const onnx::Model original = onnx::read_onnx(path);
+  onnx::Model model = original.clone();
   const std::size_t leaky = count_of(original, "LeakyRelu");
   ASSERT_GE(leaky, 1U);
-  const ConvertReport report = convert(default_engine(), model);
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 1U);
   const auto ops = operators_in(model);
   ASSERT_EQ(ops.size(), 1U);
@@ -206,13 +206,13 @@ TEST(Digits, OneNormalizationAndItsLeakyRelus) {
     EXPECT_EQ(choice.kind, choice.op == "L2Normalize" ? OperatorChoice::Kind::plugin : OperatorChoice::Kind::native);
     EXPECT_FALSE(choice.reason.empty());
   }
-  const VerifyReport verified = verify_models(default_engine(), original, model);
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
-  VerifyOptions own;
+  verify::VerifyOptions own;
   own.candidate_kernels = runtime::OperatorKernels::own;
-  const VerifyReport by_kernels = verify_models(default_engine(), original, model, own);
+  const verify::VerifyReport by_kernels = verify::verify_models(runtime::default_engine(), original, model, own);
   EXPECT_TRUE(by_kernels.equal()) << first_difference(by_kernels);
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

@@ -10,7 +10,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -20,28 +20,28 @@ using test::TextInput;
 
 using testing::HasSubstr;
 
-TextInput image() { return {"x", ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}; }
+TextInput image() { return {"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}; }
 
 struct Converted {
-  Model model;
+  onnx::Model model;
   ConvertReport report;
 };
 
 /// Converts and checks that nothing was rejected and the whole model still agrees.
 Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::automatic, std::int64_t opset = 17,
                     const std::vector<TextInput>& inputs = {image()}) {
-  const Model original = inferred_text_model(inputs, nodes, {"y"}, opset);
+  const onnx::Model original = inferred_text_model(inputs, nodes, {"y"}, opset);
   Converted result{original.clone(), {}};
   ConvertOptions options;
   options.plugins = plugins;
-  result.report = convert(default_engine(), result.model, options);
+  result.report = convert(runtime::default_engine(), result.model, options);
   for (const Rewrite& rewrite : result.report.rejected) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
-  const VerifyReport verified = verify_models(default_engine(), original, result.model);
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, result.model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   return result;
 }
 
-AttributeValue only_attribute(const Model& model, std::string_view name) {
+AttributeValue only_attribute(const onnx::Model& model, std::string_view name) {
   const auto ops = operators_in(model);
   EXPECT_EQ(ops.size(), 1U);
   return ops.empty() ? AttributeValue() : ops[0]->get(name).value();
@@ -62,12 +62,12 @@ TEST(FuseUpsampling, AntialiasChangesNothingWhereNothingShrinks) {
 }
 
 TEST(FuseUpsampling, AntialiasThatShrinksStays) {
-  const Model original = inferred_text_model({image()},
-                                             "s = Constant<value=float([1.0, 1.0, 0.5, 2.0])>()\n"
-                                             "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
-                                             {"y"}, 18);
-  Model model = original.clone();
-  const ConvertReport report = convert(default_engine(), model);
+  const onnx::Model original = inferred_text_model({image()},
+                                                   "s = Constant<value=float([1.0, 1.0, 0.5, 2.0])>()\n"
+                                                   "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
+                                                   {"y"}, 18);
+  onnx::Model model = original.clone();
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_TRUE(operators_in(model).empty());
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, HasSubstr("it is antialiased, and may shrink"));
@@ -87,7 +87,7 @@ TEST(FuseUpsampling, TakesSizes) {
       "n = Shape<start=0, end=2>(x)\n"
       "s = Constant<value=int64([2, 4, 9, 12])>()\n"
       "y = Resize<mode=\"linear\">(x, _, _, s)",
-      PluginMode::always, 17, {{"x", ElementType::f32, {2, 4, 6, 8}}});
+      PluginMode::always, 17, {{"x", onnx::ElementType::f32, {2, 4, 6, 8}}});
   EXPECT_EQ(std::get<std::vector<std::int64_t>>(only_attribute(found.model, "sizes")),
             (std::vector<std::int64_t>{9, 12}));
 }
@@ -97,7 +97,7 @@ TEST(FusePadding, TakesPadWherePluginsAreAskedFor) {
       "p = Constant<value=int64([0, 0, 1, 2, 0, 0, 3, 1])>()\n"
       "y = Pad<mode=\"reflect\">(x, p)";
   EXPECT_TRUE(operators_in(converted(nodes).model).empty());
-  for (const TextInput& x : {TextInput{"x", ElementType::f32, {2, 4, 6, 8}}, image()}) {
+  for (const TextInput& x : {TextInput{"x", onnx::ElementType::f32, {2, 4, 6, 8}}, image()}) {
     const auto found = converted(nodes, PluginMode::always, 17, {x});
     EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "reflect");
   }
@@ -124,7 +124,7 @@ TEST(FusePadding, LeavesAGatherByTheElementsThemselves) {
       "v, i = TopK<axis=0>(x, k)\n"
       "p, q = TopK<axis=0, largest=0>(i, k)\n"
       "y = Gather<axis=0>(x, p)",
-      PluginMode::automatic, 17, {{"x", ElementType::f32, {Dim::symbol("N")}}});
+      PluginMode::automatic, 17, {{"x", onnx::ElementType::f32, {Dim::symbol("N")}}});
   EXPECT_TRUE(operators_in(found.model).empty());
   EXPECT_EQ(count_of(found.model, "Gather"), 1U);
 }
@@ -152,7 +152,7 @@ TEST(FuseInstanceNorm, NoTranspositionsAreLeftRoundIt) {
       "r = Relu(n)\n"
       "u = Transpose<perm=[0, 3, 1, 2]>(r)\n"
       "y = Sigmoid(u)",
-      PluginMode::automatic, 17, {{"c", ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}});
+      PluginMode::automatic, 17, {{"c", onnx::ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}});
   EXPECT_EQ(found.model.graph().node_count(), 2U);
   EXPECT_EQ(text_of(only_attribute(found.model, "activation")), "relu");
 }
@@ -218,15 +218,15 @@ TEST(FuseNormalize, LeavesAnotherPlaceOfEpsilon) {
 // ---- Pyramids whose size was fixed when their windows were written
 
 /// What He's windows make of 14 x 14, in an image whose size is dynamic.
-Model frozen_pyramid(const std::string& flatten) {
-  const Dim any = unknown_dim();
+onnx::Model frozen_pyramid(const std::string& flatten) {
+  const Dim any = onnx::unknown_dim();
   std::string nodes;
   for (const auto& [count, kernel, stride] : {std::array{4, 4, 3}, std::array{2, 7, 7}, std::array{1, 14, 14}}) {
     nodes += fmt::format("p{0} = MaxPool<kernel_shape=[{1}, {1}], strides=[{2}, {2}]>(x)\n", count, kernel, stride);
     nodes += fmt::format("l{0} = Constant<value=int64([-1, {1}])>()\n", count, 3 * count * count);
     nodes += fmt::format(fmt::runtime(flatten), count);
   }
-  return inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, any, unknown_dim()}}},
+  return inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 3, any, onnx::unknown_dim()}}},
                              nodes + "y = Concat<axis=1>(f4, f2, f1)", {"y"});
 }
 
@@ -234,19 +234,19 @@ constexpr auto by_channels = "f{0} = Reshape(p{0}, l{0})\n";
 constexpr auto by_cells = "t{0} = Transpose<perm=[0, 2, 3, 1]>(p{0})\nf{0} = Reshape(t{0}, l{0})\n";
 
 /// At the size of its windows the original is what it was.
-void expect_same_at(const Model& original, const Model& found, std::int64_t size) {
-  Model before = original.clone();
-  Model after = found.clone();
-  for (Model* model : {&before, &after}) infer_shapes(*model, {{"x", {2, 3, size, size}}});
-  const VerifyReport verified = verify_models(default_engine(), before, after);
+void expect_same_at(const onnx::Model& original, const onnx::Model& found, std::int64_t size) {
+  onnx::Model before = original.clone();
+  onnx::Model after = found.clone();
+  for (onnx::Model* model : {&before, &after}) infer_shapes(*model, {{"x", {2, 3, size, size}}});
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), before, after);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }
 
 TEST(FrozenPyramid, BecomesOneOfAnySize) {
   for (const char* flatten : {by_channels, by_cells}) {
-    const Model original = frozen_pyramid(flatten);
-    Model model = original.clone();
-    const ConvertReport report = convert(default_engine(), model);
+    const onnx::Model original = frozen_pyramid(flatten);
+    onnx::Model model = original.clone();
+    const ConvertReport report = convert(runtime::default_engine(), model);
     ASSERT_EQ(report.count("fuse_spatial_pyramid_pooling"), 1U) << flatten;
     const auto ops = operators_in(model);
     ASSERT_EQ(ops.size(), 1U);
@@ -260,20 +260,21 @@ TEST(FrozenPyramid, BecomesOneOfAnySize) {
 
 TEST(FrozenPyramid, OfNoSizeStays) {
   // 4 x 4 windows of 15 x 15, 2 x 2 of 14 x 14.
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, unknown_dim(), unknown_dim()}}},
-                                    "p4 = MaxPool<kernel_shape=[3, 3], strides=[3, 3]>(x)\n"
-                                    "p2 = MaxPool<kernel_shape=[7, 7], strides=[7, 7]>(x)\n"
-                                    "l4 = Constant<value=int64([-1, 75])>()\n"
-                                    "l2 = Constant<value=int64([-1, 12])>()\n"
-                                    "f4 = Reshape(p4, l4)\n"
-                                    "f2 = Reshape(p2, l2)\n"
-                                    "y = Concat<axis=1>(f4, f2)",
-                                    {"y"});
-  const ConvertReport report = convert(default_engine(), model);
+  onnx::Model model = inferred_text_model(
+      {{"x", onnx::ElementType::f32, {Dim::symbol("N"), 3, onnx::unknown_dim(), onnx::unknown_dim()}}},
+      "p4 = MaxPool<kernel_shape=[3, 3], strides=[3, 3]>(x)\n"
+      "p2 = MaxPool<kernel_shape=[7, 7], strides=[7, 7]>(x)\n"
+      "l4 = Constant<value=int64([-1, 75])>()\n"
+      "l2 = Constant<value=int64([-1, 12])>()\n"
+      "f4 = Reshape(p4, l4)\n"
+      "f2 = Reshape(p2, l2)\n"
+      "y = Concat<axis=1>(f4, f2)",
+      {"y"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("fuse_spatial_pyramid_pooling"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, HasSubstr("not fixed"));
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

@@ -6,29 +6,29 @@
 #include <vector>
 
 #include "graft/operator.hpp"
-#include "graph/model.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/model.hpp"
+#include "onnx/operator_node.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft {
+namespace graft::passes {
 
 inline Shape image_shape() { return {Dim::symbol("N"), 4, 3, 5}; }
 
 /// The operators of Graft in the model, also in sub-graphs.
-inline std::vector<std::unique_ptr<Operator>> operators_in(const Model& model) {
+inline std::vector<std::unique_ptr<Operator>> operators_in(const onnx::Model& model) {
   std::vector<std::unique_ptr<Operator>> result;
-  model.graph().for_each_node([&](const Node& node) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     if (node.domain == onnx_domain) result.push_back(make_operator(node));
   });
   return result;
 }
 
-inline std::string first_difference(const VerifyReport& report) {
-  for (const OutputReport& output : report.outputs) {
+inline std::string first_difference(const verify::VerifyReport& report) {
+  for (const verify::OutputReport& output : report.outputs) {
     if (!output.equal()) return output.reference_name + ": " + output.worst.to_string();
   }
   return report.problems.empty() ? "" : report.problems.front();
 }
 
-}  // namespace graft
+}  // namespace graft::passes

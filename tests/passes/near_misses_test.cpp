@@ -9,14 +9,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "graph/node_ref.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -38,14 +38,14 @@ TEST(NearMisses, DoNotFuse) {
     const auto name = entry.at("file").get<std::string>();
     SCOPED_TRACE(name + ": " + entry.at("reason").get<std::string>());
     ++files;
-    Model model = read_onnx(folder / name);
+    onnx::Model model = onnx::read_onnx(folder / name);
     const std::size_t nodes = model.graph().node_count();
-    const ConvertReport report = convert(default_engine(), model);
+    const ConvertReport report = convert(runtime::default_engine(), model);
     for (const Rewrite& rewrite : report.rewrites) EXPECT_FALSE(rewrite.pass.starts_with("fuse_")) << rewrite.pass;
     EXPECT_TRUE(operators_in(model).empty());
     EXPECT_GE(model.graph().node_count() + 2, nodes);  // constants may have been folded, no more
     EXPECT_TRUE(report.rejected.empty()) << "the proof had to stop what the pattern should have: "
-                                       << report.rejected.front().proof;
+                                         << report.rejected.front().proof;
   }
   EXPECT_GE(files, 130U);
 }
@@ -67,11 +67,11 @@ TEST(NearMisses, SayWhyNot) {
   std::size_t explained = 0;
   for (const auto& entry : manifest().at("near_misses")) {
     const auto name = entry.at("file").get<std::string>();
-    Model model = read_onnx(folder / name);
-    const ConvertReport report = convert(default_engine(), model);
+    onnx::Model model = onnx::read_onnx(folder / name);
+    const ConvertReport report = convert(runtime::default_engine(), model);
     std::string found;
     for (const NearMissNote& note : report.near_misses)
-      found += note.pattern + " | " + describe(note.node) + " | " + note.reason + "\n";
+      found += note.pattern + " | " + onnx::describe(note.node) + " | " + note.reason + "\n";
     if (std::getenv("GRAFT_SHOW_NEAR_MISSES") != nullptr) std::cout << name << "\n  " << found;
     // A file without words matches too little of any pattern to be worth one.
     if (!entry.contains("words")) continue;
@@ -87,9 +87,9 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
     const auto name = entry.at("file").get<std::string>();
     SCOPED_TRACE(name);
     ++files;
-    const Model original = read_onnx(folder / name);
-    Model model = original.clone();
-    const ConvertReport report = convert(default_engine(), model);
+    const onnx::Model original = onnx::read_onnx(folder / name);
+    onnx::Model model = original.clone();
+    const ConvertReport report = convert(runtime::default_engine(), model);
     const auto lowered = entry.value("lowered", std::string());
     const bool was_native = !lowered.empty() && count_of(original, lowered) == 1;
     std::size_t fusions = 0;
@@ -99,11 +99,11 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
       EXPECT_EQ(count_of(model, lowered), 1U);  // TensorRT has it itself
     }
     EXPECT_EQ(operators_in(model).size(), lowered.empty() ? 1U : 0U);
-    const VerifyReport verified = verify_models(default_engine(), original, model);
+    const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
     EXPECT_TRUE(verified.equal()) << first_difference(verified);
   }
   EXPECT_GE(files, 10U);
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

@@ -12,7 +12,7 @@
 #include "graft/error.hpp"
 #include "passes/pipeline.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 std::vector<std::string_view> names_of(std::span<const Pass> passes) {
@@ -50,4 +50,4 @@ TEST(OperatorFusion, ThePipelineHasAllOfThemTogetherInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

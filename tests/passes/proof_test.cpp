@@ -13,7 +13,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -33,11 +33,11 @@ y = Div(x, norm)
 
 /// Fuses as fuse_l2_normalize does, but with another epsilon, or along another axis.
 void fuse_wrongly(Rewriter& rewriter, float epsilon, std::int64_t axis) {
-  Graph& graph = rewriter.model().graph();
+  onnx::Graph& graph = rewriter.model().graph();
   std::shared_ptr<Operator> op = find_operator("L2Normalize")->create();
   ASSERT_TRUE(op->set("epsilon", epsilon).ok());
   ASSERT_TRUE(op->set("axes", std::vector<std::int64_t>{axis}).ok());
-  Value* y = graph.find("y");
+  onnx::Value* y = graph.find("y");
   const bool done = rewriter.apply({.nodes = graph.nodes(),
                                     .inputs = {graph.find("x")},
                                     .outputs = {y},
@@ -48,17 +48,18 @@ void fuse_wrongly(Rewriter& rewriter, float epsilon, std::int64_t axis) {
   EXPECT_EQ(done, rewriter.options().prove ? epsilon == 1e-12F && axis == 1 : true);
 }
 
-ConvertReport convert_with(Model& model, void (*run)(Rewriter&), bool prove = true) {
+ConvertReport convert_with(onnx::Model& model, void (*run)(Rewriter&), bool prove = true) {
   ConvertOptions options;
   options.without = {"fuse_l2_normalize"};
   options.prove = prove;
   options.extra_passes = {{"mistake", "to be caught", run}};
-  return convert(default_engine(), model, options);
+  return convert(runtime::default_engine(), model, options);
 }
 
 TEST(Proof, WrongEpsilonIsTakenBack) {
-  const Model original = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
-  Model model = original.clone();
+  const onnx::Model original =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
+  onnx::Model model = original.clone();
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); });
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_EQ(report.rejected[0].pass, "mistake");
@@ -66,18 +67,19 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
   EXPECT_EQ(report.count("mistake"), 0U);
   EXPECT_TRUE(operators_in(model).empty());
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
-  EXPECT_TRUE(verify_models(default_engine(), original, model).equal());
+  EXPECT_TRUE(verify::verify_models(runtime::default_engine(), original, model).equal());
 }
 
 TEST(Proof, WrongAxisIsTakenBack) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {8, 8}}}, normalize_rows, {"y"});
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {8, 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 0); });
   EXPECT_EQ(report.rejected.size(), 1U);
   EXPECT_TRUE(operators_in(model).empty());
 }
 
 TEST(Proof, TheRightRewriteOfTheSameKindStays) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 1); });
   EXPECT_TRUE(report.rejected.empty());
   EXPECT_EQ(report.count("mistake"), 1U);
@@ -85,7 +87,8 @@ TEST(Proof, TheRightRewriteOfTheSameKindStays) {
 }
 
 TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(
       model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); }, false);
   ASSERT_EQ(report.count("mistake"), 1U);
@@ -93,9 +96,9 @@ TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
 }
 
 TEST(Proof, ASharedIntermediateIsRefused) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
-                                    std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
-  const ConvertReport report = convert(default_engine(), model);
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}},
+                                          std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
@@ -104,24 +107,24 @@ TEST(Proof, ASharedIntermediateIsRefused) {
 TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
   // No region of this kind can be run by itself, since nothing is known of the rank of x; the whole model cannot
   // either.
-  Model model = inferred_text_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
-  for (Value* value : model.graph().values()) {
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  for (onnx::Value* value : model.graph().values()) {
     if (!value->initializer) value->shape.reset();
   }
   ConvertOptions options;
   options.without = {"fuse_l2_normalize", "fold_constants"};
   options.extra_passes = {{"unprovable", "to be left out", [](Rewriter& rewriter) {
-                             Graph& graph = rewriter.model().graph();
+                             onnx::Graph& graph = rewriter.model().graph();
                              const bool done = rewriter.apply({.nodes = graph.nodes(),
                                                                .inputs = {graph.find("x")},
                                                                .outputs = {graph.find("y")},
                                                                .replacement = "nothing in particular",
                                                                .reason = "nobody can tell",
                                                                .by_definition = "",
-                                                               .edit = [](Graph&) {}});
+                                                               .edit = [](onnx::Graph&) {}});
                              EXPECT_FALSE(done);
                            }}};
-  const ConvertReport report = convert(default_engine(), model, options);
+  const ConvertReport report = convert(runtime::default_engine(), model, options);
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("cannot be run"));
 }
@@ -129,32 +132,33 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
 /// Neither the region nor the whole model, one of whose outputs depends on no random numbers.
 TEST(Proof, RandomNumbersProveNothing) {
   const std::string nodes = "r = RandomNormalLike(x)\ny = Add(x, r)\nz = Exp(x)\n";
-  Model model = make_model({{"x", ElementType::f32, {2, 8}}}, nodes, {"y", "z"});
+  onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {2, 8}}}, nodes, {"y", "z"});
   ConvertOptions options;
   options.extra_passes = {{"unprovable", "to be left out", [](Rewriter& rewriter) {
-                             Graph& graph = rewriter.model().graph();
-                             Value* y = graph.find("y");
+                             onnx::Graph& graph = rewriter.model().graph();
+                             onnx::Value* y = graph.find("y");
                              const bool done = rewriter.apply({.nodes = {graph.find("r")->producer, y->producer},
                                                                .inputs = {graph.find("x")},
                                                                .outputs = {y},
                                                                .replacement = "nothing in particular",
                                                                .reason = "nobody can tell",
                                                                .by_definition = "",
-                                                               .edit = [](Graph&) {}});
+                                                               .edit = [](onnx::Graph&) {}});
                              EXPECT_FALSE(done);
                            }}};
-  const ConvertReport report = convert(default_engine(), model, options);
+  const ConvertReport report = convert(runtime::default_engine(), model, options);
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("draws other numbers in each run, so that no run proves"));
-  EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
+  EXPECT_THAT(report.rejected[0].proof,
+              testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
 }
 
 TEST(Proof, UnknownPassIsRefusedByName) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
   options.only = {"fuse_everything"};
   try {
-    convert(default_engine(), model, options);
+    convert(runtime::default_engine(), model, options);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("fuse_everything"));
@@ -163,10 +167,10 @@ TEST(Proof, UnknownPassIsRefusedByName) {
 }
 
 TEST(Proof, PassesCanBeLeftOut) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
   options.without = {"fuse_l2_normalize"};
-  const ConvertReport report = convert(default_engine(), model, options);
+  const ConvertReport report = convert(runtime::default_engine(), model, options);
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
   for (const PassSummary& pass : report.passes) EXPECT_NE(pass.pass, "fuse_l2_normalize");
 }
@@ -174,20 +178,20 @@ TEST(Proof, PassesCanBeLeftOut) {
 // ---- Rewrites that are alike
 
 /// x times so many vectors of weights, one after the other.
-Model chain_of_products(int count, int odd = -1) {
-  Model model;
-  Graph& graph = model.graph();
+onnx::Model chain_of_products(int count, int odd = -1) {
+  onnx::Model model;
+  onnx::Graph& graph = model.graph();
   graph.name = "test";
   graph.opset_imports[""] = 17;
-  Value* value = graph.add_input("x");
-  value->type = ElementType::f32;
+  onnx::Value* value = graph.add_input("x");
+  value->type = onnx::ElementType::f32;
   value->shape = Shape{Dim::symbol("N"), 16};
   for (int i = 0; i < count; ++i) {
     std::vector<double> weights;
     for (int j = 0; j < 16; ++j) weights.push_back(0.75 + 0.03125 * ((i * 7 + j * 3) % 13));
     if (i == odd) weights[3] = -1;
-    Value* constant =
-        graph.add_constant(fmt::format("w{}", i), TensorData::from_numbers(ElementType::f32, {16}, weights));
+    onnx::Value* constant = graph.add_constant(fmt::format("w{}", i),
+                                               onnx::TensorData::from_numbers(onnx::ElementType::f32, {16}, weights));
     value = graph.add_node("Mul", {value, constant}, {fmt::format("y{}", i)})->output();
   }
   graph.add_output(*value);
@@ -198,8 +202,8 @@ Model chain_of_products(int count, int odd = -1) {
 /// Swaps the factors of each product; of those at `wrong`, it doubles the weights.
 void swap_factors(Rewriter& rewriter, const std::set<int>& wrong) {
   int index = 0;
-  for (Node* node : rewriter.model().graph().nodes()) {
-    Value* y = node->output();
+  for (onnx::Node* node : rewriter.model().graph().nodes()) {
+    onnx::Value* y = node->output();
     const double factor = wrong.contains(index++) ? 2 : 1;
     rewriter.apply({.nodes = {node},
                     .inputs = {node->input(0)},
@@ -207,24 +211,24 @@ void swap_factors(Rewriter& rewriter, const std::set<int>& wrong) {
                     .replacement = "Mul the other way round",
                     .reason = "a test",
                     .by_definition = "",
-                    .edit = [name = y->name, factor](Graph& graph) {
-                      Node* old = graph.find(name)->producer;
+                    .edit = [name = y->name, factor](onnx::Graph& graph) {
+                      onnx::Node* old = graph.find(name)->producer;
                       std::vector<double> weights = *old->input(1)->constant()->numbers();
                       for (double& weight : weights) weight *= factor;
-                      Value* constant =
-                          graph.add_constant("weights", TensorData::from_numbers(ElementType::f32, {16}, weights));
-                      Node* made = graph.add_node("Mul", {constant, old->input(0)}, {name}, old);
+                      onnx::Value* constant = graph.add_constant(
+                          "weights", onnx::TensorData::from_numbers(onnx::ElementType::f32, {16}, weights));
+                      onnx::Node* made = graph.add_node("Mul", {constant, old->input(0)}, {name}, old);
                       graph.move_output(*old, 0, *made, 0);
                     }});
   }
 }
 
-ConvertReport convert_products(Model& model, void (*run)(Rewriter&), bool prove_each = false) {
+ConvertReport convert_products(onnx::Model& model, void (*run)(Rewriter&), bool prove_each = false) {
   ConvertOptions options;
   options.only = {"swap"};
   options.prove_each = prove_each;
   options.extra_passes = {{"swap", "a test", run}};
-  return convert(default_engine(), model, options);
+  return convert(runtime::default_engine(), model, options);
 }
 
 std::vector<ProofKind> kinds_of(const ConvertReport& report) {
@@ -234,8 +238,8 @@ std::vector<ProofKind> kinds_of(const ConvertReport& report) {
 }
 
 TEST(ProofsOfAKind, OneIsProvenAndASampleIsChecked) {
-  const Model original = chain_of_products(9);
-  Model model = original.clone();
+  const onnx::Model original = chain_of_products(9);
+  onnx::Model model = original.clone();
   const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
   constexpr auto own = ProofKind::own;
   constexpr auto check = ProofKind::spot_check;
@@ -245,11 +249,11 @@ TEST(ProofsOfAKind, OneIsProvenAndASampleIsChecked) {
   EXPECT_EQ(report.spot_checks, 3U);
   EXPECT_EQ(report.proofs_alike, 5U);
   EXPECT_THAT(report.rewrites[2].proof, testing::HasSubstr("alike to node"));
-  EXPECT_TRUE(verify_models(default_engine(), original, model).equal());
+  EXPECT_TRUE(verify::verify_models(runtime::default_engine(), original, model).equal());
 }
 
 TEST(ProofsOfAKind, EachIsProvenWhereThatIsAskedFor) {
-  Model model = chain_of_products(9);
+  onnx::Model model = chain_of_products(9);
   const ConvertReport report = convert_products(
       model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); }, true);
   EXPECT_EQ(report.proofs_run, 9U);
@@ -257,21 +261,21 @@ TEST(ProofsOfAKind, EachIsProvenWhereThatIsAskedFor) {
 }
 
 TEST(ProofsOfAKind, WeightsOfAnotherNatureAreAnotherKind) {
-  Model model = chain_of_products(9, 2);
+  onnx::Model model = chain_of_products(9, 2);
   const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
   EXPECT_EQ(report.rewrites.at(2).proof_kind, ProofKind::own);
 }
 
 TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
-  const Model original = chain_of_products(9);
-  Model model = original.clone();
+  const onnx::Model original = chain_of_products(9);
+  onnx::Model model = original.clone();
   // The third is taken for proven when the fourth is checked.
   const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {2, 3}); });
   EXPECT_EQ(report.rejected.size(), 2U);
   EXPECT_EQ(report.rewrites.size(), 7U);
   EXPECT_EQ(report.proofs_alike, 0U);
-  EXPECT_TRUE(verify_models(default_engine(), original, model).equal());
+  EXPECT_TRUE(verify::verify_models(runtime::default_engine(), original, model).equal());
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

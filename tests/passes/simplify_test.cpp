@@ -9,7 +9,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -22,22 +22,22 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 struct Converted {
-  Model model;
+  onnx::Model model;
   ConvertReport report;
 };
 
 Converted converted(const std::vector<TextInput>& inputs, const std::string& nodes,
                     const std::vector<std::string>& outputs = {"y"}) {
-  const Model original = inferred_text_model(inputs, nodes, outputs);
+  const onnx::Model original = inferred_text_model(inputs, nodes, outputs);
   Converted result{original.clone(), {}};
-  result.report = convert(default_engine(), result.model);
+  result.report = convert(runtime::default_engine(), result.model);
   result.model.graph().check();
   EXPECT_TRUE(result.report.rejected.empty())
       << result.report.rejected.front().pass << ": " << result.report.rejected.front().proof;
-  const VerifyReport verified = verify_models(default_engine(), original, result.model);
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, result.model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
-  Model again = result.model.clone();
-  const ConvertReport second = convert(default_engine(), again);
+  onnx::Model again = result.model.clone();
+  const ConvertReport second = convert(runtime::default_engine(), again);
   EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
   return result;
 }
@@ -48,13 +48,13 @@ std::string reasons(const ConvertReport& report) {
   return text;
 }
 
-const std::vector<TextInput> image = {{"x", ElementType::f32, image_shape()}};
+const std::vector<TextInput> image = {{"x", onnx::ElementType::f32, image_shape()}};
 const std::vector<TextInput> open_image = {
-    {"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), Dim::symbol("W")}}};
-const std::vector<TextInput> nhwc = {{"x", ElementType::f32, {Dim::symbol("N"), 3, 5, 4}}};
+    {"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), Dim::symbol("W")}}};
+const std::vector<TextInput> nhwc = {{"x", onnx::ElementType::f32, {Dim::symbol("N"), 3, 5, 4}}};
 
-std::vector<std::int64_t> shape_given_to(const Model& model, const std::string& op_type) {
-  for (const Node* node : model.graph().nodes()) {
+std::vector<std::int64_t> shape_given_to(const onnx::Model& model, const std::string& op_type) {
+  for (const onnx::Node* node : model.graph().nodes()) {
     if (node->is(op_type)) return node->input(1)->constant()->ints().value();
   }
   return {};
@@ -93,20 +93,21 @@ TEST(SimplifyShapes, NotWhereTwoDimensionsMove) {
 }
 
 TEST(SimplifyShapes, NotFromAShapeOfAnotherTensor) {
-  Model model = inferred_text_model(
-      {{"x", ElementType::f32, {Dim::symbol("N"), 8}}, {"z", ElementType::f32, {Dim::symbol("M"), Dim::symbol("K")}}},
-      "s = Shape(z)\ny = Reshape(x, s)", {"y"});
-  convert(default_engine(), model);
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}},
+                                           {"z", onnx::ElementType::f32, {Dim::symbol("M"), Dim::symbol("K")}}},
+                                          "s = Shape(z)\ny = Reshape(x, s)", {"y"});
+  convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
 }
 
 // [N, A, B] to [N, 12] holds for some A and B only, which nobody has said.
 TEST(SimplifyShapes, NotWhereTheReshapeDemandsASize) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), Dim::symbol("A"), Dim::symbol("B")}}},
-                                    "s = Shape<end=1>(x)\nk = Constant<value=int64([12])>()\nd = Concat<axis=0>(s, k)\n"
-                                    "y = Reshape(x, d)",
-                                    {"y"});
-  const ConvertReport report = convert(default_engine(), model);
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), Dim::symbol("A"), Dim::symbol("B")}}},
+                          "s = Shape<end=1>(x)\nk = Constant<value=int64([12])>()\nd = Concat<axis=0>(s, k)\n"
+                          "y = Reshape(x, d)",
+                          {"y"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
   EXPECT_TRUE(report.rejected.empty());
 }
@@ -128,14 +129,14 @@ TEST(SimplifyShapes, ThereAndBackIsNothing) {
 }
 
 TEST(SimplifyShapes, ExpandAndTileByKnownSizes) {
-  const auto found =
-      converted({{"x", ElementType::f32, {Dim::symbol("N"), 1, 5}}, {"z", ElementType::f32, {Dim::symbol("N"), 3, 5}}},
-                "s = Shape(z)\ne = Expand(x, s)\ny = Add(e, z)");
+  const auto found = converted({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 1, 5}},
+                                {"z", onnx::ElementType::f32, {Dim::symbol("N"), 3, 5}}},
+                               "s = Shape(z)\ne = Expand(x, s)\ny = Add(e, z)");
   EXPECT_THAT(op_types(found.model.graph()), ElementsAre("Expand", "Add"));
   EXPECT_THAT(shape_given_to(found.model, "Expand"), ElementsAre(1, 3, 1));
-  const auto other =
-      converted({{"x", ElementType::f32, {Dim::symbol("N"), 1, 5}}, {"z", ElementType::f32, {Dim::symbol("M"), 3, 5}}},
-                "s = Shape(z)\ny = Expand(x, s)");
+  const auto other = converted({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 1, 5}},
+                                {"z", onnx::ElementType::f32, {Dim::symbol("M"), 3, 5}}},
+                               "s = Shape(z)\ny = Expand(x, s)");
   EXPECT_EQ(count_of(other.model, "Shape"), 1U);
 }
 
@@ -162,7 +163,7 @@ TEST(FoldTransposes, FlattenedChannelsLastKeepTheirTrainedOrder) {
   EXPECT_EQ(count_of(found.model, "Transpose"), 0U);
   EXPECT_EQ(count_of(found.model, "Flatten"), 1U);
   // Element 1 of x is channel 0 of pixel (0, 1), which was trained as row 4; its first number is element 12 of a.
-  for (const Node* node : found.model.graph().nodes()) {
+  for (const onnx::Node* node : found.model.graph().nodes()) {
     if (!node->is("MatMul")) continue;
     const auto numbers = node->input(1)->constant()->numbers().value();
     EXPECT_FLOAT_EQ(numbers[3], 0.013 * ((12 * 37) % 101) - 0.5);
@@ -190,7 +191,7 @@ TEST(FoldTransposes, NotWhereSomethingElseReadsTheFlatNumbers) {
 }
 
 TEST(FoldTransposes, NotWithAMatrixFromOutside) {
-  const auto found = converted({{"x", ElementType::f32, image_shape()}, {"a", ElementType::f32, {60, 3}}},
+  const auto found = converted({{"x", onnx::ElementType::f32, image_shape()}, {"a", onnx::ElementType::f32, {60, 3}}},
                                "t = Transpose<perm=[0, 2, 3, 1]>(x)\nf = Flatten<axis=1>(t)\ny = MatMul(f, a)\n");
   EXPECT_EQ(count_of(found.model, "Transpose"), 1U);
   EXPECT_THAT(reasons(found.report), HasSubstr("is no constant"));
@@ -198,7 +199,7 @@ TEST(FoldTransposes, NotWithAMatrixFromOutside) {
 
 TEST(FoldTransposes, NotWithAMatrixThatIsNeededElsewhere) {
   const auto found =
-      converted({{"x", ElementType::f32, image_shape()}, {"z", ElementType::f32, {2, 60}}},
+      converted({{"x", onnx::ElementType::f32, image_shape()}, {"z", onnx::ElementType::f32, {2, 60}}},
                 matrix("a", 60, 3) +
                     "t = Transpose<perm=[0, 2, 3, 1]>(x)\nf = Flatten<axis=1>(t)\ny = MatMul(f, a)\nu = MatMul(z, a)\n",
                 {"y", "u"});
@@ -207,12 +208,13 @@ TEST(FoldTransposes, NotWithAMatrixThatIsNeededElsewhere) {
 }
 
 TEST(FoldTransposes, NotWhereHeightIsOpen) {
-  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), 5}}},
-                                    matrix("a", 60, 3) +
-                                        "t = Transpose<perm=[0, 2, 3, 1]>(x)\nd = Constant<value=int64([-1, 60])>()\n"
-                                        "f = Reshape(t, d)\ny = MatMul(f, a)\n",
-                                    {"y"});
-  convert(default_engine(), model);
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), 5}}},
+                          matrix("a", 60, 3) +
+                              "t = Transpose<perm=[0, 2, 3, 1]>(x)\nd = Constant<value=int64([-1, 60])>()\n"
+                              "f = Reshape(t, d)\ny = MatMul(f, a)\n",
+                          {"y"});
+  convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "Transpose"), 1U);
 }
 
@@ -281,13 +283,13 @@ const std::string border_of_columns = "0, 0, 0, 1, 2, 0, 0, 0, 1, 1";
 
 TEST(UnwrapPads, OfAnImageThatIsMadeAVolume) {
   const std::vector<TextInput> any_size = {
-      {"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), Dim::symbol("W")}}};
+      {"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), Dim::symbol("W")}}};
   for (const auto& inputs : {image, open_image, any_size}) {
     for (const std::string mode : {"constant", "reflect", "edge"}) {
       SCOPED_TRACE(mode);
       const auto found = converted(inputs, wrapped(border_of_columns, "Pad<mode=\"" + mode + "\">(u, p, v)"));
       ASSERT_THAT(op_types(found.model.graph()), ElementsAre("Exp", "Pad"));
-      const Node& pad = *found.model.graph().nodes()[1];
+      const onnx::Node& pad = *found.model.graph().nodes()[1];
       EXPECT_EQ(pad.string_or("mode", ""), mode);
       EXPECT_THAT(pad.input(1)->constant()->ints().value(), ElementsAre(0, 0, 1, 2, 0, 0, 1, 1));
       EXPECT_EQ(pad.input(2)->constant()->scalar(), 0.5);
@@ -318,38 +320,39 @@ TEST(UnwrapPads, ThenTheConvolutionPads) {
 
 TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
   const auto keeps_unsqueeze = [](const std::string& nodes, const std::vector<TextInput>& inputs = image) {
-    Model model = inferred_text_model(inputs, nodes, {"y"});
-    const ConvertReport report = convert(default_engine(), model);
+    onnx::Model model = inferred_text_model(inputs, nodes, {"y"});
+    const ConvertReport report = convert(runtime::default_engine(), model);
     EXPECT_EQ(report.count("unwrap_pads"), 0U);
     EXPECT_TRUE(report.rejected.empty());
     return count_of(model, "Unsqueeze") == 1U;
   };
   // Axis 0 of an image of one has one element as well.
-  const std::vector<TextInput> one = {{"x", ElementType::f32, {1, 4, 3, 5}}};
+  const std::vector<TextInput> one = {{"x", onnx::ElementType::f32, {1, 4, 3, 5}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, p, v)", "0"), one));
   // Two more, of which the crop leaves one.
   EXPECT_TRUE(keeps_unsqueeze(wrapped("0, 0, 2, 1, 2, 0, 0, -2, 1, 1", "Pad(u, p, v)")));
   // What fills, or how much, is known at run time only.
-  const std::vector<TextInput> filled = {image[0], {"f", ElementType::f32, {}}};
+  const std::vector<TextInput> filled = {image[0], {"f", onnx::ElementType::f32, {}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, p, f)"), filled));
-  const std::vector<TextInput> sized = {image[0], {"s", ElementType::i64, {10}}};
+  const std::vector<TextInput> sized = {image[0], {"s", onnx::ElementType::i64, {10}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, s, v)"), sized));
 }
 
 TEST(UnwrapPads, NotWhereTheVolumeIsNeeded) {
-  Model model = inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)") + "\nz = Neg(h)", {"y", "z"});
-  const ConvertReport report = convert(default_engine(), model);
+  onnx::Model model =
+      inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)") + "\nz = Neg(h)", {"y", "z"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
-  Model output = inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)"), {"y", "h"});
-  EXPECT_EQ(convert(default_engine(), output).count("unwrap_pads"), 0U);
+  onnx::Model output = inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)"), {"y", "h"});
+  EXPECT_EQ(convert(runtime::default_engine(), output).count("unwrap_pads"), 0U);
 }
 
 TEST(UnwrapPads, NotThePadsOfSomeAxes) {
   const std::string nodes =
       "i = Constant<value=int64([2])>()\nb = Exp(x)\nu = Unsqueeze(b, i)\np = Constant<value=int64([1, 2, 1, 1])>()\n"
       "c = Constant<value=int64([3, 4])>()\nv = Constant<value=float(0.5)>()\nh = Pad(u, p, v, c)\ny = Squeeze(h, i)\n";
-  Model model = inferred_text_model(image, nodes, {"y"}, 18);
-  const ConvertReport report = convert(default_engine(), model);
+  onnx::Model model = inferred_text_model(image, nodes, {"y"}, 18);
+  const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
   EXPECT_TRUE(report.rejected.empty());
 }
@@ -358,8 +361,8 @@ TEST(UnwrapPads, OfOlderOperatorSets) {
   const std::string nodes =
       "b = Exp(x)\nu = Unsqueeze<axes=[2]>(b)\nh = Pad<pads=[0, 0, 0, 1, 2, 0, 0, 0, 1, 1]>(u)\n"
       "y = Squeeze<axes=[2]>(h)\n";
-  Model model = inferred_text_model(image, nodes, {"y"}, 9);
-  convert(default_engine(), model);
+  onnx::Model model = inferred_text_model(image, nodes, {"y"}, 9);
+  convert(runtime::default_engine(), model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Pad"));
 }
 
@@ -377,29 +380,30 @@ TEST(MergeEqualNodes, OneOfTwoStays) {
 }
 
 TEST(MergeEqualNodes, NotRandomNumbersNorOutputs) {
-  Model model = inferred_text_model(
+  onnx::Model model = inferred_text_model(
       image, "a = RandomNormalLike(x)\nb = RandomNormalLike(x)\nc = Sub(a, b)\ny = Exp(c)\nz = Exp(c)\n", {"y", "z"});
-  convert(default_engine(), model);
+  convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "RandomNormalLike"), 2U);
   EXPECT_EQ(count_of(model, "Exp"), 2U);
 }
 
 TEST(MergeEqualNodes, NotWhatNobodyKnows) {
   // Somebody's plugins may keep a state, by a domain of their own or not.
-  Model model = inferred_text_model(image,
-                                    "a = custom::Counter(x)\nb = custom::Counter(x)\nc = Counter(x)\nd = Counter(x)\n"
-                                    "e = Sub(a, b)\nf = Sub(c, d)\ny = Add(e, f)\n",
-                                    {"y"});
-  convert(default_engine(), model);
+  onnx::Model model =
+      inferred_text_model(image,
+                          "a = custom::Counter(x)\nb = custom::Counter(x)\nc = Counter(x)\nd = Counter(x)\n"
+                          "e = Sub(a, b)\nf = Sub(c, d)\ny = Add(e, f)\n",
+                          {"y"});
+  convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "Counter"), 4U);
 }
 
 TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
   for (const bool random : {false, true}) {
-    Model model =
+    onnx::Model model =
         inferred_text_model(image, "a = own::Outer(x)\nb = own::Outer(x)\nc = Sub(a, b)\ny = Exp(c)\n", {"y"});
     const auto add_function = [&](const std::string& name, const std::string& nodes) {
-      FunctionDefinition function;
+      onnx::FunctionDefinition function;
       function.key = {"own", name, ""};
       function.body->opset_imports = {{"", 17}, {"own", 1}};
       function.body->add_input("x");
@@ -411,7 +415,7 @@ TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
     model.graph().opset_imports["own"] = 1;
     ConvertReport report;
     const ConvertOptions options;
-    Rewriter rewriter(default_engine(), model, options, report);
+    Rewriter rewriter(runtime::default_engine(), model, options, report);
     rewriter.begin("merge_equal_nodes");
     merge_equal_nodes(rewriter);
     EXPECT_EQ(report.rewrites.size(), random ? 0U : 1U);
@@ -420,19 +424,20 @@ TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
 
 TEST(MergeEqualNodes, TextInAttributesIsDelimited) {
   // Without lengths the one attribute of the first reads as the two of the second.
-  Model model = inferred_text_model(image, "a = Softmax<axis=1>(x)\nb = Softmax<axis=1>(x)\ny = Sub(a, b)\n", {"y"});
-  const std::vector<Node*> nodes = model.graph().nodes();
-  for (Node* node : {nodes[0], nodes[1]}) node->attributes.clear();
-  nodes[0]->attributes.emplace("a", NodeAttribute(AttributeData(std::string("1\"|b=2:\"2"))));
-  nodes[1]->attributes.emplace("a", NodeAttribute(AttributeData(std::string("1"))));
-  nodes[1]->attributes.emplace("b", NodeAttribute(AttributeData(std::string("2"))));
+  onnx::Model model =
+      inferred_text_model(image, "a = Softmax<axis=1>(x)\nb = Softmax<axis=1>(x)\ny = Sub(a, b)\n", {"y"});
+  const std::vector<onnx::Node*> nodes = model.graph().nodes();
+  for (onnx::Node* node : {nodes[0], nodes[1]}) node->attributes.clear();
+  nodes[0]->attributes.emplace("a", onnx::NodeAttribute(onnx::AttributeData(std::string("1\"|b=2:\"2"))));
+  nodes[1]->attributes.emplace("a", onnx::NodeAttribute(onnx::AttributeData(std::string("1"))));
+  nodes[1]->attributes.emplace("b", onnx::NodeAttribute(onnx::AttributeData(std::string("2"))));
   ConvertReport report;
   const ConvertOptions options;
-  Rewriter rewriter(default_engine(), model, options, report);
+  Rewriter rewriter(runtime::default_engine(), model, options, report);
   rewriter.begin("merge_equal_nodes");
   merge_equal_nodes(rewriter);
   EXPECT_TRUE(report.rewrites.empty());
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

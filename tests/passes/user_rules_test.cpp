@@ -11,7 +11,7 @@
 #include "tests/passes/models.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 using runtime::default_engine;
@@ -21,35 +21,35 @@ using test::weight;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<test::TextInput> inputs{{"x", ElementType::f32, {1, 4, 6, 8}},
+const std::vector<test::TextInput> inputs{{"x", onnx::ElementType::f32, {1, 4, 6, 8}},
                                           weight("w", {4, 4, 3, 3}),
-                                          {"low", TensorData::scalar_of(ElementType::f32, 0)},
-                                          {"ones", TensorData::from_floats({1, 1, 1, 1})}};
+                                          {"low", onnx::TensorData::scalar_of(onnx::ElementType::f32, 0)},
+                                          {"ones", onnx::TensorData::from_floats({1, 1, 1, 1})}};
 
 /// With the rules alone.
-ConvertReport convert_by(Model& model, const std::string& rules) {
+ConvertReport convert_by(onnx::Model& model, const std::string& rules) {
   ConvertOptions options;
   options.rules = parse_rules(rules, "rules.yaml");
   options.only = {"remove_dead"};
-  return convert(default_engine(), model, options);
+  return convert(runtime::default_engine(), model, options);
 }
 
-Model network(const std::string& nodes) { return inferred_text_model(inputs, nodes, {"y"}); }
+onnx::Model network(const std::string& nodes) { return inferred_text_model(inputs, nodes, {"y"}); }
 
 TEST(UserRules, AttributesOfTheNativeEquivalentCarryOver) {
-  Model leaky = network("y = LeakyRelu<alpha=0.3>(x)");
+  onnx::Model leaky = network("y = LeakyRelu<alpha=0.3>(x)");
   convert_by(leaky, "- replace: {op: LeakyRelu}\n  with: LeakyReLU\n");
   ASSERT_EQ(operators_in(leaky).size(), 1U);
   EXPECT_EQ(operators_in(leaky)[0]->get("alpha"), AttributeValue(0.3F));
 
-  Model norm = network("y = InstanceNormalization<epsilon=0.01>(x, ones, ones)");
+  onnx::Model norm = network("y = InstanceNormalization<epsilon=0.01>(x, ones, ones)");
   convert_by(norm, "- replace: {op: InstanceNormalization}\n  with: InstanceNorm\n");
   ASSERT_EQ(operators_in(norm).size(), 1U);
   EXPECT_EQ(operators_in(norm)[0]->get("epsilon"), AttributeValue(0.01F));
 }
 
 TEST(UserRules, AConvolutionTakesItsKernelFromItsWeight) {
-  Model model = network("y = Conv<pads=[0, 1, 0, 1], strides=[2, 1]>(x, w)");
+  onnx::Model model = network("y = Conv<pads=[0, 1, 0, 1], strides=[2, 1]>(x, w)");
   convert_by(model, "- replace: {op: Conv}\n  with: Convolution\n");
   const auto found = operators_in(model);
   ASSERT_EQ(found.size(), 1U);
@@ -61,17 +61,17 @@ TEST(UserRules, AConvolutionTakesItsKernelFromItsWeight) {
 
 TEST(UserRules, APaddingThatDependsOnTheInputHasToBeGiven) {
   const std::string nodes = "y = Conv<auto_pad=\"SAME_UPPER\">(x, w)";
-  Model model = network(nodes);
+  onnx::Model model = network(nodes);
   const std::string error = test::error_of([&] { convert_by(model, "- replace: {op: Conv}\n  with: Convolution\n"); });
   EXPECT_THAT(error, HasSubstr("`auto_pad` SAME_UPPER"));
   EXPECT_THAT(error, HasSubstr("give `pad`"));
-  Model given = network(nodes);
+  onnx::Model given = network(nodes);
   convert_by(given, "- replace: {op: Conv}\n  with: Convolution\n  attributes: {pad: [1, 1, 1, 1]}\n");
   EXPECT_EQ(operators_in(given).size(), 1U);
 }
 
 TEST(UserRules, Int8GivesTheWeightOneScaleForEachChannel) {
-  Model model = network("y = Conv(x, w)");
+  onnx::Model model = network("y = Conv(x, w)");
   convert_by(model,
              "- replace: {op: Conv}\n  with: Convolution\n  int8: {x_scale: 0.05, y_scale: 0.1}\n"
              "  changes_result: true\n  reason: a test\n");
@@ -85,7 +85,7 @@ TEST(UserRules, Int8GivesTheWeightOneScaleForEachChannel) {
 }
 
 TEST(UserRules, AWrongReplacementIsRejectedByItsProof) {
-  Model model = network("y = LeakyRelu<alpha=0.3>(x)");
+  onnx::Model model = network("y = LeakyRelu<alpha=0.3>(x)");
   const ConvertReport report =
       convert_by(model, "- replace: {op: LeakyRelu}\n  with: LeakyReLU\n  attributes: {alpha: 0.25}\n");
   EXPECT_TRUE(operators_in(model).empty());
@@ -94,11 +94,11 @@ TEST(UserRules, AWrongReplacementIsRejectedByItsProof) {
 }
 
 TEST(UserRules, WhatChangesNothingIsRemovedAndWhatChangesSomethingStays) {
-  Model twice = network("r = Relu(x)\ny = Relu(r)");
+  onnx::Model twice = network("r = Relu(x)\ny = Relu(r)");
   convert_by(twice, "- match: y = Relu(Relu(x))\n  with: Relu\n");
   EXPECT_THAT(op_types(twice.graph()), ElementsAre("Relu"));
 
-  Model once = network("r = Relu(x)\ny = Sigmoid(r)");
+  onnx::Model once = network("r = Relu(x)\ny = Sigmoid(r)");
   const ConvertReport report = convert_by(once, "- remove: {op: Relu}\n");
   EXPECT_THAT(op_types(once.graph()), ElementsAre("Relu", "Sigmoid"));
   EXPECT_EQ(report.rejected.size(), 1U);
@@ -115,4 +115,4 @@ TEST(UserRules, PlacesOfMistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::passes

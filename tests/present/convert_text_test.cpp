@@ -17,7 +17,7 @@ NodeRef node(const std::string& name, const std::string& op) {
   return {.id = name + "_out", .name = name, .op = op, .domain = ""};
 }
 
-Rewrite rewrite(std::vector<NodeRef> nodes, std::string others = "") {
+passes::Rewrite rewrite(std::vector<NodeRef> nodes, std::string others = "") {
   return {.pass = "fuse_something",
           .nodes = std::move(nodes),
           .others = std::move(others),
@@ -38,7 +38,7 @@ TEST(ConvertText, nodes_are_described_after_what_is_no_node) {
 }
 
 TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
-  ConvertReport report;
+  passes::ConvertReport report;
   report.passes = {{.pass = "fuse_something", .why = "", .rewrites = 2, .seconds = 0}};
   report.rewrites = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   EXPECT_THAT(text_of(rewrites_table(report, false)), HasSubstr("node 'a' (Div) -> Something, 2 times"));
@@ -46,7 +46,7 @@ TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
 }
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
-  ConvertReport report;
+  passes::ConvertReport report;
   report.rejected = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   report.rejected[0].proof = "y differs";
   report.rejected[1].pass = "rules_first";

@@ -14,11 +14,12 @@ bool has_edge(const Graph& graph, std::size_t from, std::size_t to) {
 }
 
 TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
-  Model model;
-  graft::Graph& graph = model.graph();
-  Value* x = graph.add_input("x");
-  Value* weight = graph.add_constant("w", TensorData::from_numbers(ElementType::f32, {2}, std::vector<double>{1, 2}));
-  graft::Node* add = graph.add_node("Add", {x, weight}, {"y"});
+  onnx::Model model;
+  graft::onnx::Graph& graph = model.graph();
+  onnx::Value* x = graph.add_input("x");
+  onnx::Value* weight =
+      graph.add_constant("w", onnx::TensorData::from_numbers(onnx::ElementType::f32, {2}, std::vector<double>{1, 2}));
+  graft::onnx::Node* add = graph.add_node("Add", {x, weight}, {"y"});
   add->name = "add";
   graph.add_output(*add->outputs[0]);
 
@@ -41,19 +42,19 @@ TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
 }
 
 TEST(ModelGraph, WhatIsDequantizedOfAConstantIsPartOfTheNodeThatReadsIt) {
-  Model model;
-  graft::Graph& graph = model.graph();
-  Value* x = graph.add_input("x");
-  const auto constant = [&](const char* name, ElementType type) {
-    return graph.add_constant(name, TensorData::from_numbers(type, {2}, std::vector<double>{1, 2}));
+  onnx::Model model;
+  graft::onnx::Graph& graph = model.graph();
+  onnx::Value* x = graph.add_input("x");
+  const auto constant = [&](const char* name, onnx::ElementType type) {
+    return graph.add_constant(name, onnx::TensorData::from_numbers(type, {2}, std::vector<double>{1, 2}));
   };
-  Value* steps = constant("w/int8", ElementType::i8);
-  Value* scale = constant("w/scale", ElementType::f32);
-  graft::Node* weight = graph.add_node("DequantizeLinear", {steps, scale}, {"w/rounded"});
-  graft::Node* add = graph.add_node("Add", {x, weight->outputs[0]}, {"y"});
+  onnx::Value* steps = constant("w/int8", onnx::ElementType::i8);
+  onnx::Value* scale = constant("w/scale", onnx::ElementType::f32);
+  graft::onnx::Node* weight = graph.add_node("DequantizeLinear", {steps, scale}, {"w/rounded"});
+  graft::onnx::Node* add = graph.add_node("Add", {x, weight->outputs[0]}, {"y"});
   // What is computed may be dequantized as well: that is a node.
-  graft::Node* quantize = graph.add_node("QuantizeLinear", {add->outputs[0], scale}, {"q"});
-  graft::Node* back = graph.add_node("DequantizeLinear", {quantize->outputs[0], scale}, {"z"});
+  graft::onnx::Node* quantize = graph.add_node("QuantizeLinear", {add->outputs[0], scale}, {"q"});
+  graft::onnx::Node* back = graph.add_node("DequantizeLinear", {quantize->outputs[0], scale}, {"z"});
   graph.add_output(*back->outputs[0]);
 
   Report report;
@@ -71,14 +72,14 @@ TEST(ModelGraph, WhatIsDequantizedOfAConstantIsPartOfTheNodeThatReadsIt) {
 }
 
 TEST(ModelGraph, SubGraphsAreGraphsAndWhatTheyReadIsAnEdge) {
-  Model model;
-  graft::Graph& graph = model.graph();
-  Value* x = graph.add_input("x");
-  graft::Node* relu = graph.add_node("Relu", {x}, {"r"});
-  auto branch = std::make_unique<graft::Graph>(&graph);
+  onnx::Model model;
+  graft::onnx::Graph& graph = model.graph();
+  onnx::Value* x = graph.add_input("x");
+  graft::onnx::Node* relu = graph.add_node("Relu", {x}, {"r"});
+  auto branch = std::make_unique<graft::onnx::Graph>(&graph);
   branch->add_output(*branch->add_node("Neg", {relu->outputs[0]}, {"n"})->outputs[0]);
-  graft::Node* choice = graph.add_node("If", {graph.add_input("c")}, {"y"});
-  choice->attributes["then_branch"] = AttributeData(std::move(branch));
+  graft::onnx::Node* choice = graph.add_node("If", {graph.add_input("c")}, {"y"});
+  choice->attributes["then_branch"] = onnx::AttributeData(std::move(branch));
   graph.add_output(*choice->outputs[0]);
 
   Report report;

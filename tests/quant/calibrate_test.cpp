@@ -17,7 +17,7 @@
 #include "tests/support/text_model.hpp"
 #include "verify/figures.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using runtime::default_engine;
@@ -152,7 +152,7 @@ TEST_F(Images, OfAnotherSizeAreRefusedByTheirHeaders) {
   write_png(folder_ / "a.png", striped(7, 5));
   const std::string whole = bytes_of_file(folder_ / "a.png");
   std::ofstream(folder_ / "a.png", std::ios::binary) << whole.substr(0, whole.size() - 30);  // no pixels to decode
-  const auto refuse = [](const TensorData& empty) {
+  const auto refuse = [](const onnx::TensorData& empty) {
     EXPECT_EQ(empty.dims, (std::vector<std::int64_t>{1, 3, 4, 2}));
     throw Error("another size");
   };
@@ -221,13 +221,13 @@ TEST_F(Images, RecipesAreRefusedByLine) {
   expect_refused("layout: hwc", "allowed are nchw and nhwc");
 }
 
-Model small_model() {
-  return test::text_model({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
+onnx::Model small_model() {
+  return test::text_model({{"x", onnx::ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
                           "a = Relu(x)\nb = Mul(a, x)\ny = Neg(b)\n", {"y"});
 }
 
-NpyArray numbers(std::vector<std::int64_t> shape, float scale) {
-  NpyArray array{.type = ElementType::f32, .shape = std::move(shape), .data = {}};
+io::NpyArray numbers(std::vector<std::int64_t> shape, float scale) {
+  io::NpyArray array{.type = onnx::ElementType::f32, .shape = std::move(shape), .data = {}};
   std::vector<float> values(static_cast<std::size_t>(array.element_count()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = scale * static_cast<float>(i) * std::sin(static_cast<float>(i));
@@ -238,12 +238,12 @@ NpyArray numbers(std::vector<std::int64_t> shape, float scale) {
 }
 
 TEST_F(Calibrating, CountsEveryTensorOfEverySample) {
-  const Model model = small_model();
+  const onnx::Model model = small_model();
   write_npy(folder_ / "x.npy", numbers({10, 3, 8, 8}, 0.01F));
   const CalibrationData data = open_calibration_data(folder_ / "x.npy", model, std::nullopt);
   EXPECT_EQ(data.count, 10);
   EXPECT_THAT(floating_tensors(model), ElementsAre("x", "a", "b", "y"));
-  const Calibration found = calibrate(default_engine(), model, floating_tensors(model), data, {.threads = 1});
+  const Calibration found = calibrate(runtime::default_engine(), model, floating_tensors(model), data, {.threads = 1});
   Histogram x;
   Histogram a;
   for (std::int64_t i = 0; i < 10; ++i) {
@@ -259,12 +259,13 @@ TEST_F(Calibrating, CountsEveryTensorOfEverySample) {
   EXPECT_EQ(found.tensors.at("a"), a);
   EXPECT_EQ(found.tensors.at("b").figures().lowest, 0.F);
   EXPECT_EQ(found.tensors.at("y").largest(), found.tensors.at("b").largest());
-  EXPECT_EQ(calibrate(default_engine(), model, floating_tensors(model), data, {.threads = 3}).tensors, found.tensors);
+  EXPECT_EQ(calibrate(runtime::default_engine(), model, floating_tensors(model), data, {.threads = 3}).tensors,
+            found.tensors);
 }
 
 TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const Model model = small_model();
+  const onnx::Model model = small_model();
   std::filesystem::create_directories(folder_ / "data");
   for (int i = 0; i < 23; ++i) {
     write_npy(folder_ / "data" / (std::to_string(100 + i) + ".npy"), numbers({1, 3, 8, 8}, static_cast<float>(i % 7)));
@@ -276,26 +277,28 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
   options.progress = [](std::int64_t done, std::int64_t /*total*/) {
     if (done == 13) kill(getpid(), SIGKILL);
   };
-  EXPECT_EXIT((void)calibrate(default_engine(), model, tensors, data, options), testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EXIT((void)calibrate(runtime::default_engine(), model, tensors, data, options),
+              testing::KilledBySignal(SIGKILL), "");
   ASSERT_TRUE(std::filesystem::exists(options.state));
   std::vector<std::int64_t> seen;
   options.progress = [&](std::int64_t done, std::int64_t /*total*/) { seen.push_back(done); };
-  const Calibration resumed = calibrate(default_engine(), model, tensors, data, options);
+  const Calibration resumed = calibrate(runtime::default_engine(), model, tensors, data, options);
   EXPECT_EQ(seen.front(), 13);
-  const Calibration whole = calibrate(default_engine(), model, tensors, data, {.threads = 1});
+  const Calibration whole = calibrate(runtime::default_engine(), model, tensors, data, {.threads = 1});
   EXPECT_EQ(resumed.tensors, whole.tensors);
   EXPECT_EQ(resumed.samples, 23);
-  EXPECT_EQ(calibrate(default_engine(), model, tensors, data, {.threads = 3}).tensors, whole.tensors);
+  EXPECT_EQ(calibrate(runtime::default_engine(), model, tensors, data, {.threads = 3}).tensors, whole.tensors);
 
   seen.clear();
-  EXPECT_EQ(calibrate(default_engine(), model, tensors, data, options).tensors, whole.tensors);
+  EXPECT_EQ(calibrate(runtime::default_engine(), model, tensors, data, options).tensors, whole.tensors);
   EXPECT_TRUE(seen.empty()) << "nothing is left to run";
-  const auto refused = [&](const Model& other, const std::vector<std::string>& names, const CalibrationData& samples) {
-    return [&, names] { (void)calibrate(default_engine(), other, names, samples, options); };
+  const auto refused = [&](const onnx::Model& other, const std::vector<std::string>& names,
+                           const CalibrationData& samples) {
+    return [&, names] { (void)calibrate(runtime::default_engine(), other, names, samples, options); };
   };
   EXPECT_THAT(refused(model, {"x"}, data), ThrowsMessage<Error>(HasSubstr("another choice of tensors")));
-  const Model other = test::text_model({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
-                                       "a = Relu(x)\nb = Add(a, x)\ny = Neg(b)\n", {"y"});
+  const onnx::Model other = test::text_model({{"x", onnx::ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
+                                             "a = Relu(x)\nb = Add(a, x)\ny = Neg(b)\n", {"y"});
   EXPECT_THAT(refused(other, tensors, data), ThrowsMessage<Error>(HasSubstr("another model")));
   write_npy(folder_ / "data" / "999.npy", numbers({1, 3, 8, 8}, 1));
   const CalibrationData more = open_calibration_data(folder_ / "data", model, std::nullopt);
@@ -306,7 +309,7 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
 }
 
 TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
-  const Model model = small_model();
+  const onnx::Model model = small_model();
   write_png(folder_ / "b.png", striped(9, 12));
   write_jpeg(folder_ / "a.jpg", striped(16, 16));
   EXPECT_THAT([&] { (void)open_calibration_data(folder_, model, std::nullopt); },
@@ -315,24 +318,24 @@ TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
   const CalibrationData data = open_calibration_data(folder_, model, recipe);
   EXPECT_EQ(data.count, 2);
   EXPECT_THAT(data.sample(0).at("x").dims, ElementsAre(1, 3, 8, 8));
-  EXPECT_EQ(calibrate(default_engine(), model, {"a"}, data, {.threads = 1}).samples, 2);
+  EXPECT_EQ(calibrate(runtime::default_engine(), model, {"a"}, data, {.threads = 1}).samples, 2);
   write_npy(folder_ / "x.npy", numbers({1, 3, 8, 8}, 1));
   EXPECT_THAT([&] { (void)open_calibration_data(folder_, model, recipe); },
               ThrowsMessage<Error>(HasSubstr("both images and arrays")));
 }
 
 TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
-  const Model model = small_model();
+  const onnx::Model model = small_model();
   const auto expect_refused = [&](const std::filesystem::path& path, const std::string& message) {
     EXPECT_THAT([&] { (void)open_calibration_data(path, model, std::nullopt); },
                 ThrowsMessage<Error>(HasSubstr(message)));
   };
   expect_refused(folder_ / "none", "no such file or folder");
   expect_refused(folder_, "neither images nor arrays");
-  write_npz(folder_ / "two.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"q", numbers({4, 3, 8, 8}, 1)}});
+  io::write_npz(folder_ / "two.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"q", numbers({4, 3, 8, 8}, 1)}});
   expect_refused(folder_ / "two.npz",
                  "there is no array for the input 'x'; the file has p (f32 4x3x8x8), q (f32 4x3x8x8)");
-  write_npz(folder_ / "label.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"label", numbers({4}, 1)}});
+  io::write_npz(folder_ / "label.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"label", numbers({4}, 1)}});
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt).count, 4);
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt, 3).count, 3);
   write_npy(folder_ / "empty.npy", numbers({0, 3, 8, 8}, 1));
@@ -340,4 +343,4 @@ TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::quant

@@ -12,7 +12,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(CalibrationCache, FilesAreReadAndWritten) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::quant

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "graft/error.hpp"
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 #include "quant/calibration_data.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using runtime::default_engine;
@@ -26,17 +26,19 @@ using testing::ThrowsMessage;
 
 class ChooseInt8 : public testing::Test {
  protected:
-  ChosenInt8 choose(const Int8Options& options) const { return choose_int8(default_engine(), model_, data_, options); }
+  ChosenInt8 choose(const Int8Options& options) const {
+    return choose_int8(runtime::default_engine(), model_, data_, options);
+  }
 
   static double worst_of(const ChosenInt8& chosen) {
     double worst = 1e9;
-    for (const OutputFigures& output : chosen.outputs) worst = std::min(worst, output.snr_db.value_or(worst));
+    for (const verify::OutputFigures& output : chosen.outputs) worst = std::min(worst, output.snr_db.value_or(worst));
     return worst;
   }
 
  private:
   std::filesystem::path folder_ = golden_folder().parent_path().parent_path() / "examples" / "digits";
-  Model model_ = read_onnx(folder_ / "digits.onnx");
+  onnx::Model model_ = onnx::read_onnx(folder_ / "digits.onnx");
   CalibrationData data_ = open_calibration_data(folder_ / "digits_test.npz", model_, std::nullopt, 96);
 };
 
@@ -64,7 +66,7 @@ TEST_F(ChooseInt8, ALimitKeepsLayersAndTheRestIsF16) {
   const double plain = worst_of(choose({}));
   Int8Options options;
   options.limit_db = plain + 3;
-  options.rest = Precision::f16;
+  options.rest = verify::Precision::f16;
   const ChosenInt8 chosen = choose(options);
   EXPECT_TRUE(chosen.met);
   EXPECT_EQ(chosen.sensitivities.size(), 5U);
@@ -79,4 +81,4 @@ TEST_F(ChooseInt8, APatternThatMatchesNothing) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::quant

@@ -12,7 +12,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using runtime::default_engine;
@@ -22,24 +22,24 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TextInput constant(const std::string& name, double value) {
-  return {name, TensorData::scalar_of(ElementType::f32, value)};
+  return {name, onnx::TensorData::scalar_of(onnx::ElementType::f32, value)};
 }
 
-Model network(const std::string& nodes, const std::vector<std::string>& outputs = {"y"}) {
+onnx::Model network(const std::string& nodes, const std::vector<std::string>& outputs = {"y"}) {
   return test::text_model(
-      {{"x", ElementType::f32, {4}}, constant("half", 0.5), constant("thousand", 1000), constant("million", 1e6)},
+      {{"x", onnx::ElementType::f32, {4}}, constant("half", 0.5), constant("thousand", 1000), constant("million", 1e6)},
       nodes, outputs);
 }
 
-ChosenTypes choose(const Model& model, Precision precision = Precision::f16, std::vector<std::string> keep = {},
-                   std::vector<std::string> only = {}) {
+ChosenTypes choose(const onnx::Model& model, verify::Precision precision = verify::Precision::f16,
+                   std::vector<std::string> keep = {}, std::vector<std::string> only = {}) {
   ChooseOptions options;
   options.precision = precision;
   options.keep = std::move(keep);
   options.only = std::move(only);
-  options.data = {{{"x", TensorData::from_floats({0.25F, -1.5F, 3.F, 100.F})}}};
+  options.data = {{{"x", onnx::TensorData::from_floats({0.25F, -1.5F, 3.F, 100.F})}}};
   options.threads = 1;
-  return choose_types(default_engine(), model, options);
+  return choose_types(runtime::default_engine(), model, options);
 }
 
 /// "y: overflow"
@@ -54,7 +54,7 @@ std::vector<std::string> kept(const ChosenTypes& chosen) {
 TEST(ChooseTypes, WhatFitsLeavesF32) {
   const ChosenTypes chosen = choose(network("a = Mul(x, half)\ny = Tanh(a)"));
   EXPECT_TRUE(chosen.met);
-  EXPECT_EQ(chosen.limit_db, limit_of(Precision::f16));
+  EXPECT_EQ(chosen.limit_db, limit_of(verify::Precision::f16));
   EXPECT_EQ(chosen.runs, 1U);
   EXPECT_THAT(kept(chosen), IsEmpty());
   for (const ChosenNode& node : chosen.nodes) EXPECT_EQ(node.node.type, NodeType::narrow) << node.node.node.id;
@@ -70,7 +70,8 @@ TEST(ChooseTypes, BothSidesOfATensorBeyondTheRangeStay) {
 }
 
 TEST(ChooseTypes, BrainFloatsHaveTheRange) {
-  const ChosenTypes chosen = choose(network("a = Mul(x, thousand)\nb = Tanh(a)\ny = Mul(b, half)"), Precision::bf16);
+  const ChosenTypes chosen =
+      choose(network("a = Mul(x, thousand)\nb = Tanh(a)\ny = Mul(b, half)"), verify::Precision::bf16);
   EXPECT_TRUE(chosen.met);
   EXPECT_THAT(kept(chosen), IsEmpty());
 }
@@ -88,17 +89,17 @@ TEST(ChooseTypes, ADifferenceThatTheTypeLosesStaysSoThatTheOutputMeetsTheLimit) 
 }
 
 TEST(ChooseTypes, WhatIsAskedForStaysAndOnlyLeavesTheRest) {
-  const Model model = network("a = Tanh(x)\nb = Sigmoid(a)\ny = Neg(b)");
-  EXPECT_THAT(kept(choose(model, Precision::f16, {"Sigmoid"})), ElementsAre("b: asked"));
-  EXPECT_THAT(kept(choose(model, Precision::f16, {}, {"b"})), ElementsAre("a: asked", "y: asked"));
+  const onnx::Model model = network("a = Tanh(x)\nb = Sigmoid(a)\ny = Neg(b)");
+  EXPECT_THAT(kept(choose(model, verify::Precision::f16, {"Sigmoid"})), ElementsAre("b: asked"));
+  EXPECT_THAT(kept(choose(model, verify::Precision::f16, {}, {"b"})), ElementsAre("a: asked", "y: asked"));
 }
 
 TEST(ChooseTypes, APatternThatMatchesNothingIsAnErrorWithTheNearestName) {
-  const Model model = network("layer = Tanh(x)\ny = Neg(layer)");
-  const std::string error = test::error_of([&] { (void)choose(model, Precision::f16, {"layar"}); });
+  const onnx::Model model = network("layer = Tanh(x)\ny = Neg(layer)");
+  const std::string error = test::error_of([&] { (void)choose(model, verify::Precision::f16, {"layar"}); });
   EXPECT_THAT(error, HasSubstr("--keep"));
   EXPECT_THAT(error, HasSubstr("did you mean layer?"));
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::quant

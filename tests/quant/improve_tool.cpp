@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 #include "quant/adaround.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/correct_bias.hpp"
@@ -22,50 +22,50 @@
 
 namespace {
 
-graft::CalibrationData open_data(const char* path, const graft::Model& model) {
-  return graft::open_calibration_data(path, model, std::nullopt);
+graft::quant::CalibrationData open_data(const char* path, const graft::onnx::Model& model) {
+  return graft::quant::open_calibration_data(path, model, std::nullopt);
 }
 
-void correct(graft::Model& model, char** arguments) {
-  const graft::Model reference = graft::read_onnx(arguments[4]);
-  graft::ObserveOptions options;
+void correct(graft::onnx::Model& model, char** arguments) {
+  const graft::onnx::Model reference = graft::onnx::read_onnx(arguments[4]);
+  graft::quant::ObserveOptions options;
   options.samples = std::strtol(arguments[6], nullptr, 10);
   const std::size_t memory = std::strtoul(arguments[7], nullptr, 10);
-  for (const auto& layer : graft::correct_bias(graft::runtime::default_engine(), model, reference,
-                                               open_data(arguments[5], reference), options, memory)) {
+  for (const auto& layer : graft::quant::correct_bias(graft::runtime::default_engine(), model, reference,
+                                                      open_data(arguments[5], reference), options, memory)) {
     std::printf("%s %s: %g %g %g\n", layer.layer.c_str(), layer.tensor.c_str(), layer.mean, layer.largest,
                 layer.deviation);
   }
 }
 
-void smooth(graft::Model& model, int count, char** arguments) {
-  graft::SmoothOptions options;
+void smooth(graft::onnx::Model& model, int count, char** arguments) {
+  graft::quant::SmoothOptions options;
   options.alpha = std::strtod(arguments[5], nullptr);
   options.convolutions = count == 7;
-  for (const graft::Smoothed& tensor :
-       graft::smooth_quant(graft::runtime::default_engine(), model, open_data(arguments[4], model), options)) {
+  for (const graft::quant::Smoothed& tensor :
+       graft::quant::smooth_quant(graft::runtime::default_engine(), model, open_data(arguments[4], model), options)) {
     std::printf("%s, %zu layers: %g to %g %s\n", tensor.tensor.c_str(), tensor.layers.size(), tensor.smallest,
                 tensor.largest, tensor.why_not.c_str());
   }
 }
 
-void round(graft::Model& model, char** arguments) {
-  const graft::Model reference = graft::read_onnx(arguments[4]);
-  graft::RoundOptions options;
+void round(graft::onnx::Model& model, char** arguments) {
+  const graft::onnx::Model reference = graft::onnx::read_onnx(arguments[4]);
+  graft::quant::RoundOptions options;
   options.rows = std::strtol(arguments[6], nullptr, 10);
-  for (const auto& layer : graft::adaround(graft::runtime::default_engine(), model, reference,
-                                           open_data(arguments[5], reference), options)) {
+  for (const auto& layer : graft::quant::adaround(graft::runtime::default_engine(), model, reference,
+                                                  open_data(arguments[5], reference), options)) {
     std::printf("%s: %zu of %zu, %g to %g %s\n", layer.layer.c_str(), layer.changed, layer.weights, layer.before,
                 layer.after, layer.why_not.c_str());
   }
 }
 
 int improve(std::string_view what, int count, char** arguments) {
-  graft::Model model = graft::read_onnx(arguments[2]);
+  graft::onnx::Model model = graft::onnx::read_onnx(arguments[2]);
   if (what == "fold" && count == 4) {
-    std::printf("%zu\n", graft::fold_scales(model));
+    std::printf("%zu\n", graft::quant::fold_scales(model));
   } else if (what == "equalize" && count == 4) {
-    for (const graft::Equalized& pair : graft::equalize_across_layers(model)) {
+    for (const graft::quant::Equalized& pair : graft::quant::equalize_across_layers(model)) {
       std::printf("%s, %s: from %g to %g\n", pair.first.c_str(), pair.second.c_str(), pair.smallest, pair.largest);
     }
   } else if (what == "correct" && count == 8) {
@@ -79,7 +79,7 @@ int improve(std::string_view what, int count, char** arguments) {
     return 2;
   }
   model.graph().check();
-  graft::write_onnx(model, arguments[3]);
+  graft::onnx::write_onnx(model, arguments[3]);
   return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "quant/int8_cost.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::quant {
 namespace {
 
 using test::TextInput;
@@ -20,12 +20,12 @@ using test::weight;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const TextInput image{"x", ElementType::f32, {1, 4, 8, 8}};
+const TextInput image{"x", onnx::ElementType::f32, {1, 4, 8, 8}};
 
-Model prepared(const std::string& nodes, const std::vector<std::string>& outputs = {"y"}) {
+onnx::Model prepared(const std::string& nodes, const std::vector<std::string>& outputs = {"y"}) {
   return prepare_for_int8(test::inferred_text_model(
-      {image, weight("w", {4, 4, 3, 3}), weight("v", {4, 4, 3, 3}), {"given", ElementType::f32, {4, 4, 3, 3}}}, nodes,
-      outputs));
+      {image, weight("w", {4, 4, 3, 3}), weight("v", {4, 4, 3, 3}), {"given", onnx::ElementType::f32, {4, 4, 3, 3}}},
+      nodes, outputs));
 }
 
 const Int8Node& planned(const Int8Plan& plan, const std::string& output) {
@@ -85,7 +85,7 @@ TEST(Int8Plan, ASumIsPartOfTheLayerBeforeItAndReadsTheOtherSideInInt8) {
 }
 
 TEST(Int8Plan, ANodeThatIsKeptSaysWhyAndWhatStaysWithItSaysWhatReadsIt) {
-  const Model model = prepared("a = Conv(x, w)\nb = MaxPool<kernel_shape=[2, 2]>(a)\ny = Conv(b, v)");
+  const onnx::Model model = prepared("a = Conv(x, w)\nb = MaxPool<kernel_shape=[2, 2]>(a)\ny = Conv(b, v)");
   const Int8Plan plan = plan_int8(model, {.kept = {{"y", "asked for"}}});
   EXPECT_THAT(kinds(plan), ElementsAre("a: int8", "b: f32", "y: f32"));
   EXPECT_EQ(planned(plan, "y").reason, "asked for");
@@ -133,47 +133,47 @@ TEST(Int8Plan, AnOperatorsWeightHasToBeConstant) {
 }
 
 TEST(PlaceInt8, RoundsATensorOnceAndStoresWeightsPerChannel) {
-  const Model model = prepared("a = Conv(x, w)\nb = Conv(x, v)\ny = Add(a, b)");
+  const onnx::Model model = prepared("a = Conv(x, w)\nb = Conv(x, v)\ny = Add(a, b)");
   const Int8Plan plan = plan_int8(model);
   const Int8Model placed = place_int8(model, plan, scales_for(plan));
   EXPECT_EQ(placed.quantized_tensors, 1U);
   EXPECT_EQ(test::count_of(placed.model, "QuantizeLinear"), 1U);
   EXPECT_EQ(test::count_of(placed.model, "DequantizeLinear"), 3U) << "x and two weights";
-  const Node& conv = *placed.model.graph().find("a")->producer;
-  const Node& stored = *conv.input(1)->producer;
+  const onnx::Node& conv = *placed.model.graph().find("a")->producer;
+  const onnx::Node& stored = *conv.input(1)->producer;
   EXPECT_EQ(stored.int_or("axis", -1), 0);
-  EXPECT_EQ(stored.input(0)->type, ElementType::i8);
+  EXPECT_EQ(stored.input(0)->type, onnx::ElementType::i8);
   EXPECT_EQ(stored.input(1)->constant()->element_count(), 4);
 }
 
 TEST(PlaceInt8, AnOperatorTakesScalesAsAttributesAndItsWeightInInt8) {
-  const Model model = prepared("a = graft::Convolution(x, w)\ny = Conv(a, v)");
+  const onnx::Model model = prepared("a = graft::Convolution(x, w)\ny = Conv(a, v)");
   const Int8Plan plan = plan_int8(model);
   const Int8Scales scales = scales_for(plan);
   const Int8Model placed = place_int8(model, plan, scales);
-  const Node& own = *placed.model.graph().find("a/int8")->producer;
+  const onnx::Node& own = *placed.model.graph().find("a/int8")->producer;
   EXPECT_EQ(own.float_or("x_scale", 0), scales.at("x"));
   EXPECT_EQ(own.float_or("y_scale", 0), scales.at("a"));
-  EXPECT_EQ(own.input(0)->type, ElementType::i8);
-  EXPECT_EQ(own.input(1)->type, ElementType::i8);
+  EXPECT_EQ(own.input(0)->type, onnx::ElementType::i8);
+  EXPECT_EQ(own.input(1)->type, onnx::ElementType::i8);
   EXPECT_EQ(own.floats("weight_scale")->size(), 4U);
 }
 
 TEST(PlaceInt8, AWeightInAttributesStaysThere) {
   std::string numbers = "0.5";
   for (int i = 1; i < 8; ++i) numbers += ", " + std::to_string(i) + ".0";
-  const Model model = prepared("a = graft::Convolution<num_output=2, kernel=[1, 1], kernel_weights=[" + numbers +
-                               "]>(x)\nb = Concat<axis=1>(a, a)\ny = Conv(b, v)");
+  const onnx::Model model = prepared("a = graft::Convolution<num_output=2, kernel=[1, 1], kernel_weights=[" + numbers +
+                                     "]>(x)\nb = Concat<axis=1>(a, a)\ny = Conv(b, v)");
   const Int8Plan plan = plan_int8(model);
   const Int8Model placed = place_int8(model, plan, scales_for(plan));
-  const Node& own = *placed.model.graph().find("a/int8")->producer;
+  const onnx::Node& own = *placed.model.graph().find("a/int8")->producer;
   EXPECT_EQ(own.inputs.size(), 1U);
   // The largest of each half of the numbers is 127 steps.
   EXPECT_THAT(*own.floats("weight_scale"), ElementsAre(3.F / 127, 7.F / 127));
 }
 
 TEST(PlaceInt8, AMissingScaleIsAnInternalError) {
-  const Model model = prepared("y = Conv(x, w)");
+  const onnx::Model model = prepared("y = Conv(x, w)");
   EXPECT_THAT(test::error_of([&] { (void)place_int8(model, plan_int8(model), {}); }), HasSubstr("no scale for 'x'"));
 }
 
@@ -181,7 +181,7 @@ TEST(Int8Cost, CountsTheProductsOfLayersAndOperatorsByTheTypeThatTheyComputeIn) 
   // 6 x 6 results of 4 channels, each a sum of 36 products.
   constexpr double products = 36. * 4 * 36;
   for (const char* layer : {"Conv(x, w)", "graft::Convolution(x, w)"}) {
-    const Model model = prepared(std::string("a = ") + layer + "\ny = Conv(a, v)");
+    const onnx::Model model = prepared(std::string("a = ") + layer + "\ny = Conv(a, v)");
     const Int8Cost all = cost_of(model, plan_int8(model));
     EXPECT_DOUBLE_EQ(all.f32_multiply_adds, 0) << layer;
     const Int8Cost less = cost_of(model, plan_int8(model, {.kept = {{"a", "a test"}}}));
@@ -193,4 +193,4 @@ TEST(Int8Cost, CountsTheProductsOfLayersAndOperatorsByTheTypeThatTheyComputeIn) 
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::quant

@@ -10,27 +10,27 @@
 #include <vector>
 
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
-#include "graph/model.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/model.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::test {
 
 struct TextInput {
-  TextInput(std::string name, ElementType type = ElementType::f32)  // NOLINT(google-explicit-constructor)
+  TextInput(std::string name, onnx::ElementType type = onnx::ElementType::f32)  // NOLINT(google-explicit-constructor)
       : name(std::move(name)), type(type) {}
-  TextInput(std::string name, ElementType type, Shape shape)
+  TextInput(std::string name, onnx::ElementType type, Shape shape)
       : name(std::move(name)), type(type), shape(std::move(shape)) {}
 
   /// A constant.
-  TextInput(std::string name, TensorData constant)
+  TextInput(std::string name, onnx::TensorData constant)
       : name(std::move(name)), type(constant.type), constant(std::move(constant)) {}
 
   std::string name;
-  ElementType type;
+  onnx::ElementType type;
   std::optional<Shape> shape;  ///< Nothing: not even the rank is known.
-  std::optional<TensorData> constant;
+  std::optional<onnx::TensorData> constant;
 };
 
 /// A constant with numbers of both signs, no two alike.
@@ -39,13 +39,13 @@ inline TextInput weight(const std::string& name, const std::vector<std::int64_t>
   for (const std::int64_t size : dims) count *= size;
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(std::sin(static_cast<double>(i + 1)));
-  return {name, TensorData::from_numbers(ElementType::f32, dims, numbers)};
+  return {name, onnx::TensorData::from_numbers(onnx::ElementType::f32, dims, numbers)};
 }
 
 /// Nodes as parse_nodes reads them; only the inputs have types and shapes.
-inline Model text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
-                        const std::vector<std::string>& outputs, std::int64_t opset = 17) {
-  Model model;
+inline onnx::Model text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
+                              const std::vector<std::string>& outputs, std::int64_t opset = 17) {
+  onnx::Model model;
   model.source = "test.onnx";
   model.graph().name = "test";
   model.graph().opset_imports[""] = opset;
@@ -55,7 +55,7 @@ inline Model text_model(const std::vector<TextInput>& inputs, const std::string&
       model.graph().add_constant(input.name, *input.constant);
       continue;
     }
-    Value* value = model.graph().add_input(input.name);
+    onnx::Value* value = model.graph().add_input(input.name);
     value->type = input.type;
     value->shape = input.shape;
   }
@@ -65,26 +65,26 @@ inline Model text_model(const std::vector<TextInput>& inputs, const std::string&
 }
 
 /// The same with the types and shapes of all its tensors.
-inline Model inferred_text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
-                                 const std::vector<std::string>& outputs, std::int64_t opset = 17) {
-  Model model = text_model(inputs, nodes, outputs, opset);
+inline onnx::Model inferred_text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
+                                       const std::vector<std::string>& outputs, std::int64_t opset = 17) {
+  onnx::Model model = text_model(inputs, nodes, outputs, opset);
   infer_shapes(model);
   return model;
 }
 
-inline Node& producer(Model& model, std::string_view value) { return *model.graph().find(value)->producer; }
+inline onnx::Node& producer(onnx::Model& model, std::string_view value) { return *model.graph().find(value)->producer; }
 
 /// In the order of the nodes, without sub-graphs.
-inline std::vector<std::string> op_types(const Graph& graph) {
+inline std::vector<std::string> op_types(const onnx::Graph& graph) {
   std::vector<std::string> result;
-  for (const Node* node : graph.nodes()) result.push_back(node->op_type);
+  for (const onnx::Node* node : graph.nodes()) result.push_back(node->op_type);
   return result;
 }
 
 /// Nodes of an operator, with sub-graphs.
-inline std::size_t count_of(const Model& model, std::string_view op_type) {
+inline std::size_t count_of(const onnx::Model& model, std::string_view op_type) {
   std::size_t count = 0;
-  model.graph().for_each_node([&](const Node& node) { count += node.op_type == op_type ? 1 : 0; });
+  model.graph().for_each_node([&](const onnx::Node& node) { count += node.op_type == op_type ? 1 : 0; });
   return count;
 }
 

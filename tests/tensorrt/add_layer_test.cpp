@@ -136,7 +136,7 @@ class AddLayer : public testing::Test {
 
 TEST_F(AddLayer, GivesThePluginTheAttributesOfTheDefinition) {
   load();
-  const nvinfer1::IPluginV3Layer& layer = add_layer<LeakyReLU>(network_, {&x_}, {.alpha = 0.2F});
+  const nvinfer1::IPluginV3Layer& layer = add_layer<ops::LeakyReLU>(network_, {&x_}, {.alpha = 0.2F});
   EXPECT_STREQ(layer.getName(), "LeakyReLU");
   EXPECT_EQ(layer.getInput(0), &x_);
   EXPECT_THAT(numbers<float>(last().fields.at("alpha")), ElementsAre(0.2F));
@@ -144,13 +144,13 @@ TEST_F(AddLayer, GivesThePluginTheAttributesOfTheDefinition) {
 
 TEST_F(AddLayer, CarriesListsChoicesAndInheritedAttributes) {
   load();
-  add_layer<L2Normalize>(network_, {&x_}, {.axes = {2, -1}, .epsilon = 1e-6F, .epsilon_mode = EpsilonMode::add},
-                         "norm");
+  add_layer<ops::L2Normalize>(network_, {&x_},
+                              {.axes = {2, -1}, .epsilon = 1e-6F, .epsilon_mode = ops::EpsilonMode::add}, "norm");
   EXPECT_EQ(last().name, "norm");
   EXPECT_THAT(numbers<std::int64_t>(last().fields.at("axes")), ElementsAre(2, -1));
   EXPECT_EQ(text(last().fields.at("epsilon_mode")), "add");
 
-  LeakyReLU quantized{.alpha = 0.1F};
+  ops::LeakyReLU quantized{.alpha = 0.1F};
   quantized.x_scale = 0.5F;
   add_layer(network_, {&x_}, quantized);
   EXPECT_THAT(numbers<float>(last().fields.at("x_scale")), ElementsAre(0.5F));
@@ -159,10 +159,10 @@ TEST_F(AddLayer, CarriesListsChoicesAndInheritedAttributes) {
 TEST_F(AddLayer, TakesWeightsAsInputsOrAsAttributes) {
   load();
   Tensor scale;
-  EXPECT_EQ(add_layer<InstanceNorm>(network_, {&x_, &scale}, {.epsilon = 1e-3F}).getInput(1), &scale);
+  EXPECT_EQ(add_layer<ops::InstanceNorm>(network_, {&x_, &scale}, {.epsilon = 1e-3F}).getInput(1), &scale);
   EXPECT_THAT(numbers<float>(last().fields.at("epsilon")), ElementsAre(1e-3F));
   EXPECT_EQ(last().fields.at("scales").length, 0);
-  add_layer<InstanceNorm>(network_, {&x_}, {.scales = {1, 2}, .bias = {3, 4}});
+  add_layer<ops::InstanceNorm>(network_, {&x_}, {.scales = {1, 2}, .bias = {3, 4}});
   EXPECT_THAT(numbers<float>(last().fields.at("scales")), ElementsAre(1, 2));
   EXPECT_THAT(numbers<float>(last().fields.at("bias")), ElementsAre(3, 4));
 }
@@ -176,7 +176,7 @@ TEST_F(AddLayer, TakesTheExamplesOfTheOperatorPages) {
 }
 
 TEST_F(AddLayer, SaysToLoadTheLibraryWhereTheCreatorIsMissing) {
-  const std::string message = message_of([&] { add_layer<LeakyReLU>(network_, {&x_}); });
+  const std::string message = message_of([&] { add_layer<ops::LeakyReLU>(network_, {&x_}); });
   EXPECT_THAT(message, HasSubstr("no creator `LeakyReLU` of version 1"));
   EXPECT_THAT(message, HasSubstr("loadLibrary"));
 }
@@ -185,7 +185,7 @@ TEST_F(AddLayer, NamesTheLayerAndItsAttributesWhereTheCreatorRefuses) {
   load();
   library().take_log();
   const std::string message =
-      message_of([&] { add_layer<L2Normalize>(network_, {&x_}, {.axes = {1}, .epsilon = -1}, "head"); });
+      message_of([&] { add_layer<ops::L2Normalize>(network_, {&x_}, {.axes = {1}, .epsilon = -1}, "head"); });
   EXPECT_THAT(message, HasSubstr("layer `head`"));
   EXPECT_THAT(message, HasSubstr("axes = [1], epsilon = -1, epsilon_mode = \"max\""));
   EXPECT_THAT(library().take_log(), Contains(HasSubstr("`epsilon`: found -1")));
@@ -193,7 +193,8 @@ TEST_F(AddLayer, NamesTheLayerAndItsAttributesWhereTheCreatorRefuses) {
 
 TEST_F(AddLayer, ReportsALayerThatTheNetworkRefuses) {
   load();
-  EXPECT_THAT(message_of([&] { add_layer<LeakyReLU>(network_, {}); }), HasSubstr("refused LeakyReLU with 0 inputs"));
+  EXPECT_THAT(message_of([&] { add_layer<ops::LeakyReLU>(network_, {}); }),
+              HasSubstr("refused LeakyReLU with 0 inputs"));
 }
 
 }  // namespace

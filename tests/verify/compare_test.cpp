@@ -9,7 +9,7 @@
 
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using testing::ElementsAre;
@@ -18,8 +18,8 @@ using testing::HasSubstr;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-TensorData f32(const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
-  return TensorData::from_numbers(ElementType::f32, dims, values);
+onnx::TensorData f32(const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
+  return onnx::TensorData::from_numbers(onnx::ElementType::f32, dims, values);
 }
 
 TEST(Compare, CountsWhatIsOutside) {
@@ -53,8 +53,8 @@ TEST(Compare, EachMaximumHasItsElement) {
 }
 
 TEST(Compare, EachPartOfTheToleranceCounts) {
-  const TensorData reference = f32({2}, {100, 1});
-  const TensorData candidate = f32({2}, {100, 1.5});
+  const onnx::TensorData reference = f32({2}, {100, 1});
+  const onnx::TensorData candidate = f32({2}, {100, 1.5});
   EXPECT_FALSE(compare(reference, candidate, {}).equal());
   EXPECT_FALSE(compare(reference, candidate, {.relative = 0.4, .absolute = 0, .of_largest = 0}).equal());
   EXPECT_TRUE(compare(reference, candidate, {.relative = 0.5, .absolute = 0, .of_largest = 0}).equal());
@@ -73,7 +73,7 @@ TEST(Compare, TheLargestIsThatOfTheSlice) {
   rows.insert(rows.end(), scores.begin(), scores.end());
   std::vector<double> wrong = rows;
   for (std::size_t i = count; i < wrong.size(); ++i) wrong[i] *= 1.01;
-  const Tolerance by_slice = Tolerance::of_network(ElementType::f32);
+  const Tolerance by_slice = Tolerance::of_network(onnx::ElementType::f32);
   Tolerance of_all = by_slice;
   of_all.by_slice = false;
   EXPECT_TRUE(compare(f32({1, 2, count}, rows), f32({1, 2, count}, wrong), of_all).equal());
@@ -90,8 +90,8 @@ TEST(Compare, TheLargestIsThatOfTheSlice) {
 }
 
 TEST(Compare, ASignalToNoiseRatioIsOfAllElementsTogether) {
-  const TensorData reference = f32({2, 2}, {10, 0, 0, 0});
-  const TensorData candidate = f32({2, 2}, {10, 1, 0, 0});  // 100 over 1: 20 dB
+  const onnx::TensorData reference = f32({2, 2}, {10, 0, 0, 0});
+  const onnx::TensorData candidate = f32({2, 2}, {10, 1, 0, 0});  // 100 over 1: 20 dB
   const Difference difference = compare(reference, candidate, {.snr_db = 20});
   EXPECT_TRUE(difference.equal());
   EXPECT_DOUBLE_EQ(*difference.snr_db, 20);
@@ -127,22 +127,23 @@ TEST(Compare, AnInfinityDoesNotWidenTheToleranceOfTheOthers) {
 
 TEST(Compare, IntegersAreExactBeyondDouble) {
   const std::int64_t large = (std::int64_t{1} << 53) + 1;
-  const Difference difference = compare(TensorData::from_ints({large, 5}), TensorData::from_ints({large - 1, 5}), {});
+  const Difference difference =
+      compare(onnx::TensorData::from_ints({large, 5}), onnx::TensorData::from_ints({large - 1, 5}), {});
   EXPECT_EQ(difference.mismatched, 1);
   EXPECT_EQ(difference.max_absolute, 1);
-  EXPECT_TRUE(compare(TensorData::from_ints({large}), TensorData::from_ints({large}), {}).equal());
+  EXPECT_TRUE(compare(onnx::TensorData::from_ints({large}), onnx::TensorData::from_ints({large}), {}).equal());
 }
 
 TEST(Compare, WorksAcrossPieces) {
   constexpr std::int64_t count = (1 << 17) + 3;
   std::vector<double> values(count, 1);
-  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::i8}) {
+  for (const onnx::ElementType type : {onnx::ElementType::f32, onnx::ElementType::f16, onnx::ElementType::i8}) {
     SCOPED_TRACE(to_string(type));
     auto changed = values;
     changed[count - 1] = 3;
     changed[(1 << 16) + 1] = -1;
-    const Difference difference =
-        compare(TensorData::from_numbers(type, {count}, values), TensorData::from_numbers(type, {count}, changed), {});
+    const Difference difference = compare(onnx::TensorData::from_numbers(type, {count}, values),
+                                          onnx::TensorData::from_numbers(type, {count}, changed), {});
     EXPECT_EQ(difference.count, count);
     EXPECT_EQ(difference.mismatched, 2);
     EXPECT_THAT(difference.first_index, ElementsAre((1 << 16) + 1));
@@ -156,50 +157,50 @@ TEST(Compare, OtherDimensionsAreNotCompared) {
 }
 
 TEST(Compare, TextHasToBeTheSame) {
-  EXPECT_TRUE(compare(TensorData::from_strings({"a"}), TensorData::from_strings({"a"}), {}).equal());
-  EXPECT_FALSE(compare(TensorData::from_strings({"a"}), TensorData::from_strings({"b"}), {}).equal());
+  EXPECT_TRUE(compare(onnx::TensorData::from_strings({"a"}), onnx::TensorData::from_strings({"a"}), {}).equal());
+  EXPECT_FALSE(compare(onnx::TensorData::from_strings({"a"}), onnx::TensorData::from_strings({"b"}), {}).equal());
 }
 
 TEST(Compare, NothingAgreesWithNothing) { EXPECT_TRUE(compare(f32({0, 3}, {}), f32({0, 3}, {}), {}).equal()); }
 
 TEST(Tolerance, FollowsTheType) {
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::f32).relative, 64 * std::numeric_limits<float>::epsilon());
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::f16).relative, 2.0 / 1024);
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i8).absolute, 0);
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i8, true).absolute, 1);
-  EXPECT_EQ(Tolerance::of_network(ElementType::u8, true).absolute, 1);
-  EXPECT_EQ(Tolerance::of_network(ElementType::i64, true).absolute, 0);
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).absolute, 0);
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).relative, 0);
+  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::f32).relative, 64 * std::numeric_limits<float>::epsilon());
+  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::f16).relative, 2.0 / 1024);
+  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i8).absolute, 0);
+  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i8, true).absolute, 1);
+  EXPECT_EQ(Tolerance::of_network(onnx::ElementType::u8, true).absolute, 1);
+  EXPECT_EQ(Tolerance::of_network(onnx::ElementType::i64, true).absolute, 0);
+  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i64).absolute, 0);
+  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i64).relative, 0);
 }
 
 TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {
-  const Model model = test::text_model({{"x", ElementType::f32, {4}}},
-                                       "wide = Exp(x)\n"
-                                       "h = Cast<to=float16>(wide)\n"
-                                       "a = Neg(h)\n"
-                                       "b = Cast<to=bfloat16>(x)\n"
-                                       "a32 = Cast<to=float>(a)\n"
-                                       "b32 = Cast<to=float>(b)\n"
-                                       "y = Add(a32, b32)\n"
-                                       "n = ArgMax(a32)",
-                                       {"wide", "y", "n"});
+  const onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {4}}},
+                                             "wide = Exp(x)\n"
+                                             "h = Cast<to=float16>(wide)\n"
+                                             "a = Neg(h)\n"
+                                             "b = Cast<to=bfloat16>(x)\n"
+                                             "a32 = Cast<to=float>(a)\n"
+                                             "b32 = Cast<to=float>(b)\n"
+                                             "y = Add(a32, b32)\n"
+                                             "n = ArgMax(a32)",
+                                             {"wide", "y", "n"});
   const NarrowTypes narrow = narrow_types(model);
-  const auto type_of = [&](const char* name, ElementType own = ElementType::f32) {
+  const auto type_of = [&](const char* name, onnx::ElementType own = onnx::ElementType::f32) {
     return rounding_type(narrow, *model.graph().find_local(name), own);
   };
-  EXPECT_EQ(type_of("wide"), ElementType::f32);
-  EXPECT_EQ(type_of("a32"), ElementType::f16);
-  EXPECT_EQ(type_of("y"), ElementType::bf16);
-  EXPECT_EQ(type_of("a", ElementType::f16), ElementType::f16);
-  EXPECT_EQ(type_of("n", ElementType::i64), ElementType::i64);
+  EXPECT_EQ(type_of("wide"), onnx::ElementType::f32);
+  EXPECT_EQ(type_of("a32"), onnx::ElementType::f16);
+  EXPECT_EQ(type_of("y"), onnx::ElementType::bf16);
+  EXPECT_EQ(type_of("a", onnx::ElementType::f16), onnx::ElementType::f16);
+  EXPECT_EQ(type_of("n", onnx::ElementType::i64), onnx::ElementType::i64);
 }
 
 /// What was rounded to integers still is after it was moved: a tie may be off by one there too.
 TEST(IsQuantized, AfterMovements) {
   const auto after = [](const std::string& movement) {
-    const Model model = test::text_model(
-        {{"x", ElementType::f32, {1, 4, 2, 2}}},
+    const onnx::Model model = test::text_model(
+        {{"x", onnx::ElementType::f32, {1, 4, 2, 2}}},
         "s = Constant<value=float(0.1)>()\nz = Constant<value=int8(0)>()\nq = QuantizeLinear(x, s, z)\ny = " + movement,
         {"y"});
     return is_quantized(*model.graph().find_local("y"));
@@ -211,4 +212,4 @@ TEST(IsQuantized, AfterMovements) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

@@ -10,7 +10,7 @@
 
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using test::text_model;
@@ -20,15 +20,16 @@ using testing::ThrowsMessage;
 
 const Dim batch = Dim::symbol("batch");
 
-Model one_input(ElementType type, const Shape& shape) {
+onnx::Model one_input(onnx::ElementType type, const Shape& shape) {
   return text_model({{"x", type, shape}}, "y = Identity(x)", {"y"});
 }
 
 TEST(Inputs, SymbolsGetSizes) {
-  const Model model = text_model({{"x", ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}},
-                                  {"s", ElementType::f32, {1, batch}}},
-                                 "y = Identity(x)\nz = Identity(s)", {"y", "z"});
-  TensorMap inputs = make_inputs(model);
+  const onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}},
+                  {"s", onnx::ElementType::f32, {1, batch}}},
+                 "y = Identity(x)\nz = Identity(s)", {"y", "z"});
+  runtime::TensorMap inputs = make_inputs(model);
   EXPECT_THAT(inputs.at("x").dims, ElementsAre(2, 3, 16, 32));
   EXPECT_THAT(inputs.at("s").dims, ElementsAre(1, 2));
   inputs = make_inputs(model, {.dims = {{"h", 5}}, .shapes = {}, .first_size = 7});
@@ -40,7 +41,7 @@ TEST(Inputs, SymbolsGetSizes) {
 }
 
 TEST(Inputs, RefuseWhatContradictsTheModel) {
-  const Model model = one_input(ElementType::f32, {batch, 3});
+  const onnx::Model model = one_input(onnx::ElementType::f32, {batch, 3});
   EXPECT_THAT(
       [&] {
         (void)make_inputs(model, {.dims = {{"n", 5}}, .shapes = {}});
@@ -66,8 +67,8 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
         (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {3}}}});
       },
       ThrowsMessage<Error>(HasSubstr("[3]")));
-  EXPECT_THROW((void)make_inputs(one_input(ElementType::string, {2})), Error);
-  Model unranked = one_input(ElementType::f32, {2});
+  EXPECT_THROW((void)make_inputs(one_input(onnx::ElementType::string, {2})), Error);
+  onnx::Model unranked = one_input(onnx::ElementType::f32, {2});
   unranked.graph().find("x")->shape.reset();
   EXPECT_THAT([&] { (void)make_inputs(unranked); },
               ThrowsMessage<Error>(HasSubstr("the shape of input 'x' is unknown")));
@@ -75,7 +76,7 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
 }
 
 TEST(Inputs, AreNormallyDistributed) {
-  const auto values = *make_inputs(one_input(ElementType::f32, {100000}), {.scale = 3}).at("x").numbers();
+  const auto values = *make_inputs(one_input(onnx::ElementType::f32, {100000}), {.scale = 3}).at("x").numbers();
   const double count = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
   double variance = 0;
@@ -90,35 +91,38 @@ TEST(Inputs, AreNormallyDistributed) {
 }
 
 TEST(Inputs, DependOnSeedAndNameAlone) {
-  const Model both = text_model({{"a", ElementType::f32, {4}}, {"b", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
-  const Model turned = text_model({{"b", ElementType::f32, {4}}, {"a", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
+  const onnx::Model both =
+      text_model({{"a", onnx::ElementType::f32, {4}}, {"b", onnx::ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
+  const onnx::Model turned =
+      text_model({{"b", onnx::ElementType::f32, {4}}, {"a", onnx::ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
   EXPECT_TRUE(make_inputs(both, {.seed = 3}).at("a").same_as(make_inputs(turned, {.seed = 3}).at("a")));
   EXPECT_FALSE(make_inputs(both, {.seed = 3}).at("a").same_as(make_inputs(both, {.seed = 4}).at("a")));
   EXPECT_FALSE(make_inputs(both).at("a").same_as(make_inputs(both).at("b")));
 }
 
 TEST(Inputs, StayInTheRangeOfTheirType) {
-  const auto range = [](ElementType type, const InputOptions& options) {
+  const auto range = [](onnx::ElementType type, const InputOptions& options) {
     const auto values = *make_inputs(one_input(type, {5000}), options).at("x").numbers();
     const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
     return std::pair(*lowest, *highest);
   };
-  EXPECT_EQ(range(ElementType::i8, {}), std::pair(-128.0, 127.0));
-  EXPECT_EQ(range(ElementType::u8, {}), std::pair(0.0, 255.0));
-  EXPECT_EQ(range(ElementType::i64, {}), std::pair(0.0, 3.0));
-  EXPECT_EQ(range(ElementType::boolean, {}), std::pair(0.0, 1.0));
-  EXPECT_EQ(range(ElementType::f16, {.scale = 1e9}), std::pair(-65504.0, 65504.0));
-  EXPECT_EQ(range(ElementType::f32, {.values = InputValues::zeros}), std::pair(0.0, 0.0));
-  EXPECT_EQ(range(ElementType::f32, {.values = InputValues::ones}), std::pair(1.0, 1.0));
-  EXPECT_LE(range(ElementType::f32, {.values = InputValues::negative}).second, 0);
-  EXPECT_LT(range(ElementType::f32, {.values = InputValues::negative}).first, -3);
+  EXPECT_EQ(range(onnx::ElementType::i8, {}), std::pair(-128.0, 127.0));
+  EXPECT_EQ(range(onnx::ElementType::u8, {}), std::pair(0.0, 255.0));
+  EXPECT_EQ(range(onnx::ElementType::i64, {}), std::pair(0.0, 3.0));
+  EXPECT_EQ(range(onnx::ElementType::boolean, {}), std::pair(0.0, 1.0));
+  EXPECT_EQ(range(onnx::ElementType::f16, {.scale = 1e9}), std::pair(-65504.0, 65504.0));
+  EXPECT_EQ(range(onnx::ElementType::f32, {.values = InputValues::zeros}), std::pair(0.0, 0.0));
+  EXPECT_EQ(range(onnx::ElementType::f32, {.values = InputValues::ones}), std::pair(1.0, 1.0));
+  EXPECT_LE(range(onnx::ElementType::f32, {.values = InputValues::negative}).second, 0);
+  EXPECT_LT(range(onnx::ElementType::f32, {.values = InputValues::negative}).first, -3);
 }
 
 TEST(Inputs, LeaveOutThoseWithADefault) {
-  Model model = text_model({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
-  model.graph().set_initializer(*model.graph().find("w"), TensorData::from_floats({1, 2}));
+  onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, {2}}, {"w", onnx::ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
+  model.graph().set_initializer(*model.graph().find("w"), onnx::TensorData::from_floats({1, 2}));
   EXPECT_EQ(make_inputs(model).size(), 1U);
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

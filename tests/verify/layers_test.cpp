@@ -10,7 +10,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using runtime::default_engine;
@@ -19,8 +19,8 @@ using test::text_model;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Model chain(const std::string& third) {
-  return text_model({{"x", ElementType::f32, {2, 4}}},
+onnx::Model chain(const std::string& third) {
+  return text_model({{"x", onnx::ElementType::f32, {2, 4}}},
                     "a = Tanh(x)\nb = Exp(a)\n" + third + "\nd = Sqrt(c)\ny = Neg(d)", {"y"});
 }
 
@@ -29,7 +29,7 @@ TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
   for (const std::int64_t memory : {std::int64_t{1}, std::int64_t{100}, std::int64_t{1} << 28}) {
     LayerOptions options;
     options.memory = memory;
-    const LayerReport report = compare_layers(default_engine(), chain("c = Abs(b)"), chain(wrong), options);
+    const LayerReport report = compare_layers(runtime::default_engine(), chain("c = Abs(b)"), chain(wrong), options);
     ASSERT_TRUE(report.first.has_value()) << memory;
     EXPECT_EQ(report.layers[report.first->layer].candidate, "c");
     EXPECT_THAT(report.first->why, HasSubstr("1.01 times the reference"));
@@ -46,10 +46,10 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   options.absolute = 0.015;
   const std::string step = "s = Constant<value=float(0.01)>()\n";
   const auto sum = [&](const std::string& c, const std::string& d) {
-    return text_model({{"x", ElementType::f32, {2, 4}}}, step + c + "\n" + d, {"d"});
+    return text_model({{"x", onnx::ElementType::f32, {2, 4}}}, step + c + "\n" + d, {"d"});
   };
   const LayerReport report =
-      compare_layers(default_engine(), sum("c = Tanh(x)", "d = Tanh(c)"),
+      compare_layers(runtime::default_engine(), sum("c = Tanh(x)", "d = Tanh(c)"),
                      sum("c0 = Tanh(x)\nc = Add(c0, s)", "d0 = Tanh(c)\nd = Add(d0, s)"), options);
   EXPECT_FALSE(report.first.has_value());
   ASSERT_NE(report.first_different(), nullptr);
@@ -60,20 +60,20 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
 /// numbers are rounding and do not show it.
 TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   const auto network = [](const std::string& nodes) {
-    return text_model({{"x", ElementType::f32, {1, 4, 5, 3}}},
+    return text_model({{"x", onnx::ElementType::f32, {1, 4, 5, 3}}},
                       "three = Constant<value=float(3.0)>()\nthird = Constant<value=float(0.33333334)>()\n"
                       "much = Constant<value=float(1e6)>()\n" +
                           nodes,
                       {"y"});
   };
-  const Model reference = network(
+  const onnx::Model reference = network(
       "a = Div(x, three)\nb = Mul(x, third)\nd = Sub(a, b)\nn = Mul(d, much)\n"
       "pads = Constant<value=int64([0, 1, 1, 0, 0, 1, 1, 0])>()\np = Pad<mode=\"reflect\">(n, pads)\ny = Tanh(p)");
-  const Model candidate = network(
+  const onnx::Model candidate = network(
       "t = Transpose<perm=[0, 3, 1, 2]>(x)\na = Div(t, three)\nb = Mul(t, third)\nd = Sub(b, a)\nn = Mul(d, much)\n"
       "pads = Constant<value=int64([0, 0, 1, 1, 0, 0, 1, 1])>()\np = Pad<mode=\"reflect\">(n, pads)\n"
       "q = Tanh(p)\ny = Transpose<perm=[0, 2, 3, 1]>(q)");
-  const LayerReport report = compare_layers(default_engine(), reference, candidate);
+  const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate);
   EXPECT_TRUE(report.equal());
   EXPECT_FALSE(report.first) << report.first->why;
   for (const LayerComparison& layer : report.layers) {
@@ -85,14 +85,16 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
 /// Where a detector finds nothing, the indices that a moved transposition turns have no elements to show it.
 TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
   const auto network = [](const std::string& nodes) {
-    return text_model({{"x", ElementType::f32, {6}}}, "found = NonZero(x)\n" + nodes, {"y"});
+    return text_model({{"x", onnx::ElementType::f32, {6}}}, "found = NonZero(x)\n" + nodes, {"y"});
   };
-  const Model reference = network("t = Transpose<perm=[1, 0]>(found)\nplaces = Neg(t)\ny = Abs(places)");
-  const Model candidate = network("places = Neg(found)\nturned = Transpose<perm=[1, 0]>(places)\ny = Abs(turned)");
+  const onnx::Model reference = network("t = Transpose<perm=[1, 0]>(found)\nplaces = Neg(t)\ny = Abs(places)");
+  const onnx::Model candidate =
+      network("places = Neg(found)\nturned = Transpose<perm=[1, 0]>(places)\ny = Abs(turned)");
   for (const double some : {0.0, 1.0}) {
     LayerOptions options;
-    options.data.push_back({{"x", TensorData::from_numbers(ElementType::f32, {6}, {0, some, 0, some, some, 0})}});
-    const LayerReport report = compare_layers(default_engine(), reference, candidate, options);
+    options.data.push_back(
+        {{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {6}, {0, some, 0, some, some, 0})}});
+    const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate, options);
     EXPECT_TRUE(report.equal());
     EXPECT_FALSE(report.first) << report.first->why;
     for (const LayerComparison& layer : report.layers) {
@@ -102,26 +104,27 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
 }
 
 TEST(Layers, NoPartnerForAnInputIsAProblem) {
-  const Model two = text_model({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
-  const LayerReport report =
-      compare_layers(default_engine(), text_model({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
+  const onnx::Model two =
+      text_model({{"x", onnx::ElementType::f32, {2}}, {"z", onnx::ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
+  const LayerReport report = compare_layers(runtime::default_engine(),
+                                            text_model({{"x", onnx::ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
   EXPECT_THAT(report.problems, ElementsAre(HasSubstr("no input 'z'")));
   EXPECT_FALSE(report.equal());
 }
 
 TEST(Layers, AnF16CandidateIsRoundedInside) {
-  const Model reference = text_model({{"x", ElementType::f32, {1, 8}}},
-                                     "k = Constant<value=float(300.0)>()\na = Mul(x, k)\n"
-                                     "b = Mul(a, a)\ny = Sqrt(b)",
-                                     {"y"});
-  const Model candidate = text_model({{"x", ElementType::f32, {1, 8}}},
-                                     "k = Constant<value=float(300.0)>()\nn = Mul(x, k)\n"
-                                     "a = Cast<to=10>(n)\nb = Mul(a, a)\nroot = Sqrt(b)\ny = Cast<to=1>(root)",
-                                     {"y"});
+  const onnx::Model reference = text_model({{"x", onnx::ElementType::f32, {1, 8}}},
+                                           "k = Constant<value=float(300.0)>()\na = Mul(x, k)\n"
+                                           "b = Mul(a, a)\ny = Sqrt(b)",
+                                           {"y"});
+  const onnx::Model candidate = text_model({{"x", onnx::ElementType::f32, {1, 8}}},
+                                           "k = Constant<value=float(300.0)>()\nn = Mul(x, k)\n"
+                                           "a = Cast<to=10>(n)\nb = Mul(a, a)\nroot = Sqrt(b)\ny = Cast<to=1>(root)",
+                                           {"y"});
   LayerOptions options;
   options.data.push_back(
-      {{"x", TensorData::from_numbers(ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});
-  const LayerReport report = compare_layers(default_engine(), reference, candidate, options);
+      {{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});
+  const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate, options);
   ASSERT_TRUE(report.first.has_value());
   const LayerComparison& layer = report.layers[report.first->layer];
   EXPECT_EQ(layer.candidate, "b");
@@ -129,22 +132,22 @@ TEST(Layers, AnF16CandidateIsRoundedInside) {
   EXPECT_THAT(layer.diagnosis, HasSubstr("1 infinite in the candidate"));
 }
 
-TensorData counted(std::vector<std::int64_t> dims) {
+onnx::TensorData counted(std::vector<std::int64_t> dims) {
   std::int64_t count = 1;
   for (const std::int64_t size : dims) count *= size;
   std::vector<double> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 1);
-  return TensorData::from_numbers(ElementType::f32, std::move(dims), numbers);
+  return onnx::TensorData::from_numbers(onnx::ElementType::f32, std::move(dims), numbers);
 }
 
 TEST(Rearrangement, IsFoundAndCanBeRepeated) {
-  const TensorData image = counted({2, 3, 4, 5});
+  const onnx::TensorData image = counted({2, 3, 4, 5});
   Rearrangement order;
   order.dims = image.dims;
   order.axes = {0, 2, 3, 1};
   order.final_dims = {2, 60};
-  const TensorData wrong = rearrange(image, order);
-  TensorData flat = image;
+  const onnx::TensorData wrong = rearrange(image, order);
+  onnx::TensorData flat = image;
   flat.dims = {2, 60};
   const auto known = find_rearrangement(flat, wrong, {}, {{2, 3, 4, 5}});
   ASSERT_TRUE(known.has_value());
@@ -158,21 +161,22 @@ TEST(Rearrangement, IsFoundAndCanBeRepeated) {
 }
 
 TEST(Rearrangement, IsNotFoundWhereThereIsNone) {
-  const TensorData image = counted({2, 3, 4, 5});
+  const onnx::TensorData image = counted({2, 3, 4, 5});
   EXPECT_FALSE(find_rearrangement(image, image, {}).has_value());
   std::vector<double> numbers = *image.numbers();
   numbers.back() += 1;
   EXPECT_FALSE(
-      find_rearrangement(image, TensorData::from_numbers(ElementType::f32, image.dims, numbers), {}).has_value());
-  const TensorData ones = TensorData::from_numbers(ElementType::f32, {2, 2}, {1, 1, 1, 1});
+      find_rearrangement(image, onnx::TensorData::from_numbers(onnx::ElementType::f32, image.dims, numbers), {})
+          .has_value());
+  const onnx::TensorData ones = onnx::TensorData::from_numbers(onnx::ElementType::f32, {2, 2}, {1, 1, 1, 1});
   EXPECT_FALSE(find_rearrangement(ones, ones, {}).has_value());
 }
 
-TensorData waves(std::vector<std::int64_t> dims, double frequency) {
-  TensorData tensor = counted(std::move(dims));
+onnx::TensorData waves(std::vector<std::int64_t> dims, double frequency) {
+  onnx::TensorData tensor = counted(std::move(dims));
   std::vector<double> numbers = *tensor.numbers();
   for (double& number : numbers) number = 1.5 + std::sin(frequency * number);
-  return TensorData::from_numbers(ElementType::f32, tensor.dims, numbers);
+  return onnx::TensorData::from_numbers(onnx::ElementType::f32, tensor.dims, numbers);
 }
 
 TEST(Rearrangement, AWideToleranceIsNoEvidence) {
@@ -186,10 +190,10 @@ TEST(Rearrangement, AWideToleranceIsNoEvidence) {
 }
 
 TEST(Rearrangement, NoiseIsNoOtherOrder) {
-  const TensorData reference = waves({4, 250}, 1.3);
+  const onnx::TensorData reference = waves({4, 250}, 1.3);
   std::vector<double> numbers = *reference.numbers();
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += i % 2 == 0 ? 0.01 : -0.01;
-  const TensorData noisy = TensorData::from_numbers(ElementType::f32, reference.dims, numbers);
+  const onnx::TensorData noisy = onnx::TensorData::from_numbers(onnx::ElementType::f32, reference.dims, numbers);
   const auto found = find_rearrangement(reference, noisy, {.relative = 0, .absolute = 0.009, .of_largest = 0});
   EXPECT_FALSE(found.has_value()) << found->text;
 }
@@ -200,13 +204,13 @@ TEST(Rearrangement, FewDifferentNumbersTellNoOrder) {
   for (const std::size_t i : {0, 3, 4, 9, 17, 18, 30, 41, 50, 63}) mask[i] = 1;
   std::vector<double> other(64, 0);
   for (const std::size_t i : {1, 2, 8, 11, 13, 29, 33, 47, 52, 60}) other[i] = 1;
-  const auto found = find_rearrangement(TensorData::from_numbers(ElementType::boolean, {64}, mask),
-                                        TensorData::from_numbers(ElementType::boolean, {64}, other), {});
+  const auto found = find_rearrangement(onnx::TensorData::from_numbers(onnx::ElementType::boolean, {64}, mask),
+                                        onnx::TensorData::from_numbers(onnx::ElementType::boolean, {64}, other), {});
   EXPECT_FALSE(found.has_value()) << found->text;
 }
 
 TEST(Rearrangement, OnlyWhatMovedIsNamed) {
-  const TensorData reference = waves({40, 3}, 1.3);
+  const onnx::TensorData reference = waves({40, 3}, 1.3);
   Rearrangement swap;
   swap.dims = swap.final_dims = reference.dims;
   swap.order.resize(40);
@@ -219,15 +223,17 @@ TEST(Rearrangement, OnlyWhatMovedIsNamed) {
 }
 
 TEST(Figures, HistogramAndSignalToNoise) {
-  const TensorData reference = TensorData::from_numbers(ElementType::f32, {4}, {1, 10, -100, 0});
-  const TensorData candidate = TensorData::from_numbers(ElementType::f32, {4}, {1, 11, -100, std::nan("")});
+  const onnx::TensorData reference = onnx::TensorData::from_numbers(onnx::ElementType::f32, {4}, {1, 10, -100, 0});
+  const onnx::TensorData candidate =
+      onnx::TensorData::from_numbers(onnx::ElementType::f32, {4}, {1, 11, -100, std::nan("")});
   const ErrorFigures figures = error_figures(reference, candidate);
   EXPECT_THAT(figures.histogram.counts, ElementsAre(2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1));
   EXPECT_NEAR(*figures.snr_db, 10 * std::log10((1.0 + 100 + 10000) / 1), 1e-6);
 }
 
 TEST(RoundingEffect, CountsWhatATypeLoses) {
-  const TensorData tensor = TensorData::from_numbers(ElementType::f32, {6}, {1, 70000, 1e-9, 1e-6, -0.5, 0});
+  const onnx::TensorData tensor =
+      onnx::TensorData::from_numbers(onnx::ElementType::f32, {6}, {1, 70000, 1e-9, 1e-6, -0.5, 0});
   const RoundingEffect f16 = rounding_effect(tensor, Precision::f16);
   EXPECT_EQ(f16.overflow, 1);
   EXPECT_EQ(f16.underflow, 1);
@@ -239,4 +245,4 @@ TEST(RoundingEffect, CountsWhatATypeLoses) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

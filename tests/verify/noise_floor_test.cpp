@@ -19,7 +19,7 @@
 #include "verify/prove.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using runtime::default_engine;
@@ -29,8 +29,8 @@ using testing::HasSubstr;
 
 constexpr std::int64_t channels = 3;
 
-Model network(const std::string& nodes) {
-  return text_model({{"x", ElementType::f32, {1, channels, 6, 6}}}, nodes, {"y"});
+onnx::Model network(const std::string& nodes) {
+  return text_model({{"x", onnx::ElementType::f32, {1, channels, 6, 6}}}, nodes, {"y"});
 }
 
 /// One network in two forms that differ in how they round and in nothing else.
@@ -148,15 +148,15 @@ struct Scale {
   double largest = 0;
 };
 
-Scale scale_of(const Model& model, std::size_t seeds) {
+Scale scale_of(const onnx::Model& model, std::size_t seeds) {
   Scale scale;
-  NoisyModel noisy(default_engine(), model, {});
-  const std::unique_ptr<runtime::CompiledModel> still = default_engine().compile(model);
+  NoisyModel noisy(runtime::default_engine(), model, {});
+  const std::unique_ptr<runtime::CompiledModel> still = runtime::default_engine().compile(model);
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const TensorMap inputs = make_inputs(model, {.seed = seed});
-    const TensorData expected = still->run(inputs).at("y");
+    const runtime::TensorMap inputs = make_inputs(model, {.seed = seed});
+    const onnx::TensorData expected = still->run(inputs).at("y");
     NoiseFloor floor;
-    noisy.run(inputs, [&](const TensorMap& moved) { floor.add(expected, moved.at("y")); });
+    noisy.run(inputs, [&](const runtime::TensorMap& moved) { floor.add(expected, moved.at("y")); });
     EXPECT_EQ(floor.runs(), NoisyModel::draws);
     scale.floor = std::max(scale.floor, floor.largest());
     scale.largest = std::max(scale.largest, largest_finite(expected));
@@ -170,22 +170,22 @@ TEST(NoiseFloor, TwoHundredBadlyConditionedNetworks) {
   std::size_t beyond_tolerance = 0;
   for (std::uint64_t seed = 0; seed < networks; ++seed) {
     const Forms forms = Writer(seed).write();
-    const Model reference = network(forms.reference);
+    const onnx::Model reference = network(forms.reference);
     const VerifyOptions options{.seeds = seeds};
     const VerifyReport same =
-        verify_models(default_engine(), reference, network(forms.candidate + "y = Identity(last)"), options);
+        verify_models(runtime::default_engine(), reference, network(forms.candidate + "y = Identity(last)"), options);
     EXPECT_TRUE(same.equal()) << "seed " << seed << ": " << same.outputs.at(0).worst.to_string() << "\n"
                               << forms.reference << "\n"
                               << forms.candidate;
     if (same.outputs.at(0).floor) ++beyond_tolerance;
 
     const Scale scale = scale_of(reference, seeds);
-    const Tolerance tolerance = Tolerance::of_network(ElementType::f32);
+    const Tolerance tolerance = Tolerance::of_network(onnx::ElementType::f32);
     const double fault = 10 * std::max(scale.floor, (tolerance.relative + tolerance.of_largest) * scale.largest);
     std::array<double, channels> shift{};
     shift.at(seed % channels) = fault;
     const VerifyReport other = verify_models(
-        default_engine(), reference,
+        runtime::default_engine(), reference,
         network(forms.candidate + fmt::format("shift = Constant<value=float([{:.9g}, {:.9g}, {:.9g}])>()\n"
                                               "dims = Constant<value=int64([1, 3, 1, 1])>()\n"
                                               "shifted = Reshape(shift, dims)\ny = Add(last, shifted)",
@@ -207,17 +207,18 @@ constexpr const char* one_bad_channel =
     "zeros = Constant<value=float([0.0, 0.0, 0.0])>()\nn = InstanceNormalization<epsilon=1e-14>(image, ones, zeros)\n";
 
 TEST(NoiseFloor, OnePercentOfOneChannelIsFoundBesideABadOne) {
-  const Model reference = network(std::string(one_bad_channel) + "y = Identity(n)");
-  const Model candidate = network(std::string(one_bad_channel) +
-                                  "fault = Constant<value=float([1.0, 1.01, 1.0])>()\nfaults = Reshape(fault, dims)\n"
-                                  "y = Mul(n, faults)");
-  const VerifyReport report = verify_models(default_engine(), reference, candidate);
+  const onnx::Model reference = network(std::string(one_bad_channel) + "y = Identity(n)");
+  const onnx::Model candidate =
+      network(std::string(one_bad_channel) +
+              "fault = Constant<value=float([1.0, 1.01, 1.0])>()\nfaults = Reshape(fault, dims)\n"
+              "y = Mul(n, faults)");
+  const VerifyReport report = verify_models(runtime::default_engine(), reference, candidate);
   EXPECT_FALSE(report.equal());
   ASSERT_TRUE(report.outputs.at(0).floor);
   EXPECT_TRUE(report.outputs.at(0).floor->says_little());
   EXPECT_EQ(report.outputs.at(0).worst.first_index.at(1), 1) << report.outputs.at(0).worst.to_string();
 
-  const LayerReport layers = compare_layers(default_engine(), reference, candidate);
+  const LayerReport layers = compare_layers(runtime::default_engine(), reference, candidate);
   ASSERT_TRUE(layers.first);
   EXPECT_EQ(layers.layers.at(layers.first->layer).candidate, "y");
 }
@@ -227,12 +228,12 @@ TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {
   const std::string original =
       "c = Constant<value=float(1000.0)>()\na = Add(x, c)\ns = Mul(a, a)\nc2 = Constant<value=float(1000000.0)>()\n"
       "d = Sub(s, c2)\ntwo_c = Constant<value=float(2000.0)>()\ne = Mul(x, two_c)\ny = Sub(d, e)";
-  const ProofResult same = prove_region(default_engine(), network(original), network("y = Mul(x, x)"));
+  const ProofResult same = prove_region(runtime::default_engine(), network(original), network("y = Mul(x, x)"));
   EXPECT_TRUE(same.proven) << same.text;
   EXPECT_GT(same.within_noise, 0U) << same.text;
   EXPECT_THAT(same.text, HasSubstr("badly conditioned"));
   const ProofResult other =
-      prove_region(default_engine(), network(original),
+      prove_region(runtime::default_engine(), network(original),
                    network("s = Mul(x, x)\nten = Constant<value=float(10.0)>()\ny = Add(s, ten)"));
   EXPECT_FALSE(other.proven) << other.text;
 }
@@ -252,7 +253,7 @@ TEST(NoiseFloor, LayersAreJudgedByIt) {
     candidate.replace(candidate.find("127.5"), 5, "0.00784313725490196");
     candidate.replace(candidate.find("Div(image"), 3, "Mul");
     const LayerReport report =
-        compare_layers(default_engine(), network(forms.reference + tail), network(candidate + tail));
+        compare_layers(runtime::default_engine(), network(forms.reference + tail), network(candidate + tail));
     EXPECT_TRUE(report.equal()) << scale;
     EXPECT_FALSE(report.first) << scale << ": " << (report.first ? report.first->why : "");
   }
@@ -264,22 +265,22 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
       "third = Constant<value=float(3.0)>()\na = Div(x, third)\nb = Mul(x, inverse)\nd = Sub(a, b)\n"
       "y = ArgMax<axis=1>(d)";
   const VerifyReport report =
-      verify_models(default_engine(), network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
+      verify_models(runtime::default_engine(), network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
                     network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
   EXPECT_TRUE(report.equal()) << report.outputs.at(0).worst.to_string();
   // Where nothing is close, another index is another result.
-  const VerifyReport other =
-      verify_models(default_engine(), network("y = ArgMax<axis=1>(x)"), network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
+  const VerifyReport other = verify_models(runtime::default_engine(), network("y = ArgMax<axis=1>(x)"),
+                                           network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
   EXPECT_FALSE(other.equal());
   const VerifyReport counted =
-      verify_models(default_engine(), network("f = Floor(x)\ny = Identity(f)"),
+      verify_models(runtime::default_engine(), network("f = Floor(x)\ny = Identity(f)"),
                     network("f = Floor(x)\none = Constant<value=float(1.0)>()\ny = Add(f, one)"));
   EXPECT_FALSE(counted.equal());
 }
 
 /// Those of `scores` that are above a bound: how many these are depends on rounding where one of them is close to it.
-Model selection(const std::string& scores, double bound, std::int64_t rows = 8192) {
-  return text_model({{"x", ElementType::f32, {rows, 48}}},
+onnx::Model selection(const std::string& scores, double bound, std::int64_t rows = 8192) {
+  return text_model({{"x", onnx::ElementType::f32, {rows, 48}}},
                     "c = Constant<value=float(10000.0)>()\naxes = Constant<value=int64([1])>()\n" + scores +
                         fmt::format("bound = Constant<value=float({:.9g})>()\npasses = Greater(scores, bound)\n"
                                     "found = NonZero(passes)\nplaces = Transpose<perm=[1, 0]>(found)\n"
@@ -297,29 +298,30 @@ constexpr const char* sums_by_means =
 constexpr double middle_of_sums = 480000.03125;
 
 TEST(NoiseFloor, SelectionsAreComparedWithinWhatTheDrawsShow) {
-  const Model reference = selection(sums, middle_of_sums);
-  const VerifyReport same = verify_models(default_engine(), reference, selection(sums_by_means, middle_of_sums));
+  const onnx::Model reference = selection(sums, middle_of_sums);
+  const VerifyReport same =
+      verify_models(runtime::default_engine(), reference, selection(sums_by_means, middle_of_sums));
   EXPECT_TRUE(same.equal()) << same.outputs.at(0).worst.to_string();
   ASSERT_TRUE(same.outputs.at(0).worst.selection) << "rounding did not change what is selected";
   EXPECT_GT(same.outputs.at(0).worst.within_noise, 0);
   EXPECT_THAT(same.outputs.at(0).worst.to_string(), HasSubstr("compared without their order"));
-  EXPECT_TRUE(compare_layers(default_engine(), reference, selection(sums_by_means, middle_of_sums)).equal());
+  EXPECT_TRUE(compare_layers(runtime::default_engine(), reference, selection(sums_by_means, middle_of_sums)).equal());
 
   const std::string negative = "n = Neg(x)\nlarge = Add(n, c)\nscores = ReduceSum<keepdims=0>(large, axes)\n";
-  for (const Model& other :
+  for (const onnx::Model& other :
        {selection(sums, 1e9), selection(negative, middle_of_sums), selection(sums_by_means, middle_of_sums - 1)}) {
-    const VerifyReport report = verify_models(default_engine(), reference, other);
+    const VerifyReport report = verify_models(runtime::default_engine(), reference, other);
     EXPECT_FALSE(report.equal()) << report.outputs.at(0).worst.to_string();
-    EXPECT_FALSE(compare_layers(default_engine(), reference, other).equal());
+    EXPECT_FALSE(compare_layers(runtime::default_engine(), reference, other).equal());
   }
 }
 
 TEST(NoiseFloor, AsManyOthersAreNotTheSameSelection) {
   const auto tensor = [](const std::vector<double>& numbers) {
-    return TensorData::from_numbers(ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
   };
-  const TensorData reference = tensor({1, 2, 3, 4, 5, 6, 7, 8});
-  const Tolerance tolerance = Tolerance::of_network(ElementType::f32);
+  const onnx::TensorData reference = tensor({1, 2, 3, 4, 5, 6, 7, 8});
+  const Tolerance tolerance = Tolerance::of_network(onnx::ElementType::f32);
   NoiseFloor floor(tolerance);
   floor.add(reference, tensor({1, 2, 3, 4, 5, 6, 7}));
   EXPECT_TRUE(compare(reference, tensor({8, 7, 6, 5, 4, 3, 1}), tolerance, &floor).equal());
@@ -331,7 +333,7 @@ TEST(NoiseFloor, AsManyOthersAreNotTheSameSelection) {
 }
 
 TEST(NoiseFloor, OtherDimensionsProveNothing) {
-  const ProofResult result = prove_region(default_engine(), selection(sums, middle_of_sums, 4096),
+  const ProofResult result = prove_region(runtime::default_engine(), selection(sums, middle_of_sums, 4096),
                                           selection(sums_by_means, middle_of_sums, 4096));
   EXPECT_FALSE(result.proven) << result.text;
   EXPECT_THAT(result.text, HasSubstr("dimensions differ"));
@@ -343,7 +345,7 @@ TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
   const auto tensor = [&](const std::vector<std::size_t>& ones) {
     std::vector<double> numbers(elements, 0.0);
     for (const std::size_t place : ones) numbers.at(place) = 1;
-    return TensorData::from_numbers(ElementType::i64, dims, numbers);
+    return onnx::TensorData::from_numbers(onnx::ElementType::i64, dims, numbers);
   };
   NoiseFloor floor;
   floor.add(tensor({}), tensor({9, 45}));
@@ -357,28 +359,28 @@ TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
 TEST(NoiseFloor, TheThirdBestIsNoneOfTwoThatAreTied) {
   const auto index_of_largest = [](const std::string& first, const std::string& second) {
     return text_model(
-        {{"x", ElementType::f32, {8, 1}}},
+        {{"x", onnx::ElementType::f32, {8, 1}}},
         "size = Abs(x)\nthird = Constant<value=float(3.0)>()\ninverse = Constant<value=float(0.33333334)>()\n"
         "a = Div(size, third)\nb = Mul(size, inverse)\nhalf = Constant<value=float(0.5)>()\n"
         "c = Mul(a, half)\nlowest = Neg(size)\nall = Concat<axis=1>(" +
             first + ", " + second + ")\ny = ArgMax<axis=1>(all)",
         {"y"});
   };
-  const Model reference = index_of_largest("a, b", "c, lowest");
-  const VerifyReport tied = verify_models(default_engine(), reference, index_of_largest("b, a", "c, lowest"));
+  const onnx::Model reference = index_of_largest("a, b", "c, lowest");
+  const VerifyReport tied = verify_models(runtime::default_engine(), reference, index_of_largest("b, a", "c, lowest"));
   EXPECT_TRUE(tied.equal()) << tied.outputs.at(0).worst.to_string();
-  const Model third_best = index_of_largest("lowest, lowest", "c, lowest");
-  const VerifyReport report = verify_models(default_engine(), reference, third_best);
+  const onnx::Model third_best = index_of_largest("lowest, lowest", "c, lowest");
+  const VerifyReport report = verify_models(runtime::default_engine(), reference, third_best);
   EXPECT_FALSE(report.equal());
   EXPECT_THAT(report.outputs.at(0).worst.to_string(), HasSubstr("8 of 8 elements differ, first at [0, 0]: "));
   EXPECT_THAT(report.outputs.at(0).worst.to_string(), Not(HasSubstr("relative")));
   EXPECT_THAT(report.outputs.at(0).floor->to_string(), HasSubstr("become other integers"));
-  EXPECT_FALSE(compare_layers(default_engine(), reference, third_best).equal());
+  EXPECT_FALSE(compare_layers(runtime::default_engine(), reference, third_best).equal());
 }
 
 TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
   const auto tensor = [](const std::vector<double>& numbers) {
-    return TensorData::from_numbers(ElementType::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
+    return onnx::TensorData::from_numbers(onnx::ElementType::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
   };
   NoiseFloor tied;
   for (const double drawn : {7, 7, 5, 7, 5, 7}) tied.add(tensor({5}), tensor({drawn}));
@@ -392,8 +394,8 @@ TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
 
 TEST(InputRanges, AreNotThoseOfAnImageWhereAMaskIsAdded) {
   const auto is_found = [](const Shape& shape, const std::string& constant) {
-    const Model model = text_model({{"x", ElementType::f32, shape}},
-                                   "c = Constant<value=float(" + constant + ")>()\ny = Add(x, c)", {"y"});
+    const onnx::Model model = text_model({{"x", onnx::ElementType::f32, shape}},
+                                         "c = Constant<value=float(" + constant + ")>()\ny = Add(x, c)", {"y"});
     return infer_input_ranges(model).contains("x");
   };
   EXPECT_TRUE(is_found({1, 3, 8, 8}, "-100.0"));
@@ -434,43 +436,45 @@ TEST(InputRanges, AreThoseOf8BitsWhereAnInputIsRounded) {
 /// A fault far down in a table of words.
 TEST(InputRanges, AnIndexReachesTheWholeTable) {
   const auto lookup = [](const std::string& nodes) {
-    return text_model({{"ids", ElementType::i64, {2, 16}}, {"table", ElementType::f32, {30000, 4}}},
+    return text_model({{"ids", onnx::ElementType::i64, {2, 16}}, {"table", onnx::ElementType::f32, {30000, 4}}},
                       "axis = Constant<value_ints=[1]>()\nmore = Unsqueeze(ids, axis)\n" + nodes, {"y"});
   };
-  const Model candidate = lookup(
+  const onnx::Model candidate = lookup(
       "sizes = Constant<value_ints=[15000, 15000]>()\nfront, back = Split<axis=0>(table, sizes)\n"
       "off = Constant<value=float(0.01)>()\nmoved = Add(back, off)\nrows = Concat<axis=0>(front, moved)\n"
       "y = Gather(rows, more)");
-  const Model reference = lookup("y = Gather(table, more)");
+  const onnx::Model reference = lookup("y = Gather(table, more)");
   const InputRanges ranges = infer_input_ranges(reference);
   ASSERT_TRUE(ranges.contains("ids"));
   EXPECT_EQ(ranges.at("ids").highest, 29999);
   EXPECT_THAT(ranges.at("ids").why, HasSubstr("one of 30000 rows"));
-  EXPECT_FALSE(verify_models(default_engine(), reference, candidate, {.ranges = ranges}).equal());
+  EXPECT_FALSE(verify_models(runtime::default_engine(), reference, candidate, {.ranges = ranges}).equal());
 }
 
 TEST(InputRanges, AnIndexOfSingleElementsReachesTheWholeTable) {
-  const Model model = text_model({{"ids", ElementType::i64, {16, 4}}, {"table", ElementType::f32, {30000, 4}}},
-                                 "y = GatherElements<axis=0>(table, ids)", {"y"});
+  const onnx::Model model =
+      text_model({{"ids", onnx::ElementType::i64, {16, 4}}, {"table", onnx::ElementType::f32, {30000, 4}}},
+                 "y = GatherElements<axis=0>(table, ids)", {"y"});
   const InputRanges ranges = infer_input_ranges(model);
   ASSERT_TRUE(ranges.contains("ids"));
   EXPECT_EQ(ranges.at("ids").highest, 29999);
 }
 
 TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {
-  const Model model = text_model({{"ids", ElementType::i64, {4}}, {"table", ElementType::f32, {3, 2}}},
-                                 "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
-                                 "second = Gather(table, next)\ny = Add(first, second)",
-                                 {"y"});
+  const onnx::Model model =
+      text_model({{"ids", onnx::ElementType::i64, {4}}, {"table", onnx::ElementType::f32, {3, 2}}},
+                 "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
+                 "second = Gather(table, next)\ny = Add(first, second)",
+                 {"y"});
   const InputRanges ranges = infer_input_ranges(model);
   EXPECT_EQ(ranges.at("ids").highest, 2);
-  const VerifyReport report = verify_models(default_engine(), model, model, {.ranges = ranges});
+  const VerifyReport report = verify_models(runtime::default_engine(), model, model, {.ranges = ranges});
   EXPECT_TRUE(report.equal());
   EXPECT_EQ(report.narrowed.at("ids").highest, 1);
 }
 
 TEST(InputRanges, AreKeptByTheInputs) {
-  const Model model = network("y = Neg(x)");
+  const onnx::Model model = network("y = Neg(x)");
   InputOptions options;
   options.ranges.emplace("x", InputRange{.lowest = 3, .highest = 5, .why = {}});
   const auto numbers = make_inputs(model, options).at("x").numbers();
@@ -480,4 +484,4 @@ TEST(InputRanges, AreKeptByTheInputs) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

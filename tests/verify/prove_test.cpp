@@ -7,7 +7,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using runtime::default_engine;
@@ -15,8 +15,9 @@ using runtime::default_engine;
 using test::text_model;
 using testing::HasSubstr;
 
-Model region(const std::string& nodes, const Shape& shape = {Dim::symbol("n"), 3, Dim::symbol("h"), Dim::symbol("w")},
-             ElementType type = ElementType::f32) {
+onnx::Model region(const std::string& nodes,
+                   const Shape& shape = {Dim::symbol("n"), 3, Dim::symbol("h"), Dim::symbol("w")},
+                   onnx::ElementType type = onnx::ElementType::f32) {
   return text_model({{"x", type, shape}}, nodes, {"y"});
 }
 
@@ -25,7 +26,7 @@ constexpr const char* normalize_max =
     "m = Max(t, bound)\nr = Sqrt(m)\ni = Reciprocal(r)\ny = Mul(x, i)";
 
 TEST(Proof, AcceptsWhatIsTheSame) {
-  const ProofResult result = prove_region(default_engine(), region(normalize_max),
+  const ProofResult result = prove_region(runtime::default_engine(), region(normalize_max),
                                           region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of numbers, both kernels, of which some may be skipped
@@ -37,11 +38,11 @@ TEST(Proof, AcceptsWhatIsTheSame) {
 }
 
 TEST(Proof, AcceptsLeakyForms) {
-  for (const ElementType type : {ElementType::f32, ElementType::f16}) {
-    const std::string constant = type == ElementType::f32 ? "float(0.1)" : "float16(0.1)";
-    const std::string alpha = type == ElementType::f32 ? "0.1" : "0.0999755859375";
+  for (const onnx::ElementType type : {onnx::ElementType::f32, onnx::ElementType::f16}) {
+    const std::string constant = type == onnx::ElementType::f32 ? "float(0.1)" : "float16(0.1)";
+    const std::string alpha = type == onnx::ElementType::f32 ? "0.1" : "0.0999755859375";
     const ProofResult result = prove_region(
-        default_engine(),
+        runtime::default_engine(),
         region("a = Constant<value=" + constant + ">()\nb = Mul(x, a)\ny = Max(x, b)", {Dim::symbol("n"), 5}, type),
         region("y = graft::LeakyReLU<alpha=" + alpha + ">(x)", {Dim::symbol("n"), 5}, type));
     EXPECT_TRUE(result.proven) << result.text;
@@ -56,7 +57,7 @@ struct Wrong {
 class WrongRewrite : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongRewrite, IsFound) {
-  const ProofResult result = prove_region(default_engine(), region(normalize_max), region(GetParam().after));
+  const ProofResult result = prove_region(runtime::default_engine(), region(normalize_max), region(GetParam().after));
   EXPECT_FALSE(result.proven) << GetParam().why << ": " << result.text;
   EXPECT_THAT(result.text, HasSubstr("output 'y' with x: ["));
   EXPECT_GT(result.worst.mismatched, 0);
@@ -75,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"y = Identity(x)", "nothing normalized"}));
 
 TEST(Proof, FindsASlopeThatDiffersLittle) {
-  const ProofResult result = prove_region(default_engine(), region("y = LeakyRelu<alpha=0.1>(x)"),
+  const ProofResult result = prove_region(runtime::default_engine(), region("y = LeakyRelu<alpha=0.1>(x)"),
                                           region("y = graft::LeakyReLU<alpha=0.10001>(x)"));
   EXPECT_FALSE(result.proven);
 }
@@ -83,25 +84,26 @@ TEST(Proof, FindsASlopeThatDiffersLittle) {
 TEST(Proof, SaysWhichKernelIsWrong) {
   // Of rank 2 the function's ReduceSum runs over axis 1; a wrong shape is refused by both.
   const ProofResult result =
-      prove_region(default_engine(), region("y = Neg(x)"), region("y = graft::LeakyReLU<alpha=-1.0>(x)"));
+      prove_region(runtime::default_engine(), region("y = Neg(x)"), region("y = graft::LeakyReLU<alpha=-1.0>(x)"));
   EXPECT_FALSE(result.proven);
   EXPECT_THAT(result.text,
               testing::AnyOf(HasSubstr("(operators as functions)"), HasSubstr("(operators' own kernels)")));
 }
 
 TEST(Proof, NeedsTheSameTypeAndShape) {
-  EXPECT_THAT(prove_region(default_engine(), region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text,
-              HasSubstr("becomes f16; it was f32"));
-  EXPECT_THAT(prove_region(default_engine(), region("y = Identity(x)"),
+  EXPECT_THAT(
+      prove_region(runtime::default_engine(), region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text,
+      HasSubstr("becomes f16; it was f32"));
+  EXPECT_THAT(prove_region(runtime::default_engine(), region("y = Identity(x)"),
                            region("a = Constant<value_ints=[-1]>()\ny = Reshape(x, a)"))
                   .text,
               HasSubstr("dimensions differ"));
 }
 
 TEST(Proof, SkipsSizesThatDoNotFitTogether) {
-  const std::vector<test::TextInput> inputs{{"a", ElementType::f32, {unknown_dim(), 4}},
-                                            {"b", ElementType::f32, {unknown_dim(), 4}}};
-  const ProofResult result = prove_region(default_engine(), text_model(inputs, "y = Add(a, b)", {"y"}),
+  const std::vector<test::TextInput> inputs{{"a", onnx::ElementType::f32, {onnx::unknown_dim(), 4}},
+                                            {"b", onnx::ElementType::f32, {onnx::unknown_dim(), 4}}};
+  const ProofResult result = prove_region(runtime::default_engine(), text_model(inputs, "y = Add(a, b)", {"y"}),
                                           text_model(inputs, "y = Add(b, a)", {"y"}));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GT(result.skipped, 0U);
@@ -111,20 +113,21 @@ TEST(Proof, SkipsSizesThatDoNotFitTogether) {
 TEST(Proof, LetsNoSizeShrinkToWhatIsMostlyRounding) {
   const auto quarter = [](const char* name) { return floor_div(floor_div(Dim::symbol(name) - 1, 2), 2) + 1; };
   const auto deep = [&](const std::string& nodes) {
-    return text_model({{"x", ElementType::f32, {Dim::symbol("n"), 1024, quarter("h"), quarter("w")}},
-                       {"s", ElementType::f32, {1024}},
-                       {"b", ElementType::f32, {1024}}},
+    return text_model({{"x", onnx::ElementType::f32, {Dim::symbol("n"), 1024, quarter("h"), quarter("w")}},
+                       {"s", onnx::ElementType::f32, {1024}},
+                       {"b", onnx::ElementType::f32, {1024}}},
                       nodes, {"y"});
   };
-  const ProofResult result = prove_region(default_engine(), deep("y = InstanceNormalization(x, s, b)"),
+  const ProofResult result = prove_region(runtime::default_engine(), deep("y = InstanceNormalization(x, s, b)"),
                                           deep("y = graft::InstanceNorm(x, s, b)"));
   EXPECT_TRUE(result.proven) << result.text;
 }
 
 TEST(Proof, RunsLargeFixedSizesOnSmallerOnes) {
   const auto image = [](const std::string& nodes) { return region(nodes, {1, 200, 200, 3}); };
-  const ProofResult result = prove_region(default_engine(), image("t = Transpose<perm=[0, 3, 1, 2]>(x)\ny = Relu(t)"),
-                                          image("r = Relu(x)\ny = Transpose<perm=[0, 3, 1, 2]>(r)"));
+  const ProofResult result =
+      prove_region(runtime::default_engine(), image("t = Transpose<perm=[0, 3, 1, 2]>(x)\ny = Relu(t)"),
+                   image("r = Relu(x)\ny = Transpose<perm=[0, 3, 1, 2]>(r)"));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GE(result.trials, 40U) << "smaller sizes as well";
 }
@@ -135,71 +138,71 @@ TEST(Proof, CountsAtTheFixedSizesAlone) {
       "b = Constant<value_ints=[0]>()\ne = Constant<value_ints=[100]>()\n"
       "a = Constant<value_ints=[1]>()\n";
   const ProofResult cut =
-      prove_region(default_engine(), image("y = Identity(x)"), image(begin + "y = Slice(x, b, e, a)"));
+      prove_region(runtime::default_engine(), image("y = Identity(x)"), image(begin + "y = Slice(x, b, e, a)"));
   EXPECT_FALSE(cut.proven) << "the same on all smaller images, and on none of 200 rows: " << cut.text;
   const std::string mean = "y = ReduceMean<axes=[1, 2], keepdims=0>(x)";
   const std::string sum =
       "a = Constant<value_ints=[1, 2]>()\ns = ReduceSum<keepdims=0>(x, a)\n"
       "n = Constant<value=float(40000.0)>()\ny = Div(s, n)";
-  const ProofResult only_there = prove_region(default_engine(), image(mean), image(sum));
+  const ProofResult only_there = prove_region(runtime::default_engine(), image(mean), image(sum));
   EXPECT_TRUE(only_there.proven) << "the same at the fixed sizes, and on no smaller image: " << only_there.text;
 }
 
 TEST(Proof, IsNotGivenWhereNothingRuns) {
   const ProofResult refused =
-      prove_region(default_engine(), region("y = strange::Unheard(x)"), region("y = Identity(x)"));
+      prove_region(runtime::default_engine(), region("y = strange::Unheard(x)"), region("y = Identity(x)"));
   EXPECT_FALSE(refused.proven);
   EXPECT_THAT(refused.text, HasSubstr("the original cannot be run"));
   const ProofResult worse =
-      prove_region(default_engine(), region("y = Identity(x)"), region("y = strange::Unheard(x)"));
+      prove_region(runtime::default_engine(), region("y = Identity(x)"), region("y = strange::Unheard(x)"));
   EXPECT_FALSE(worse.proven);
   EXPECT_THAT(worse.text, HasSubstr("the rewrite cannot be run"));
 }
 
 TEST(Proof, RunsNothingWhoseFixedSizesNoMemoryHolds) {
   const Shape shape{Dim::symbol("n"), Dim(std::int64_t{1} << 20), Dim(std::int64_t{1} << 18)};
-  const Model before = region("y = Relu(x)", shape);
+  const onnx::Model before = region("y = Relu(x)", shape);
   for (const auto& prove : {prove_region, measure_region}) {
-    const ProofResult result = prove(default_engine(), before, before, {});
+    const ProofResult result = prove(runtime::default_engine(), before, before, {});
     EXPECT_FALSE(result.proven);
     EXPECT_EQ(result.trials, 0U);
     EXPECT_EQ(result.text, "its inputs are too large to be run: 'x' [1, 1048576, 262144]");
   }
-  const Model held = region("y = Relu(x)", {Dim::symbol("n"), Dim(256), Dim(16), Dim(16)});
+  const onnx::Model held = region("y = Relu(x)", {Dim::symbol("n"), Dim(256), Dim(16), Dim(16)});
   ProofOptions options;
   options.max_elements = 256;
-  EXPECT_TRUE(prove_region(default_engine(), held, held, options).proven) << "256 times as many are run";
+  EXPECT_TRUE(prove_region(runtime::default_engine(), held, held, options).proven) << "256 times as many are run";
 }
 
 /// The noise floor of random numbers is as large as they are: anything would be proven.
 TEST(Proof, OfRandomNumbersThereIsNone) {
-  const Model before = region("r = RandomNormalLike(x)\ny = Add(x, r)");
-  const Model after = region("y = Neg(x)");
+  const onnx::Model before = region("r = RandomNormalLike(x)\ny = Add(x, r)");
+  const onnx::Model after = region("y = Neg(x)");
   for (const auto& [left, right] : {std::pair(&before, &after), std::pair(&after, &before)}) {
-    const ProofResult result = prove_region(default_engine(), *left, *right);
+    const ProofResult result = prove_region(runtime::default_engine(), *left, *right);
     EXPECT_FALSE(result.proven);
     EXPECT_EQ(result.trials, 0U);
     EXPECT_THAT(result.text, HasSubstr("(RandomNormalLike) draws other numbers in each run"));
   }
-  const Model shape = region("r = RandomNormalLike(x)\ns = Shape(r)\ny = Cast<to=1>(s)");
-  EXPECT_TRUE(prove_region(default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);
+  const onnx::Model shape = region("r = RandomNormalLike(x)\ns = Shape(r)\ny = Cast<to=1>(s)");
+  EXPECT_TRUE(prove_region(runtime::default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);
 }
 
 TEST(Proof, NeedsTheSameNames) {
-  EXPECT_THROW((void)prove_region(default_engine(), region("y = Neg(x)"),
-                                  text_model({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
+  EXPECT_THROW((void)prove_region(runtime::default_engine(), region("y = Neg(x)"),
+                                  text_model({{"x", onnx::ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
                Error);
 }
 
 TEST(Proof, TakesAToleranceOfTheCaller) {
-  const Model before = region("y = LeakyRelu<alpha=0.1>(x)");
-  const Model after = region("y = graft::LeakyReLU<alpha=0.101>(x)");
-  EXPECT_FALSE(prove_region(default_engine(), before, after).proven);
+  const onnx::Model before = region("y = LeakyRelu<alpha=0.1>(x)");
+  const onnx::Model after = region("y = graft::LeakyReLU<alpha=0.101>(x)");
+  EXPECT_FALSE(prove_region(runtime::default_engine(), before, after).proven);
   EXPECT_TRUE(
-      prove_region(default_engine(), before, after,
+      prove_region(runtime::default_engine(), before, after,
                    {.seed = 5, .seeds = 1, .tolerance = Tolerance{.relative = 0.02, .absolute = 0, .of_largest = 0}})
           .proven);
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

@@ -23,20 +23,20 @@ std::atomic<std::size_t> allocated{0};  ///< Bytes, by all of this program.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
-TensorData numbers(ElementType type) {
+onnx::TensorData numbers(onnx::ElementType type) {
   constexpr std::size_t count = 200'001;
   std::vector<double> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = std::sin(static_cast<double>(i));
-  return TensorData::from_numbers(type, {static_cast<std::int64_t>(count)}, values);
+  return onnx::TensorData::from_numbers(type, {static_cast<std::int64_t>(count)}, values);
 }
 
-class Walks : public testing::TestWithParam<ElementType> {};
+class Walks : public testing::TestWithParam<onnx::ElementType> {};
 
 TEST_P(Walks, CopyNothing) {
-  const TensorData tensor = numbers(GetParam());
+  const onnx::TensorData tensor = numbers(GetParam());
   const std::size_t before = allocated;
   const TensorRange range = range_of(tensor);
   const RoundingEffect f16 = rounding_effect(tensor, Precision::f16);
@@ -49,7 +49,8 @@ TEST_P(Walks, CopyNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Walks,
-                         testing::Values(ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16));
+                         testing::Values(onnx::ElementType::f32, onnx::ElementType::f64, onnx::ElementType::f16,
+                                         onnx::ElementType::bf16));
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/prove.hpp"
 
-namespace graft {
+namespace graft::verify {
 namespace {
 
 using runtime::default_engine;
@@ -27,10 +27,10 @@ struct Case {
 Dim n() { return Dim::symbol("n"); }
 Shape image() { return {n(), 4, Dim::symbol("h"), Dim::symbol("w")}; }
 
-std::vector<TextInput> x_of(ElementType type, Shape shape) { return {{"x", type, std::move(shape)}}; }
+std::vector<TextInput> x_of(onnx::ElementType type, Shape shape) { return {{"x", type, std::move(shape)}}; }
 
 std::vector<Case> cases() {
-  using enum ElementType;
+  using enum onnx::ElementType;
   const std::string norm =
       "axes = Constant<value_ints=[1]>()\ne = Constant<value=float(1e-10)>()\nq = Mul(x, x)\ns = ReduceSum(q, axes)\n";
   return {
@@ -220,17 +220,18 @@ class WrongRewrites : public testing::TestWithParam<Case> {};
 
 TEST_P(WrongRewrites, AreFound) {
   const Case& test = GetParam();
-  Model before = text_model(test.inputs, test.before, {"y"});
+  onnx::Model before = text_model(test.inputs, test.before, {"y"});
   infer_shapes(before);
   if (!test.right.empty()) {
-    const ProofResult right = prove_region(default_engine(), before, text_model(test.inputs, test.right, {"y"}));
+    const ProofResult right =
+        prove_region(runtime::default_engine(), before, text_model(test.inputs, test.right, {"y"}));
     EXPECT_TRUE(right.proven) << right.text;
   }
   for (const std::string& wrong : test.wrong) {
     // As in a region that a pass edits, the output is declared to be what it was.
-    Model after = text_model(test.inputs, wrong, {"y"});
+    onnx::Model after = text_model(test.inputs, wrong, {"y"});
     after.graph().outputs()[0]->type = before.graph().outputs()[0]->type;
-    const ProofResult result = prove_region(default_engine(), before, after);
+    const ProofResult result = prove_region(runtime::default_engine(), before, after);
     EXPECT_FALSE(result.proven) << wrong << ": " << result.text;
     EXPECT_THAT(result.text, testing::Not(testing::HasSubstr("cannot be run"))) << wrong;
   }
@@ -246,4 +247,4 @@ TEST(WrongRewrites, AreThirtyAndMore) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::verify

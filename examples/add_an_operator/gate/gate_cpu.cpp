@@ -6,15 +6,15 @@
 
 graft::Status my::run(const Gate& /*op*/, const graft::Problem& problem, const graft::Buffers& buffers,
                       const graft::CpuContext& context) {
-  return graft::dispatch(problem.inputs[0].dtype, [&](auto element) -> graft::Status {
+  return graft::ops::dispatch(problem.inputs[0].dtype, [&](auto element) -> graft::Status {
     using Element = decltype(element);
     const auto* x = static_cast<const Element*>(buffers.inputs[0]);
     const auto* gate = static_cast<const Element*>(buffers.inputs[1]);
     auto* y = static_cast<Element*>(buffers.outputs[0]);
     context.parallel_for(problem.inputs[0].extents.element_count(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const double share = 1 / (1 + std::exp(-graft::load(gate[i], 1)));
-        y[i] = graft::store<Element>(graft::load(x[i], 1) * share, 1);
+        const double share = 1 / (1 + std::exp(-graft::ops::load(gate[i], 1)));
+        y[i] = graft::ops::store<Element>(graft::ops::load(x[i], 1) * share, 1);
       }
     });
     return {};

@@ -7,7 +7,7 @@ graft::Status my::run(const PixelUnshuffle& op, const graft::Problem& problem, c
   const graft::Extents& from = problem.inputs[0].extents;
   const graft::Extents& to = problem.outputs[0].extents;
   const std::int64_t factor = op.factor;
-  return graft::dispatch(problem.inputs[0].dtype, [&](auto element) -> graft::Status {
+  return graft::ops::dispatch(problem.inputs[0].dtype, [&](auto element) -> graft::Status {
     using Element = decltype(element);
     const auto* x = static_cast<const Element*>(buffers.inputs[0]);
     auto* y = static_cast<Element*>(buffers.outputs[0]);

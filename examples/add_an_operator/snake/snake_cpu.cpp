@@ -4,5 +4,5 @@
 
 graft::Status my::run(const Snake& op, const graft::Problem& problem, const graft::Buffers& buffers,
                       const graft::CpuContext& context) {
-  return elementwise_cpu(op, problem, buffers, context);
+  return graft::ops::elementwise_cpu(op, problem, buffers, context);
 }

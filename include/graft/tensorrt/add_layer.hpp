@@ -4,7 +4,7 @@
 // runs is in the plugin library, which has to be loaded first:
 //
 //   builder->getPluginRegistry().loadLibrary("libgraft_plugins.so");
-//   auto& layer = graft::tensorrt::add_layer<graft::LeakyReLU>(*network, {tensor}, {.alpha = 0.1F});
+//   auto& layer = graft::tensorrt::add_layer<graft::ops::LeakyReLU>(*network, {tensor}, {.alpha = 0.1F});
 //   nvinfer1::ITensor* result = layer.getOutput(0);
 #pragma once
 

@@ -12,7 +12,7 @@
 namespace graft::caffe {
 namespace {
 
-Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, ElementType::f32); }
+onnx::Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, onnx::ElementType::f32); }
 
 void check_positive(const LayerConverter& layer, const Ints& numbers, std::string_view what) {
   for (const std::int64_t each : numbers) {
@@ -49,7 +49,7 @@ void normalize(LayerConverter& layer) {
   set(layer, *op, "across_spatial", std::int64_t{p.across_spatial() ? 1 : 0});
   set(layer, *op, "channel_shared", std::int64_t{p.channel_shared() ? 1 : 0});
   set(layer, *op, "epsilon", p.eps());
-  Value* factors = layer.weights(0, {p.channel_shared() ? 1 : layer.size(0, 1)}, "scale");
+  onnx::Value* factors = layer.weights(0, {p.channel_shared() ? 1 : layer.size(0, 1)}, "scale");
   layer.give(layer.add_operator(*op, {layer.input(), factors}));
 }
 
@@ -67,7 +67,7 @@ void reorganize(LayerConverter& layer) {
   if (c % (s * s) != 0 || h % s != 0 || w % s != 0) {
     layer.fail(fmt::format("{} channels of {}x{} do not divide by `stride` {}", c, h, w, s));
   }
-  Value* y = layer.reshape(layer.input(), {0, c / (s * s), h, s, w, s});
+  onnx::Value* y = layer.reshape(layer.input(), {0, c / (s * s), h, s, w, s});
   y = layer.transpose(y, {0, 3, 5, 1, 2, 4});
   layer.give(layer.reshape(y, {0, c * s * s, h / s, w / s}));
 }
@@ -105,11 +105,11 @@ void interpolate(LayerConverter& layer) {
     sizes.push_back(size);
   }
   check_positive(layer, sizes, "height, width");
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   if (p.pad_beg() != 0 || p.pad_end() != 0) {
     x = layer.add("Slice", {x, layer.ints_of({-p.pad_beg(), -p.pad_beg()}), layer.ints_of(cut), layer.ints_of({2, 3})});
   }
-  Value* outer = layer.slice_1d(layer.shape_of(x), 0, 2);
+  onnx::Value* outer = layer.slice_1d(layer.shape_of(x), 0, 2);
   layer.give(
       layer.add("Resize", {x, nullptr, nullptr, layer.concat({outer, layer.ints_of(sizes)})},
                 {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("align_corners")}}));
@@ -128,7 +128,8 @@ void upsample(LayerConverter& layer) {
     if (p.has_upsample_h() || p.pad_out_h() || p.pad_out_w()) {
       layer.fail("one bottom, and `upsample_h`, `upsample_w` or `pad_out`; these need the places of maxima");
     }
-    const TensorData scales = TensorData::from_floats({1, 1, static_cast<float>(scale_h), static_cast<float>(scale_w)});
+    const onnx::TensorData scales =
+        onnx::TensorData::from_floats({1, 1, static_cast<float>(scale_h), static_cast<float>(scale_w)});
     layer.give(layer.add("Resize", {layer.input(), nullptr, layer.constant_of(scales)},
                          {{"mode", std::string("nearest")},
                           {"coordinate_transformation_mode", std::string("asymmetric")},
@@ -145,11 +146,11 @@ void upsample(LayerConverter& layer) {
   constexpr std::int64_t most = std::int64_t{1} << 24;  // places are numbers of f32
   if (h > most || w > most || h * w > most) layer.fail(fmt::format("{} x {} elements; allowed are {}", h, w, most));
   if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
-  Value* x = layer.reshape(layer.input(), {0, channels, elements});
-  Value* places = layer.reshape(layer.cast(layer.input(1), ElementType::i64), {0, channels, elements});
-  Value* shape = layer.concat({layer.slice_1d(layer.shape_of(x), 0, 2), layer.ints_of({h * w})});
-  Value* zeros = layer.add("Expand", {number(layer, 0), shape});
-  Value* y = layer.add("ScatterElements", {zeros, places, x}, {{"axis", std::int64_t{2}}});
+  onnx::Value* x = layer.reshape(layer.input(), {0, channels, elements});
+  onnx::Value* places = layer.reshape(layer.cast(layer.input(1), onnx::ElementType::i64), {0, channels, elements});
+  onnx::Value* shape = layer.concat({layer.slice_1d(layer.shape_of(x), 0, 2), layer.ints_of({h * w})});
+  onnx::Value* zeros = layer.add("Expand", {number(layer, 0), shape});
+  onnx::Value* y = layer.add("ScatterElements", {zeros, places, x}, {{"axis", std::int64_t{2}}});
   layer.give(layer.reshape(y, {0, channels, h, w}));
 }
 
@@ -174,7 +175,7 @@ void branch_batch_norm(LayerConverter& layer) {
   }
   Ints shape(layer.dims().size() - 1, 1);
   shape[0] = channels;
-  Value* y = layer.add("Mul", {layer.input(), layer.weights(0, shape, "scale")});
+  onnx::Value* y = layer.add("Mul", {layer.input(), layer.weights(0, shape, "scale")});
   layer.give(layer.add("Add", {y, layer.weights(1, shape, "bias")}));
 }
 
@@ -185,7 +186,7 @@ void axpy(LayerConverter& layer) {
     layer.fail("the second and third bottoms need one shape of 4 dimensions");
   Ints shape{0, layer.size(1, 1), 1, 1};
   if (layer.size(0, 1) != shape[1]) layer.fail("the first and second bottoms have different numbers of channels");
-  Value* factor = layer.dims(0).size() == 4 ? layer.input(0) : layer.reshape(layer.input(0), shape);
+  onnx::Value* factor = layer.dims(0).size() == 4 ? layer.input(0) : layer.reshape(layer.input(0), shape);
   layer.give(layer.add("Add", {layer.add("Mul", {factor, layer.input(1)}), layer.input(2)}));
 }
 
@@ -197,7 +198,7 @@ void shuffle_channel(LayerConverter& layer) {
   const std::int64_t w = layer.size(0, 3);
   check_positive(layer, {group}, "group");
   if (channels % group != 0) layer.fail(fmt::format("{} channels do not divide into {} groups", channels, group));
-  Value* y = layer.reshape(layer.input(), {0, group, channels / group, h, w});
+  onnx::Value* y = layer.reshape(layer.input(), {0, group, channels / group, h, w});
   layer.give(layer.reshape(layer.transpose(y, {0, 2, 1, 3, 4}), {0, channels, h, w}));
 }
 

@@ -84,28 +84,30 @@ void prior_box(LayerConverter& layer) {
     const int place = p.variance_size() == 4 ? static_cast<int>(i % 4) : 0;
     numbers.push_back(p.variance_size() == 0 ? 0.1F : p.variance(place));
   }
-  TensorData tensor = TensorData::from_floats(numbers);
+  onnx::TensorData tensor = onnx::TensorData::from_floats(numbers);
   layer.give(layer.constant_of(reshaped(std::move(tensor), {1, 2, static_cast<std::int64_t>(boxes) * 4})));
 }
 
-Value* two_coordinates(LayerConverter& layer, Value* boxes, std::int64_t i) {
+onnx::Value* two_coordinates(LayerConverter& layer, onnx::Value* boxes, std::int64_t i) {
   return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 2}), layer.ints_of({-1})});
 }
 
-Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, ElementType::f32); }
+onnx::Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, onnx::ElementType::f32); }
 
 /// What the network says of each prior box, as corners: bbox_util.cpp, DecodeBBox.
-Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, Value* location, Value* priors,
-              Value* variances) {
-  const auto scaled = [&](Value* value, std::int64_t i) {
+onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, onnx::Value* location,
+                    onnx::Value* priors, onnx::Value* variances) {
+  const auto scaled = [&](onnx::Value* value, std::int64_t i) {
     return p.variance_encoded_in_target() ? value : layer.add("Mul", {value, two_coordinates(layer, variances, i)});
   };
-  Value* first = scaled(two_coordinates(layer, location, 0), 0);
-  Value* second = scaled(two_coordinates(layer, location, 2), 2);
-  Value* low = two_coordinates(layer, priors, 0);
-  Value* high = two_coordinates(layer, priors, 2);
-  Value* size = layer.add("Sub", {high, low});
-  const auto joined = [&](Value* a, Value* b) { return layer.add("Concat", {a, b}, {{"axis", std::int64_t{-1}}}); };
+  onnx::Value* first = scaled(two_coordinates(layer, location, 0), 0);
+  onnx::Value* second = scaled(two_coordinates(layer, location, 2), 2);
+  onnx::Value* low = two_coordinates(layer, priors, 0);
+  onnx::Value* high = two_coordinates(layer, priors, 2);
+  onnx::Value* size = layer.add("Sub", {high, low});
+  const auto joined = [&](onnx::Value* a, onnx::Value* b) {
+    return layer.add("Concat", {a, b}, {{"axis", std::int64_t{-1}}});
+  };
   if (p.code_type() == DetectionOutputParameter::CORNER) {
     return joined(layer.add("Add", {low, first}), layer.add("Add", {high, second}));
   }
@@ -113,29 +115,30 @@ Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, Value* l
     return joined(layer.add("Add", {low, layer.add("Mul", {first, size})}),
                   layer.add("Add", {high, layer.add("Mul", {second, size})}));
   }
-  Value* center = layer.add("Mul", {layer.add("Add", {low, high}), number(layer, 0.5)});
+  onnx::Value* center = layer.add("Mul", {layer.add("Add", {low, high}), number(layer, 0.5)});
   center = layer.add("Add", {layer.add("Mul", {first, size}), center});
-  Value* half = layer.add("Mul", {layer.add("Mul", {layer.add("Exp", {second}), size}), number(layer, 0.5)});
+  onnx::Value* half = layer.add("Mul", {layer.add("Mul", {layer.add("Exp", {second}), size}), number(layer, 0.5)});
   return joined(layer.add("Sub", {center, half}), layer.add("Add", {center, half}));
 }
 
 /// The part of the suppression below that is repeated: `keep` of [groups, boxes, 1] and what it becomes.
-std::unique_ptr<Graph> suppression_step(LayerConverter& layer, Value* over, Value* valid, Value* half) {
-  auto body = std::make_unique<Graph>(&layer.graph());
-  const auto input = [&](const char* name, ElementType type, const Shape& shape) {
-    Value* value = body->add_input(layer.graph().unique_name(layer.name() + ":" + name));
+std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value* over, onnx::Value* valid,
+                                              onnx::Value* half) {
+  auto body = std::make_unique<onnx::Graph>(&layer.graph());
+  const auto input = [&](const char* name, onnx::ElementType type, const Shape& shape) {
+    onnx::Value* value = body->add_input(layer.graph().unique_name(layer.name() + ":" + name));
     value->type = type;
     value->shape = shape;
     return value;
   };
-  input("turn", ElementType::i64, {});
-  input("go_on", ElementType::boolean, {});
-  Value* before = input("keep", ElementType::f32, *valid->shape);
-  ContentsMap contents;
+  input("turn", onnx::ElementType::i64, {});
+  input("go_on", onnx::ElementType::boolean, {});
+  onnx::Value* before = input("keep", onnx::ElementType::f32, *valid->shape);
+  onnx::ContentsMap contents;
   NodeBuilder inner(*body, contents, layer.budget(), layer.name(), layer.layer().type());
-  Value* is_free = inner.add("Less", {inner.add("MatMul", {over, before}), half});
-  Value* after = inner.add("Mul", {inner.cast(is_free, ElementType::f32), valid});
-  Value* change =
+  onnx::Value* is_free = inner.add("Less", {inner.add("MatMul", {over, before}), half});
+  onnx::Value* after = inner.add("Mul", {inner.cast(is_free, onnx::ElementType::f32), valid});
+  onnx::Value* change =
       inner.add("ReduceMax", {inner.add("Abs", {inner.add("Sub", {after, before})})}, {{"keepdims", std::int64_t{0}}});
   body->add_output(*inner.add("Greater", {change, half}));
   body->add_output(*after);
@@ -151,68 +154,71 @@ std::unique_ptr<Graph> suppression_step(LayerConverter& layer, Value* over, Valu
 /// me and are better` until the answers stay the same gives what going from the best to the worst does; each turn
 /// settles at least one more box. Beyond what TensorRT's TopK sorts, or where the matrix is large, the operator is used
 /// after all.
-Value* suppressed(LayerConverter& layer, Value* boxes, Value* scores, Value* valid, float threshold) {
+onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* scores, onnx::Value* valid,
+                        float threshold) {
   const std::int64_t count = (*boxes->shape)[1].value();
   constexpr std::int64_t most_sorted = 3840;
   constexpr std::int64_t most_pairs = std::int64_t{1} << 25;
   const Dim& groups = (*boxes->shape)[0];
   if (count > most_sorted || (groups.is_constant() && groups.value() * count * count > most_pairs)) {
-    Value* counted = layer.add("Where", {layer.add("Greater", {layer.reshape(valid, {0, count}), number(layer, 0.5)}),
-                                         scores, number(layer, -1e30)});
-    Value* found =
-        layer.add("NonMaxSuppression", {boxes, layer.add("Unsqueeze", {counted, layer.ints_of({1})}),
-                                        layer.ints_of({count}), layer.constant_of(TensorData::from_floats({threshold})),
-                                        layer.constant_of(TensorData::from_floats({-1e29F}))});
-    Value* places = layer.add("Gather", {found, layer.ints_of({0, 2, 1})}, {{"axis", std::int64_t{1}}});
-    Value* how_many = layer.slice_1d(layer.shape_of(found), 0, 1);
-    Value* ones = layer.add("Expand", {number(layer, 1), how_many});
-    Value* zeros = layer.add("Mul", {valid, number(layer, 0)});
+    onnx::Value* counted = layer.add(
+        "Where",
+        {layer.add("Greater", {layer.reshape(valid, {0, count}), number(layer, 0.5)}), scores, number(layer, -1e30)});
+    onnx::Value* found = layer.add(
+        "NonMaxSuppression", {boxes, layer.add("Unsqueeze", {counted, layer.ints_of({1})}), layer.ints_of({count}),
+                              layer.constant_of(onnx::TensorData::from_floats({threshold})),
+                              layer.constant_of(onnx::TensorData::from_floats({-1e29F}))});
+    onnx::Value* places = layer.add("Gather", {found, layer.ints_of({0, 2, 1})}, {{"axis", std::int64_t{1}}});
+    onnx::Value* how_many = layer.slice_1d(layer.shape_of(found), 0, 1);
+    onnx::Value* ones = layer.add("Expand", {number(layer, 1), how_many});
+    onnx::Value* zeros = layer.add("Mul", {valid, number(layer, 0)});
     // [group, 0, box] becomes [group, box, 0], a place in [groups, boxes, 1].
     return layer.add("ScatterND", {zeros, places, ones});
   }
   const auto coordinate = [&](std::int64_t i) {
     return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({2})});
   };
-  const auto across = [&](Value* value) { return layer.transpose(value, {0, 2, 1}); };
-  std::array<Value*, 4> c{coordinate(0), coordinate(1), coordinate(2), coordinate(3)};
-  const auto length = [&](Value* from, Value* to) {
+  const auto across = [&](onnx::Value* value) { return layer.transpose(value, {0, 2, 1}); };
+  std::array<onnx::Value*, 4> c{coordinate(0), coordinate(1), coordinate(2), coordinate(3)};
+  const auto length = [&](onnx::Value* from, onnx::Value* to) {
     return layer.add("Max", {layer.add("Sub", {to, from}), number(layer, 0)});
   };
   const auto shared = [&](std::size_t i) {
     return length(layer.add("Max", {c[i], across(c[i])}), layer.add("Min", {c[i + 2], across(c[i + 2])}));
   };
-  Value* area = layer.add("Mul", {length(c[0], c[2]), length(c[1], c[3])});
-  Value* both = layer.add("Mul", {shared(0), shared(1)});
-  Value* either = layer.add("Sub", {layer.add("Add", {area, across(area)}), both});
-  Value* overlaps = layer.add("Greater", {both, layer.add("Mul", {either, number(layer, threshold)})});
+  onnx::Value* area = layer.add("Mul", {length(c[0], c[2]), length(c[1], c[3])});
+  onnx::Value* both = layer.add("Mul", {shared(0), shared(1)});
+  onnx::Value* either = layer.add("Sub", {layer.add("Add", {area, across(area)}), both});
+  onnx::Value* overlaps = layer.add("Greater", {both, layer.add("Mul", {either, number(layer, threshold)})});
   Ints order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
-  Value* row = layer.constant_of(reshaped(TensorData::from_ints(order), {count, 1}));
-  Value* column = layer.constant_of(reshaped(TensorData::from_ints(order), {1, count}));
-  Value* over = layer.cast(layer.add("And", {overlaps, layer.add("Greater", {row, column})}), ElementType::f32);
+  onnx::Value* row = layer.constant_of(reshaped(onnx::TensorData::from_ints(order), {count, 1}));
+  onnx::Value* column = layer.constant_of(reshaped(onnx::TensorData::from_ints(order), {1, count}));
+  onnx::Value* over =
+      layer.cast(layer.add("And", {overlaps, layer.add("Greater", {row, column})}), onnx::ElementType::f32);
 
-  Value* half = number(layer, 0.5);
-  TensorData yes = TensorData::scalar_of(ElementType::boolean, 1);
-  Node* loop = layer.graph().add_node(
+  onnx::Value* half = number(layer, 0.5);
+  onnx::TensorData yes = onnx::TensorData::scalar_of(onnx::ElementType::boolean, 1);
+  onnx::Node* loop = layer.graph().add_node(
       "Loop",
-      {layer.constant_of(reshaped(TensorData::from_ints({count}), {})), layer.constant_of(std::move(yes)), valid},
+      {layer.constant_of(reshaped(onnx::TensorData::from_ints({count}), {})), layer.constant_of(std::move(yes)), valid},
       {layer.name() + ":Loop"});
   loop->name = loop->output()->name;
-  loop->attributes.emplace("body", NodeAttribute(suppression_step(layer, over, valid, half)));
-  loop->output()->type = ElementType::f32;
+  loop->attributes.emplace("body", onnx::NodeAttribute(suppression_step(layer, over, valid, half)));
+  loop->output()->type = onnx::ElementType::f32;
   loop->output()->shape = valid->shape;
   return loop->output();
 }
 
 /// The `count` best of the scores [groups, boxes] in order, and the boxes [groups, boxes, 4] of each.
 struct Best {
-  Value* scores = nullptr;
-  Value* boxes = nullptr;
+  onnx::Value* scores = nullptr;
+  onnx::Value* boxes = nullptr;
 };
 
-Best best_of(LayerConverter& layer, Value* scores, Value* boxes, std::int64_t count) {
+Best best_of(LayerConverter& layer, onnx::Value* scores, onnx::Value* boxes, std::int64_t count) {
   const auto best = layer.add_many("TopK", {scores, layer.ints_of({count})}, 2, {{"axis", std::int64_t{1}}});
-  Value* places = layer.add("Unsqueeze", {best[1], layer.ints_of({2})});
+  onnx::Value* places = layer.add("Unsqueeze", {best[1], layer.ints_of({2})});
   return {best[0], layer.add("GatherND", {boxes, places}, {{"batch_dims", std::int64_t{1}}})};
 }
 
@@ -243,13 +249,13 @@ void detection_output(LayerConverter& layer) {
   const auto found_classes = static_cast<std::int64_t>(labels.size());
   const auto groups = images * found_classes;
 
-  Value* both = layer.reshape(layer.input(2), {2, boxes, 1, 4});
+  onnx::Value* both = layer.reshape(layer.input(2), {2, boxes, 1, 4});
   const auto parts = layer.add_many("Split", {both}, 2, {{"axis", std::int64_t{0}}});
-  Value* location = layer.reshape(layer.input(0), {images, boxes, location_classes, 4});
-  Value* corners = layer.transpose(decode(layer, p, location, parts[0], parts[1]), {0, 2, 1, 3});
-  Value* scores = layer.transpose(layer.reshape(layer.input(1), {images, boxes, classes}), {0, 2, 1});
+  onnx::Value* location = layer.reshape(layer.input(0), {images, boxes, location_classes, 4});
+  onnx::Value* corners = layer.transpose(decode(layer, p, location, parts[0], parts[1]), {0, 2, 1, 3});
+  onnx::Value* scores = layer.transpose(layer.reshape(layer.input(1), {images, boxes, classes}), {0, 2, 1});
   if (found_classes != classes) {
-    Value* chosen = layer.ints_of(labels);
+    onnx::Value* chosen = layer.ints_of(labels);
     scores = layer.add("Gather", {scores, chosen}, {{"axis", std::int64_t{1}}});
     if (!p.share_location()) corners = layer.add("Gather", {corners, chosen}, {{"axis", std::int64_t{1}}});
   }
@@ -263,26 +269,27 @@ void detection_output(LayerConverter& layer) {
   const Best best =
       best_of(layer, layer.reshape(scores, {groups, boxes}), layer.reshape(corners, {groups, boxes, 4}), candidates);
   const float lowest = p.has_confidence_threshold() ? p.confidence_threshold() : std::numeric_limits<float>::lowest();
-  Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, lowest)}), ElementType::f32);
-  Value* kept = suppressed(layer, best.boxes, best.scores, layer.reshape(valid, {groups, candidates, 1}),
-                           p.nms_param().nms_threshold());
+  onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, lowest)}), onnx::ElementType::f32);
+  onnx::Value* kept = suppressed(layer, best.boxes, best.scores, layer.reshape(valid, {groups, candidates, 1}),
+                                 p.nms_param().nms_threshold());
   // Of all classes together the best, then in the order of their places, which is that of the classes.
   const std::int64_t places = found_classes * candidates;
   const std::int64_t rows = p.keep_top_k() < 0 ? places : std::min<std::int64_t>(p.keep_top_k(), places);
   if (rows < 1) layer.fail("`keep_top_k` is 0; allowed are 1 and above, and -1");
-  Value* all_scores = layer.reshape(best.scores, {images, places});
-  Value* is_kept = layer.add("Greater", {layer.reshape(kept, {images, places}), number(layer, 0.5)});
-  Value* counted = layer.add("Where", {is_kept, all_scores, number(layer, -1e30)});
+  onnx::Value* all_scores = layer.reshape(best.scores, {images, places});
+  onnx::Value* is_kept = layer.add("Greater", {layer.reshape(kept, {images, places}), number(layer, 0.5)});
+  onnx::Value* counted = layer.add("Where", {is_kept, all_scores, number(layer, -1e30)});
   const auto first = layer.add_many("TopK", {counted, layer.ints_of({rows})}, 2, {{"axis", std::int64_t{1}}});
-  Value* from_end =
-      layer.add("Sub", {number(layer, static_cast<double>(places)), layer.cast(first[1], ElementType::f32)});
-  Value* is_box = layer.add("Greater", {first[0], number(layer, -1e29)});
+  onnx::Value* from_end =
+      layer.add("Sub", {number(layer, static_cast<double>(places)), layer.cast(first[1], onnx::ElementType::f32)});
+  onnx::Value* is_box = layer.add("Greater", {first[0], number(layer, -1e29)});
   from_end = layer.add("Where", {is_box, from_end, number(layer, 0)});
   const auto ordered = layer.add_many("TopK", {from_end, layer.ints_of({rows})}, 2, {{"axis", std::int64_t{1}}});
-  Value* is_row = layer.add("Unsqueeze", {layer.add("Greater", {ordered[0], number(layer, 0.5)}), layer.ints_of({2})});
-  Value* place = layer.add("Sub", {layer.ints_of({places}), layer.cast(ordered[0], ElementType::i64)});
+  onnx::Value* is_row =
+      layer.add("Unsqueeze", {layer.add("Greater", {ordered[0], number(layer, 0.5)}), layer.ints_of({2})});
+  onnx::Value* place = layer.add("Sub", {layer.ints_of({places}), layer.cast(ordered[0], onnx::ElementType::i64)});
   place = layer.add("Unsqueeze", {layer.add("Min", {place, layer.ints_of({places - 1})}), layer.ints_of({2})});
-  const auto taken = [&](Value* from) {
+  const auto taken = [&](onnx::Value* from) {
     return layer.add("GatherND", {from, place}, {{"batch_dims", std::int64_t{1}}});
   };
   constexpr std::int64_t most_rows = 1 << 20;
@@ -293,13 +300,14 @@ void detection_output(LayerConverter& layer) {
   for (std::int64_t i = 0; i < images; ++i) {
     image_of_row.insert(image_of_row.end(), static_cast<std::size_t>(rows), static_cast<float>(i));
   }
-  Value* image = layer.constant_of(reshaped(TensorData::from_floats(image_of_row), {images, rows, 1}));
-  Value* label = layer.add("Gather", {layer.ints_of(labels), layer.add("Div", {place, layer.ints_of({candidates})})},
-                           {{"axis", std::int64_t{0}}});
-  Value* score = layer.add("Unsqueeze", {taken(all_scores), layer.ints_of({2})});
-  Value* box = taken(layer.reshape(best.boxes, {images, places, 4}));
-  Value* table =
-      layer.add("Concat", {image, layer.cast(label, ElementType::f32), score, box}, {{"axis", std::int64_t{2}}});
+  onnx::Value* image = layer.constant_of(reshaped(onnx::TensorData::from_floats(image_of_row), {images, rows, 1}));
+  onnx::Value* label =
+      layer.add("Gather", {layer.ints_of(labels), layer.add("Div", {place, layer.ints_of({candidates})})},
+                {{"axis", std::int64_t{0}}});
+  onnx::Value* score = layer.add("Unsqueeze", {taken(all_scores), layer.ints_of({2})});
+  onnx::Value* box = taken(layer.reshape(best.boxes, {images, places, 4}));
+  onnx::Value* table =
+      layer.add("Concat", {image, layer.cast(label, onnx::ElementType::f32), score, box}, {{"axis", std::int64_t{2}}});
   table = layer.add("Where", {is_row, table, number(layer, -1)});
   layer.give(layer.reshape(table, {1, 1, images * rows, 7}));
 }
@@ -347,40 +355,41 @@ void proposal(LayerConverter& layer) {
     }
   }
   const auto constant = [&](const std::vector<float>& numbers) {
-    return layer.constant_of(reshaped(TensorData::from_floats(numbers), {1, boxes, 2}));
+    return layer.constant_of(reshaped(onnx::TensorData::from_floats(numbers), {1, boxes, 2}));
   };
-  Value* size = constant(sizes);
-  Value* scores =
+  onnx::Value* size = constant(sizes);
+  onnx::Value* scores =
       layer.add("Slice", {layer.input(0), layer.ints_of({anchors}), layer.ints_of({2 * anchors}), layer.ints_of({1})});
   scores = layer.reshape(layer.transpose(scores, {0, 2, 3, 1}), {1, boxes});
-  Value* deltas = layer.reshape(layer.transpose(layer.input(1), {0, 2, 3, 1}), {1, boxes, 4});
-  Value* center = layer.add("Add", {layer.add("Mul", {two_coordinates(layer, deltas, 0), size}), constant(centers)});
-  Value* half = layer.add(
+  onnx::Value* deltas = layer.reshape(layer.transpose(layer.input(1), {0, 2, 3, 1}), {1, boxes, 4});
+  onnx::Value* center =
+      layer.add("Add", {layer.add("Mul", {two_coordinates(layer, deltas, 0), size}), constant(centers)});
+  onnx::Value* half = layer.add(
       "Mul", {layer.add("Mul", {layer.add("Exp", {two_coordinates(layer, deltas, 2)}), size}), number(layer, 0.5)});
 
-  Value* image = layer.reshape(layer.input(2), {1, 1, -1});
-  Value* image_size = layer.add("Gather", {image, layer.ints_of({1, 0})}, {{"axis", std::int64_t{2}}});
-  Value* last = layer.add("Sub", {image_size, number(layer, 1)});
-  const auto clipped = [&](Value* value) {
+  onnx::Value* image = layer.reshape(layer.input(2), {1, 1, -1});
+  onnx::Value* image_size = layer.add("Gather", {image, layer.ints_of({1, 0})}, {{"axis", std::int64_t{2}}});
+  onnx::Value* last = layer.add("Sub", {image_size, number(layer, 1)});
+  const auto clipped = [&](onnx::Value* value) {
     return layer.add("Max", {layer.add("Min", {value, last}), number(layer, 0)});
   };
-  Value* low = clipped(layer.add("Sub", {center, half}));
-  Value* high = clipped(layer.add("Add", {center, half}));
-  Value* extent = layer.add("Add", {layer.add("Sub", {high, low}), number(layer, 1)});
-  Value* smallest =
+  onnx::Value* low = clipped(layer.add("Sub", {center, half}));
+  onnx::Value* high = clipped(layer.add("Add", {center, half}));
+  onnx::Value* extent = layer.add("Add", {layer.add("Sub", {high, low}), number(layer, 1)});
+  onnx::Value* smallest =
       layer.add("Mul", {layer.add("Slice", {image, layer.ints_of({2}), layer.ints_of({3}), layer.ints_of({2})}),
                         number(layer, p.min_size())});
-  Value* is_large =
+  onnx::Value* is_large =
       layer.add("GreaterOrEqual", {layer.add("ReduceMin", {extent}, {{"axes", Ints{2}}, {"keepdims", std::int64_t{0}}}),
                                    layer.add("Squeeze", {smallest, layer.ints_of({2})})});
   scores = layer.add("Where", {is_large, scores, number(layer, -1e30)});
   const Best best = best_of(layer, scores, layer.add("Concat", {low, high}, {{"axis", std::int64_t{2}}}), candidates);
-  Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, -1e29)}), ElementType::f32);
-  Value* outer = layer.add("Add", {best.boxes, layer.constant_of(TensorData::from_floats({0, 0, 1, 1}))});
-  Value* kept = suppressed(layer, outer, best.scores, layer.reshape(valid, {1, candidates, 1}), p.nms_thresh());
-  Value* found = layer.transpose(layer.add("NonZero", {layer.reshape(kept, {candidates})}), {1, 0});
+  onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, -1e29)}), onnx::ElementType::f32);
+  onnx::Value* outer = layer.add("Add", {best.boxes, layer.constant_of(onnx::TensorData::from_floats({0, 0, 1, 1}))});
+  onnx::Value* kept = suppressed(layer, outer, best.scores, layer.reshape(valid, {1, candidates, 1}), p.nms_thresh());
+  onnx::Value* found = layer.transpose(layer.add("NonZero", {layer.reshape(kept, {candidates})}), {1, 0});
   found = layer.add("Slice", {found, layer.ints_of({0}), layer.ints_of({p.post_nms_topn()}), layer.ints_of({0})});
-  Value* rows = layer.add("GatherND", {layer.reshape(best.boxes, {candidates, 4}), found});
+  onnx::Value* rows = layer.add("GatherND", {layer.reshape(best.boxes, {candidates, 4}), found});
   layer.give(layer.add("Pad", {rows, layer.ints_of({0, 1, 0, 0})}));  // the first image
   if (layer.layer().top_size() > 1) {
     layer.give(1, layer.add("GatherND", {layer.reshape(best.scores, {candidates, 1}), found}));
@@ -390,20 +399,20 @@ void proposal(LayerConverter& layer) {
 /// Of the `size` elements, those between two of `group_size` borders: f32 [boxes, group_size, size], and how many they
 /// are.
 struct Bins {
-  Value* mask = nullptr;
-  Value* count = nullptr;
+  onnx::Value* mask = nullptr;
+  onnx::Value* count = nullptr;
 };
 
-Bins bins_of(LayerConverter& layer, Value* rois, std::int64_t axis, std::int64_t group, std::int64_t size,
+Bins bins_of(LayerConverter& layer, onnx::Value* rois, std::int64_t axis, std::int64_t group, std::int64_t size,
              float scale) {
   const auto rounded = [&](std::int64_t i) {  // half upwards, not to even
-    Value* value = layer.add("Slice", {rois, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({1})});
+    onnx::Value* value = layer.add("Slice", {rois, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({1})});
     return layer.add("Floor", {layer.add("Add", {value, number(layer, 0.5)})});
   };
-  Value* begin = layer.add("Mul", {rounded(1 + axis), number(layer, scale)});
-  Value* end = layer.add("Mul", {layer.add("Add", {rounded(3 + axis), number(layer, 1)}), number(layer, scale)});
-  Value* extent = layer.add("Max", {layer.add("Sub", {end, begin}), number(layer, 0.1)});
-  Value* bin = layer.add("Div", {extent, number(layer, static_cast<double>(group))});
+  onnx::Value* begin = layer.add("Mul", {rounded(1 + axis), number(layer, scale)});
+  onnx::Value* end = layer.add("Mul", {layer.add("Add", {rounded(3 + axis), number(layer, 1)}), number(layer, scale)});
+  onnx::Value* extent = layer.add("Max", {layer.add("Sub", {end, begin}), number(layer, 0.1)});
+  onnx::Value* bin = layer.add("Div", {extent, number(layer, static_cast<double>(group))});
   std::vector<float> starts;
   std::vector<float> ends;
   for (std::int64_t i = 0; i < group; ++i) {
@@ -411,21 +420,21 @@ Bins bins_of(LayerConverter& layer, Value* rois, std::int64_t axis, std::int64_t
     ends.push_back(static_cast<float>(i + 1));
   }
   const auto border = [&](const std::vector<float>& places, const char* rounding) {
-    Value* place =
-        layer.add("Add", {layer.add("Mul", {layer.constant_of(TensorData::from_floats(places)), bin}), begin});
+    onnx::Value* place =
+        layer.add("Add", {layer.add("Mul", {layer.constant_of(onnx::TensorData::from_floats(places)), bin}), begin});
     return layer.add("Clip",
                      {layer.add(rounding, {place}), number(layer, 0), number(layer, static_cast<double>(size))});
   };
-  Value* first = border(starts, "Floor");
-  Value* last = border(ends, "Ceil");
-  layer.check_budget(size, ElementType::f32);
+  onnx::Value* first = border(starts, "Floor");
+  onnx::Value* last = border(ends, "Ceil");
+  layer.check_budget(size, onnx::ElementType::f32);
   std::vector<float> all(static_cast<std::size_t>(size));
   std::iota(all.begin(), all.end(), 0.F);
-  Value* place = layer.constant_of(TensorData::from_floats(all));
-  const auto column = [&](Value* value) { return layer.add("Unsqueeze", {value, layer.ints_of({2})}); };
-  Value* is_inside =
+  onnx::Value* place = layer.constant_of(onnx::TensorData::from_floats(all));
+  const auto column = [&](onnx::Value* value) { return layer.add("Unsqueeze", {value, layer.ints_of({2})}); };
+  onnx::Value* is_inside =
       layer.add("And", {layer.add("GreaterOrEqual", {place, column(first)}), layer.add("Less", {place, column(last)})});
-  return {layer.cast(is_inside, ElementType::f32), layer.add("Sub", {last, first})};
+  return {layer.cast(is_inside, onnx::ElementType::f32), layer.add("Sub", {last, first})};
 }
 
 /// R-FCN's: of each box group_size x group_size averages, each of a channel of its own (psroi_pooling_layer.cu). Sums
@@ -446,19 +455,19 @@ void psroi_pooling(LayerConverter& layer) {
     layer.fail(fmt::format("{} channels; `output_dim` {} and `group_size` {} need {}", layer.size(0, 1), outputs, group,
                            outputs * group * group));
   }
-  Value* rois = layer.reshape(layer.input(1), {-1, 5});
+  onnx::Value* rois = layer.reshape(layer.input(1), {-1, 5});
   const Bins rows = bins_of(layer, rois, 1, group, h, p.spatial_scale());
   const Bins columns = bins_of(layer, rois, 0, group, w, p.spatial_scale());
   // [group, boxes, rows] x [group, rows, outputs * group * columns]
-  Value* x = layer.reshape(layer.input(0), {outputs, group, group, h, w});
+  onnx::Value* x = layer.reshape(layer.input(0), {outputs, group, group, h, w});
   x = layer.reshape(layer.transpose(x, {1, 3, 0, 2, 4}), {group, h, outputs * group * w});
-  Value* y = layer.add("MatMul", {layer.transpose(rows.mask, {1, 0, 2}), x});
+  onnx::Value* y = layer.add("MatMul", {layer.transpose(rows.mask, {1, 0, 2}), x});
   y = layer.reshape(y, {group, -1, outputs, group, w});
   y = layer.add("Mul", {y, layer.add("Unsqueeze", {columns.mask, layer.ints_of({0, 2})})});
   y = layer.add("ReduceSum", {y, layer.ints_of({4})}, {{"keepdims", std::int64_t{0}}});
   y = layer.transpose(y, {1, 2, 0, 3});
-  Value* count = layer.add("Mul", {layer.add("Unsqueeze", {rows.count, layer.ints_of({1, 3})}),
-                                   layer.add("Unsqueeze", {columns.count, layer.ints_of({1, 2})})});
+  onnx::Value* count = layer.add("Mul", {layer.add("Unsqueeze", {rows.count, layer.ints_of({1, 3})}),
+                                         layer.add("Unsqueeze", {columns.count, layer.ints_of({1, 2})})});
   layer.give(layer.add("Div", {y, layer.add("Max", {count, number(layer, 1)})}));
 }
 
@@ -485,11 +494,11 @@ void region(LayerConverter& layer) {
                     "coordinates",
                     channels, boxes, p.classes(), p.coords()));
   }
-  Value* x = layer.reshape(layer.input(), {0, boxes, each, h, w});
+  onnx::Value* x = layer.reshape(layer.input(), {0, boxes, each, h, w});
   const auto parts =
       layer.add_many("Split", {x, layer.ints_of({2, 2, 1, p.classes()})}, 4, {{"axis", std::int64_t{2}}});
-  Value* classes = p.softmax() ? layer.add("Softmax", {parts[3]}, {{"axis", std::int64_t{2}}}) : parts[3];
-  Value* y =
+  onnx::Value* classes = p.softmax() ? layer.add("Softmax", {parts[3]}, {{"axis", std::int64_t{2}}}) : parts[3];
+  onnx::Value* y =
       layer.add("Concat", {layer.add("Sigmoid", {parts[0]}), parts[1], layer.add("Sigmoid", {parts[2]}), classes},
                 {{"axis", std::int64_t{2}}});
   layer.give(layer.reshape(y, {0, channels, h, w}));

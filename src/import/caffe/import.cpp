@@ -17,12 +17,12 @@
 
 #include "caffe/caffe.pb.h"
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
-#include "graph/mapped_file.hpp"
-#include "graph/opset.hpp"
-#include "graph/shape_inference.hpp"
 #include "import/caffe/layer_converter.hpp"
 #include "import/messages.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/mapped_file.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft {
 namespace caffe {
@@ -246,15 +246,15 @@ constexpr int net_parameter = 0;
 constexpr int layer_parameter = 1;
 constexpr int v1_layer_parameter = 2;
 constexpr int blob_proto = 3;
-constexpr std::array wire_fields = {WireField{net_parameter, 100, layer_parameter},
-                                    WireField{net_parameter, 2, v1_layer_parameter},
-                                    WireField{layer_parameter, 7, blob_proto},
-                                    WireField{v1_layer_parameter, 6, blob_proto}, WireField{blob_proto, 5, wire_data}};
+constexpr std::array wire_fields = {
+    onnx::WireField{net_parameter, 100, layer_parameter}, onnx::WireField{net_parameter, 2, v1_layer_parameter},
+    onnx::WireField{layer_parameter, 7, blob_proto}, onnx::WireField{v1_layer_parameter, 6, blob_proto},
+    onnx::WireField{blob_proto, 5, onnx::wire_data}};
 
 /// Parsed weights, large ones left in the file.
 struct Weights {
   NetParameter network;
-  Pieces pieces;
+  onnx::Pieces pieces;
 };
 
 /// The trained layers. What people give in their place is recognized.
@@ -288,7 +288,7 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
     throw Error(fmt::format("{}: no .caffemodel: it holds no layer", name));
   }
   renew(trained, name);
-  return {std::move(trained), Pieces(std::move(cut->pieces), std::move(owner))};
+  return {std::move(trained), onnx::Pieces(std::move(cut->pieces), std::move(owner))};
 }
 
 /// As Caffe decides (Net::StateMeetsRule) for a network that is deployed: phase TEST, the level of the file, and the
@@ -363,8 +363,8 @@ void add_fields(const google::protobuf::Descriptor& message, const std::string& 
 
 class Importer {
  public:
-  Importer(Text& text, NetParameter& weights, const Pieces& pieces, std::string source, std::string weights_source,
-           const CaffeOptions& options)
+  Importer(Text& text, NetParameter& weights, const onnx::Pieces& pieces, std::string source,
+           std::string weights_source, const CaffeOptions& options)
       : text_(text),
         network_(text.network),
         pieces_(pieces),
@@ -376,11 +376,11 @@ class Importer {
     }
   }
 
-  Model run() {
+  onnx::Model run() {
     model_.source = source_;
     model_.producer_name = "graft";
     model_.main->name = network_.name().empty() ? "caffe" : network_.name();
-    model_.main->opset_imports[""] = working_opset;
+    model_.main->opset_imports[""] = onnx::working_opset;
     try {
       origin_.format = "Caffe network";
       origin_.unit = "layer";
@@ -391,7 +391,7 @@ class Importer {
       for (LayerParameter* layer : layers_) convert(*layer);
       add_outputs();
       for (const auto& [name, shape] : options_.input_shapes) {
-        const Value* value = model_.graph().find_local(name);
+        const onnx::Value* value = model_.graph().find_local(name);
         if (value == nullptr || !value->is_input) {
           throw Error(fmt::format("--input: the network has no input '{}'; {}", name, inputs_text(model_.graph())));
         }
@@ -554,8 +554,8 @@ class Importer {
     if (!shape)
       throw Error(fmt::format("the input '{}' has no shape; give it with --input {}:{}", name, name, example));
     if (blobs_.contains(name)) throw Error(fmt::format("two inputs are called '{}'", name));
-    Value* value = model_.graph().add_input(name);
-    value->type = ElementType::f32;
+    onnx::Value* value = model_.graph().add_input(name);
+    value->type = onnx::ElementType::f32;
     value->shape = std::move(shape);
     blobs_[name] = value;
   }
@@ -571,8 +571,8 @@ class Importer {
 
   static Shape shape_of(const BlobShape& blob) {
     Shape shape;
-    if (static_cast<std::size_t>(blob.dim_size()) > highest_rank) {
-      throw Error(fmt::format("an input of {} dimensions; allowed are {}", blob.dim_size(), highest_rank));
+    if (static_cast<std::size_t>(blob.dim_size()) > onnx::highest_rank) {
+      throw Error(fmt::format("an input of {} dimensions; allowed are {}", blob.dim_size(), onnx::highest_rank));
     }
     for (const std::int64_t dim : blob.dim()) {
       if (dim < 1) throw Error(fmt::format("an input with dimension {}; allowed are 1 and above", dim));
@@ -631,7 +631,7 @@ class Importer {
       add_data(layer);
       return;
     }
-    std::vector<Value*> inputs;
+    std::vector<onnx::Value*> inputs;
     for (const std::string& bottom : layer.bottom()) {
       if (layer.type() == "SoftmaxWithLoss" && !inputs.empty()) break;  // the label
       const auto found = blobs_.find(bottom);
@@ -654,10 +654,10 @@ class Importer {
       converter.fail(
           fmt::format("{} blobs of weights; its parameters leave no use for {} of them", layer.blobs_size(), unread));
     }
-    if (const Value* unread = converter.unread_input(); unread != nullptr) {
+    if (const onnx::Value* unread = converter.unread_input(); unread != nullptr) {
       converter.fail(fmt::format("{} bottoms; it has no use for '{}'", inputs.size(), unread->name));
     }
-    const std::vector<Value*>& results = converter.results();
+    const std::vector<onnx::Value*>& results = converter.results();
     if (!inputs.empty() && !results.empty() && results[0] == inputs[0]) {
       origin_.leave_out(layer.type(), "it copies its input");
     } else {
@@ -672,8 +672,8 @@ class Importer {
     }
   }
 
-  void set_blob(const LayerParameter& layer, const std::string& blob, Value* value) {
-    Graph& graph = model_.graph();
+  void set_blob(const LayerParameter& layer, const std::string& blob, onnx::Value* value) {
+    onnx::Graph& graph = model_.graph();
     const auto before = blobs_.find(blob);
     const bool in_place = before != blobs_.end();
     if (in_place && before->second != value && before->second->name == blob && !before->second->is_input) {
@@ -704,9 +704,9 @@ class Importer {
       }
     }
     if (outputs.empty()) throw Error("no layer gives a result");
-    Graph& graph = model_.graph();
+    onnx::Graph& graph = model_.graph();
     for (const std::string& name : outputs) {
-      Value* value = blobs_.at(name);
+      onnx::Value* value = blobs_.at(name);
       if (value->name != name || value->is_input || value->is_output() || value->initializer) {
         value = graph.add_node("Identity", {value}, {graph.find_local(name) == nullptr ? name : name + "_output"})
                     ->output();
@@ -717,14 +717,14 @@ class Importer {
 
   Text& text_;
   NetParameter& network_;
-  const Pieces& pieces_;
+  const onnx::Pieces& pieces_;
   std::string source_;
   std::string weights_source_;
   const CaffeOptions& options_;
   std::unordered_map<std::string, LayerParameter*> trained_;
   std::vector<LayerParameter*> layers_;
   std::set<int> chosen_;  // the same, by their places in the network
-  std::unordered_map<std::string, Value*> blobs_;
+  std::unordered_map<std::string, onnx::Value*> blobs_;
   std::unordered_set<std::string> needed_;  // blobs that a layer reads
   std::unordered_set<std::string> given_;   // blobs that a layer gives
   std::vector<std::string> order_;          // of those
@@ -732,10 +732,10 @@ class Importer {
   std::set<std::string> silenced_;
   std::unordered_set<std::string> names_;
   std::unordered_set<std::string> named_;  // layers of which a node has the name
-  ContentsMap contents_;
+  onnx::ContentsMap contents_;
   ConstantBudget budget_;
   Origin origin_;
-  Model model_;
+  onnx::Model model_;
 };
 
 }  // namespace
@@ -763,8 +763,9 @@ std::vector<CaffeLayer> caffe_layers() {
   return result;
 }
 
-Model parse_caffe(const std::string& network, std::string_view weights, const std::string& network_name,
-                  const std::string& weights_name, const CaffeOptions& options, std::shared_ptr<const void> owner) {
+onnx::Model parse_caffe(const std::string& network, std::string_view weights, const std::string& network_name,
+                        const std::string& weights_name, const CaffeOptions& options,
+                        std::shared_ptr<const void> owner) {
   if (network.size() > most_text) {
     throw Error(fmt::format("{}: {} bytes of text; allowed are {}", network_name, network.size(), most_text));
   }
@@ -777,11 +778,11 @@ Model parse_caffe(const std::string& network, std::string_view weights, const st
   return caffe::Importer(net, trained, pieces, network_name, weights_name, options).run();
 }
 
-Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
-                 const CaffeOptions& options) {
-  const auto text = MappedFile::open(network, most_text);
+onnx::Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
+                       const CaffeOptions& options) {
+  const auto text = onnx::MappedFile::open(network, most_text);
   if (weights.empty()) return parse_caffe(std::string(text->view()), {}, network.string(), "", options);
-  const auto bytes = MappedFile::open(weights);
+  const auto bytes = onnx::MappedFile::open(weights);
   if (bytes->view().empty()) throw Error(fmt::format("{}: an empty file", weights.string()));
   return parse_caffe(std::string(text->view()), bytes->view(), network.string(), weights.string(), options, bytes);
 }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "import/origin.hpp"
+#include "onnx/model.hpp"
 
 namespace graft {
 
@@ -24,14 +24,14 @@ struct CaffeOptions {
 /// last one, and what went before is called after its layer. Both files may be of the old format (V1). Throws Error
 /// naming file, layer and parameter for anything malformed; for layers that Graft does not know, and for layers whose
 /// weights are missing, all of them at once.
-[[nodiscard]] Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
-                               const CaffeOptions& options = {});
+[[nodiscard]] onnx::Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
+                                     const CaffeOptions& options = {});
 
 /// The same from memory; `weights` may be empty for a network without any. With an `owner`, which keeps them alive, the
 /// model's weights are parts of them; without one they are copied.
-[[nodiscard]] Model parse_caffe(const std::string& network, std::string_view weights, const std::string& network_name,
-                                const std::string& weights_name, const CaffeOptions& options = {},
-                                std::shared_ptr<const void> owner = nullptr);
+[[nodiscard]] onnx::Model parse_caffe(const std::string& network, std::string_view weights,
+                                      const std::string& network_name, const std::string& weights_name,
+                                      const CaffeOptions& options = {}, std::shared_ptr<const void> owner = nullptr);
 
 /// A field of a layer's parameters.
 struct CaffeField {

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::caffe {
 
@@ -20,13 +20,13 @@ void LayerConverter::fail(const std::string& message) const {
   throw Error(fmt::format("layer '{}' ({}): {}", layer_.name(), layer_.type(), message));
 }
 
-Value* LayerConverter::input(std::size_t i) const {
+onnx::Value* LayerConverter::input(std::size_t i) const {
   if (i >= inputs_.size()) fail(fmt::format("{} bottoms; bottom {} is needed", inputs_.size(), i));
   read_inputs_.insert(i);
   return inputs_[i];
 }
 
-const Value* LayerConverter::unread_input() const {
+const onnx::Value* LayerConverter::unread_input() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!read_inputs_.contains(i)) return inputs_[i];
   }
@@ -34,7 +34,7 @@ const Value* LayerConverter::unread_input() const {
 }
 
 Ints LayerConverter::dims(std::size_t i) const {
-  const Value* value = input(i);
+  const onnx::Value* value = input(i);
   if (!value->shape)
     fail(fmt::format("the shape of '{}' is not known; give the shapes of the inputs with --input", value->name));
   Ints result;
@@ -75,26 +75,26 @@ std::size_t LayerConverter::axis(std::int64_t axis, std::size_t rank) const {
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
 
-TensorData LayerConverter::blob(std::size_t i) {
+onnx::TensorData LayerConverter::blob(std::size_t i) {
   if (i >= static_cast<std::size_t>(layer_.blobs_size())) {
     fail(fmt::format("{} blobs of weights; blob {} is needed", layer_.blobs_size(), i));
   }
   BlobProto& blob = *layer_.mutable_blobs(static_cast<int>(i));
-  TensorData tensor;
-  tensor.type = ElementType::f32;
+  onnx::TensorData tensor;
+  tensor.type = onnx::ElementType::f32;
   if (blob.has_shape()) {
     tensor.dims.assign(blob.shape().dim().begin(), blob.shape().dim().end());
   } else {
     tensor.dims = {blob.num(), blob.channels(), blob.height(), blob.width()};
   }
-  if (tensor.dims.size() > highest_rank)
-    fail(fmt::format("blob {} has {} dimensions; allowed are {}", i, tensor.dims.size(), highest_rank));
+  if (tensor.dims.size() > onnx::highest_rank)
+    fail(fmt::format("blob {} has {} dimensions; allowed are {}", i, tensor.dims.size(), onnx::highest_rank));
   for (const std::int64_t dim : tensor.dims) {
     if (dim < 0) fail(fmt::format("blob {} has dimension {}; allowed are 0 and above", i, dim));
   }
   read_.insert(i);
   if (!blob.raw_data().empty()) return raw_blob(i, blob, std::move(tensor));
-  const Bytes piece = blob.piece() == 0 ? Bytes() : pieces_.at(blob.piece());
+  const onnx::Bytes piece = blob.piece() == 0 ? onnx::Bytes() : pieces_.at(blob.piece());
   if (piece.size() % sizeof(float) != 0)
     fail(fmt::format("blob {} holds {} bytes, which are no numbers", i, piece.size()));
   const bool is_double = blob.data_size() == 0 && blob.double_data_size() != 0;
@@ -118,22 +118,22 @@ TensorData LayerConverter::blob(std::size_t i) {
       out += sizeof rounded;
     }
     BlobProto().Swap(&blob);  // given back at once
-    tensor.bytes = Bytes(std::move(raw));
+    tensor.bytes = onnx::Bytes(std::move(raw));
     return tensor;
   }
   // The numbers stay where protobuf put them: weights are most of the memory.
   const auto owner = std::make_shared<BlobProto>();
   owner->Swap(&blob);
-  tensor.bytes = Bytes(owner, std::span(reinterpret_cast<const char*>(owner->data().data()),
-                                        static_cast<std::size_t>(found) * sizeof(float)));
+  tensor.bytes = onnx::Bytes(owner, std::span(reinterpret_cast<const char*>(owner->data().data()),
+                                              static_cast<std::size_t>(found) * sizeof(float)));
   return tensor;
 }
 
-TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, TensorData tensor) const {
+onnx::TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, onnx::TensorData tensor) const {
   switch (blob.raw_data_type()) {
-    case BlobProto::DOUBLE: tensor.type = ElementType::f64; break;
+    case BlobProto::DOUBLE: tensor.type = onnx::ElementType::f64; break;
     case BlobProto::FLOAT: break;
-    case BlobProto::FLOAT16: tensor.type = ElementType::f16; break;
+    case BlobProto::FLOAT16: tensor.type = onnx::ElementType::f16; break;
     case BlobProto::INT:
     case BlobProto::UINT: fail(fmt::format("blob {} holds integers; allowed are real ones", i));
   }
@@ -142,9 +142,9 @@ TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, TensorData t
     fail(fmt::format("blob {} holds {} bytes; its shape [{}] needs {}", i, blob.raw_data().size(),
                      fmt::join(tensor.dims, ", "), wanted));
   }
-  tensor.bytes = Bytes(std::move(*blob.mutable_raw_data()));
-  if (tensor.type == ElementType::f32) return tensor;
-  return TensorData::from_numbers(ElementType::f32, tensor.dims, tensor.numbers().value());
+  tensor.bytes = onnx::Bytes(std::move(*blob.mutable_raw_data()));
+  if (tensor.type == onnx::ElementType::f32) return tensor;
+  return onnx::TensorData::from_numbers(onnx::ElementType::f32, tensor.dims, tensor.numbers().value());
 }
 
 namespace {
@@ -157,8 +157,8 @@ Ints without_ones(const Ints& dims) {
 
 }  // namespace
 
-Value* LayerConverter::weights(std::size_t i, const Ints& dims, std::string_view what) {
-  TensorData tensor = blob(i);
+onnx::Value* LayerConverter::weights(std::size_t i, const Ints& dims, std::string_view what) {
+  onnx::TensorData tensor = blob(i);
   for (const std::int64_t dim : dims) {
     if (dim < 0) fail(fmt::format("{}: the shape [{}] is below 0", what, fmt::join(dims, ", ")));
   }
@@ -170,7 +170,7 @@ Value* LayerConverter::weights(std::size_t i, const Ints& dims, std::string_view
   return graph().add_constant(fmt::format("{}:{}", name(), what), std::move(tensor));
 }
 
-void LayerConverter::give(std::size_t i, Value* value) {
+void LayerConverter::give(std::size_t i, onnx::Value* value) {
   if (results_.size() <= i) results_.resize(i + 1, nullptr);
   results_[i] = value;
 }

@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "caffe/caffe.pb.h"
-#include "graph/wire.hpp"
 #include "import/node_builder.hpp"
+#include "onnx/wire.hpp"
 
 namespace graft::caffe {
 
 class LayerConverter : public NodeBuilder {
  public:
   /// `pieces`: of the file of weights.
-  LayerConverter(LayerParameter& layer, const Pieces& pieces, Graph& graph, ContentsMap& contents,
-                 ConstantBudget& budget, std::vector<Value*> inputs)
+  LayerConverter(LayerParameter& layer, const onnx::Pieces& pieces, onnx::Graph& graph, onnx::ContentsMap& contents,
+                 ConstantBudget& budget, std::vector<onnx::Value*> inputs)
       : NodeBuilder(graph, contents, budget, layer.name(), layer.type()),
         layer_(layer),
         pieces_(pieces),
@@ -26,7 +26,7 @@ class LayerConverter : public NodeBuilder {
 
   [[nodiscard]] const LayerParameter& layer() const { return layer_; }
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
-  [[nodiscard]] Value* input(std::size_t i = 0) const;  ///< Throws Error where there is none.
+  [[nodiscard]] onnx::Value* input(std::size_t i = 0) const;  ///< Throws Error where there is none.
   /// Dimensions of an input, -1 where one is open. Throws Error where not even the rank is known.
   [[nodiscard]] Ints dims(std::size_t i = 0) const;
   /// A dimension that has to be known, or Error.
@@ -37,16 +37,16 @@ class LayerConverter : public NodeBuilder {
   [[nodiscard]] std::size_t axis(std::int64_t axis, std::size_t rank) const;
 
   /// Trained numbers of the layer, taken out of it. Throws Error where the file holds none.
-  [[nodiscard]] TensorData blob(std::size_t i);
+  [[nodiscard]] onnx::TensorData blob(std::size_t i);
   /// The same as a constant of these dims. Dimensions of 1 may be more or fewer in the file, whose blobs had four of
   /// them once; Error names both shapes where the others differ.
-  Value* weights(std::size_t i, const Ints& dims, std::string_view what);
+  onnx::Value* weights(std::size_t i, const Ints& dims, std::string_view what);
 
-  void give(std::size_t i, Value* value);
-  void give(Value* value) { give(0, value); }
-  [[nodiscard]] const std::vector<Value*>& results() const { return results_; }
+  void give(std::size_t i, onnx::Value* value);
+  void give(onnx::Value* value) { give(0, value); }
+  [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
   /// The first bottom that was not asked for; null where there is none.
-  [[nodiscard]] const Value* unread_input() const;
+  [[nodiscard]] const onnx::Value* unread_input() const;
   [[nodiscard]] std::size_t unread_blobs() const {
     return static_cast<std::size_t>(layer_.blobs_size()) - read_.size();
   }
@@ -55,12 +55,12 @@ class LayerConverter : public NodeBuilder {
 
  private:
   /// Numbers in the form of NVIDIA's branch.
-  TensorData raw_blob(std::size_t i, BlobProto& blob, TensorData tensor) const;
+  onnx::TensorData raw_blob(std::size_t i, BlobProto& blob, onnx::TensorData tensor) const;
 
   LayerParameter& layer_;
-  const Pieces& pieces_;
-  std::vector<Value*> inputs_;
-  std::vector<Value*> results_;
+  const onnx::Pieces& pieces_;
+  std::vector<onnx::Value*> inputs_;
+  std::vector<onnx::Value*> results_;
   std::set<std::size_t> read_;  // blobs
   mutable std::set<std::size_t> read_inputs_;
 };

@@ -15,7 +15,7 @@
 namespace graft::caffe {
 namespace {
 
-Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, ElementType::f32); }
+onnx::Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, onnx::ElementType::f32); }
 
 /// One number for all spatial axes, one for each, or `_h` and `_w`.
 template <class Repeated>
@@ -69,7 +69,7 @@ void convolution(LayerConverter& layer) {
   dims.insert(dims.end(), kernel.begin(), kernel.end());
   Ints pads = pad;
   pads.insert(pads.end(), pad.begin(), pad.end());
-  std::vector<Value*> inputs{layer.input(), layer.weights(0, dims, "weight")};
+  std::vector<onnx::Value*> inputs{layer.input(), layer.weights(0, dims, "weight")};
   if (p.bias_term()) inputs.push_back(layer.weights(1, {outputs}, "bias"));
   layer.give(layer.add(
       is_transposed ? "ConvTranspose" : "Conv", inputs,
@@ -86,12 +86,12 @@ void inner_product(LayerConverter& layer) {
   }
   const std::int64_t outputs = p.num_output();
   if (axis == 0) layer.fail("`axis` is 0; allowed are 1 and above");
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   if (axis != 1 || dims.size() != 2) x = layer.add("Flatten", {x}, {{"axis", static_cast<std::int64_t>(axis)}});
-  Value* weight = layer.weights(0, p.transpose() ? Ints{inner, outputs} : Ints{outputs, inner}, "weight");
-  std::vector<Value*> inputs{x, weight};
+  onnx::Value* weight = layer.weights(0, p.transpose() ? Ints{inner, outputs} : Ints{outputs, inner}, "weight");
+  std::vector<onnx::Value*> inputs{x, weight};
   if (p.bias_term()) inputs.push_back(layer.weights(1, {outputs}, "bias"));
-  Value* y = layer.add("Gemm", inputs, {{"transB", std::int64_t{p.transpose() ? 0 : 1}}});
+  onnx::Value* y = layer.add("Gemm", inputs, {{"transB", std::int64_t{p.transpose() ? 0 : 1}}});
   if (axis != 1) {
     Ints shape(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
     if (std::count(shape.begin(), shape.end(), -1) > 1) layer.fail("more than one open dimension before `axis`");
@@ -105,10 +105,11 @@ void inner_product(LayerConverter& layer) {
 void embed(LayerConverter& layer) {
   const EmbedParameter& p = layer.layer().embed_param();
   const std::int64_t outputs = p.num_output();
-  Value* y = layer.add("Gather",
-                       {layer.weights(0, {p.input_dim(), outputs}, "weight"),
-                        layer.add("Cast", {layer.input()}, {{"to", static_cast<std::int64_t>(ElementType::i64)}})},
-                       {{"axis", std::int64_t{0}}});
+  onnx::Value* y =
+      layer.add("Gather",
+                {layer.weights(0, {p.input_dim(), outputs}, "weight"),
+                 layer.add("Cast", {layer.input()}, {{"to", static_cast<std::int64_t>(onnx::ElementType::i64)}})},
+                {{"axis", std::int64_t{0}}});
   if (p.bias_term()) y = layer.add("Add", {y, layer.weights(1, {outputs}, "bias")});
   layer.give(y);
 }
@@ -124,13 +125,13 @@ std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t st
 }
 
 /// Where each maximum is, as SegNet's Upsample wants it: row * width + column, of windows that do not overlap.
-Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const Ints& counts, const Ints& more) {
+onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const Ints& counts, const Ints& more) {
   const std::int64_t channels = layer.small_size(0, 1);
   const std::int64_t width = layer.small_size(0, 3);
   // Places are numbers of f32, which holds whole ones up to here.
   constexpr std::int64_t most = std::int64_t{1} << 24;
   if (layer.small_size(0, 2) * width > most) layer.fail(fmt::format("places of maxima of more than {} elements", most));
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   if (more[0] > 0 || more[1] > 0) {
     x = layer.add(
         "Pad",
@@ -144,19 +145,19 @@ Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const Ints& c
   x = layer.reshape(x, {0, channels, counts[0], kernel[0], counts[1] * kernel[1]});
   x = layer.reshape(x, {0, channels * counts[0], kernel[0], counts[1], kernel[1]});
   x = layer.reshape(layer.transpose(x, {0, 1, 3, 2, 4}), {0, channels, counts[0], counts[1], kernel[0] * kernel[1]});
-  Value* place = layer.add("ArgMax", {x}, {{"axis", std::int64_t{4}}, {"keepdims", std::int64_t{0}}});
-  Value* columns = layer.ints_of({kernel[1]});
-  Value* row = layer.add("Div", {place, columns});
-  Value* column = layer.add("Sub", {place, layer.add("Mul", {row, columns})});
+  onnx::Value* place = layer.add("ArgMax", {x}, {{"axis", std::int64_t{4}}, {"keepdims", std::int64_t{0}}});
+  onnx::Value* columns = layer.ints_of({kernel[1]});
+  onnx::Value* row = layer.add("Div", {place, columns});
+  onnx::Value* column = layer.add("Sub", {place, layer.add("Mul", {row, columns})});
   const auto corners = [&](std::size_t axis, std::int64_t step) {
     Ints places;
     for (std::int64_t i = 0; i < counts[axis]; ++i) places.push_back(i * step);
     return layer.constant_of(
-        reshaped(TensorData::from_ints(places), axis == 0 ? Ints{counts[0], 1} : Ints{1, counts[1]}));
+        reshaped(onnx::TensorData::from_ints(places), axis == 0 ? Ints{counts[0], 1} : Ints{1, counts[1]}));
   };
   place = layer.add("Add", {layer.add("Mul", {row, layer.ints_of({width})}), column});
   place = layer.add("Add", {layer.add("Add", {place, corners(0, kernel[0] * width)}), corners(1, kernel[1])});
-  return layer.cast(place, ElementType::f32);
+  return layer.cast(place, onnx::ElementType::f32);
 }
 
 void pooling(LayerConverter& layer) {
@@ -168,7 +169,7 @@ void pooling(LayerConverter& layer) {
   const bool is_max = p.pool() == PoolingParameter::MAX;
   const bool wants_places = layer.layer().top_size() > 1;
   if (wants_places && !is_max) layer.fail("a second top, for the places of maxima, of averages");
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   if (p.global_pooling()) {
     if (wants_places) layer.fail("a second top, for the places of maxima, of global pooling; Graft does not give it");
     if (p.has_kernel_size() || p.has_kernel_h() || p.has_kernel_w() || p.pad() != 0 || p.pad_h() != 0 ||
@@ -266,12 +267,12 @@ void clip(LayerConverter& layer) {
 /// x * sigmoid(beta * x)
 void swish(LayerConverter& layer) {
   const float beta = layer.layer().swish_param().beta();
-  Value* x = layer.input();
-  Value* inner = beta == 1 ? x : layer.add("Mul", {x, number(layer, beta)});
+  onnx::Value* x = layer.input();
+  onnx::Value* inner = beta == 1 ? x : layer.add("Mul", {x, number(layer, beta)});
   layer.give(layer.add("Mul", {x, layer.add("Sigmoid", {inner})}));
 }
 
-Value* scaled(LayerConverter& layer, Value* x, double scale, double shift) {
+onnx::Value* scaled(LayerConverter& layer, onnx::Value* x, double scale, double shift) {
   if (scale != 1) x = layer.add("Mul", {x, number(layer, scale)});
   return shift == 0 ? x : layer.add("Add", {x, number(layer, shift)});
 }
@@ -279,7 +280,7 @@ Value* scaled(LayerConverter& layer, Value* x, double scale, double shift) {
 /// (shift + scale * x) ^ power
 void power(LayerConverter& layer) {
   const PowerParameter& p = layer.layer().power_param();
-  Value* x = scaled(layer, layer.input(), p.scale(), p.shift());
+  onnx::Value* x = scaled(layer, layer.input(), p.scale(), p.shift());
   layer.give(p.power() == 1 ? x : layer.add("Pow", {x, number(layer, p.power())}));
 }
 
@@ -297,13 +298,14 @@ void logarithm(LayerConverter& layer) {
   if (p.base() != -1 && !(p.base() > 0))
     layer.fail(fmt::format("`base` is {}; allowed are -1 and what is above 0", p.base()));
   const double factor = p.base() == -1 ? 1 : 1 / std::log(static_cast<double>(p.base()));
-  Value* y = layer.add("Log", {scaled(layer, layer.input(), p.scale(), p.shift())});
+  onnx::Value* y = layer.add("Log", {scaled(layer, layer.input(), p.scale(), p.shift())});
   layer.give(scaled(layer, y, factor, 0));
 }
 
 void threshold(LayerConverter& layer) {
-  Value* above = layer.add("Greater", {layer.input(), number(layer, layer.layer().threshold_param().threshold())});
-  layer.give(layer.cast(above, ElementType::f32));
+  onnx::Value* above =
+      layer.add("Greater", {layer.input(), number(layer, layer.layer().threshold_param().threshold())});
+  layer.give(layer.cast(above, onnx::ElementType::f32));
 }
 
 /// Statistics are kept as sums: the third blob says of how many.
@@ -316,27 +318,27 @@ void batch_norm(LayerConverter& layer) {
         "the "
         "field to take those that were trained");
   }
-  TensorData mean = layer.blob(0);
-  TensorData variance = layer.blob(1);
+  onnx::TensorData mean = layer.blob(0);
+  onnx::TensorData variance = layer.blob(1);
   const double count = layer.blob(2).scalar().value_or(0);
   const double factor = count == 0 ? 0 : 1 / count;
-  const auto statistic = [&](const TensorData& sums, const char* what) {
+  const auto statistic = [&](const onnx::TensorData& sums, const char* what) {
     std::vector<double> numbers = sums.numbers().value();
     if (static_cast<std::int64_t>(numbers.size()) != channels) {
       layer.fail(fmt::format("{}: {} numbers for {} channels", what, numbers.size(), channels));
     }
     for (double& each : numbers) each *= factor;
-    return layer.constant_of(TensorData::from_numbers(ElementType::f32, {channels}, numbers));
+    return layer.constant_of(onnx::TensorData::from_numbers(onnx::ElementType::f32, {channels}, numbers));
   };
   const auto filled = [&](double value) {
-    return layer.constant_of(TensorData::from_numbers(ElementType::f32, {channels},
-                                                      std::vector<double>(static_cast<std::size_t>(channels), value)));
+    return layer.constant_of(onnx::TensorData::from_numbers(
+        onnx::ElementType::f32, {channels}, std::vector<double>(static_cast<std::size_t>(channels), value)));
   };
   // The trained numbers first: they show that there are as many channels as the shape claims.
-  Value* means = statistic(mean, "mean");
-  Value* variances = statistic(variance, "variance");
-  Value* factor_of = p.scale_bias() ? layer.weights(3, {channels}, "scale") : filled(1);
-  Value* shift = p.scale_bias() ? layer.weights(4, {channels}, "bias") : filled(0);
+  onnx::Value* means = statistic(mean, "mean");
+  onnx::Value* variances = statistic(variance, "variance");
+  onnx::Value* factor_of = p.scale_bias() ? layer.weights(3, {channels}, "scale") : filled(1);
+  onnx::Value* shift = p.scale_bias() ? layer.weights(4, {channels}, "bias") : filled(0);
   layer.give(
       layer.add("BatchNormalization", {layer.input(), factor_of, shift, means, variances}, {{"epsilon", p.eps()}}));
 }
@@ -353,7 +355,7 @@ Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_
   return shape;
 }
 
-Value* second_bottom(LayerConverter& layer, std::int64_t given_axis) {
+onnx::Value* second_bottom(LayerConverter& layer, std::int64_t given_axis) {
   const std::size_t rank = layer.dims().size();
   const std::size_t axis = layer.axis(given_axis, rank);
   Ints shape = layer.dims(1);
@@ -368,7 +370,7 @@ void scale(LayerConverter& layer) {
   const ScaleParameter& p = layer.layer().scale_param();
   std::size_t axis = 0;
   if (layer.input_count() > 1) {
-    Value* y = layer.add("Mul", {layer.input(0), second_bottom(layer, p.axis())});
+    onnx::Value* y = layer.add("Mul", {layer.input(0), second_bottom(layer, p.axis())});
     if (p.bias_term()) {
       Ints shape = layer.dims(1);
       shape.resize(layer.dims().size() - layer.axis(p.axis(), layer.dims().size()), 1);
@@ -378,7 +380,7 @@ void scale(LayerConverter& layer) {
     return;
   }
   const Ints shape = broadcast_shape(layer, p.axis(), p.num_axes(), axis);
-  Value* y = layer.add("Mul", {layer.input(), layer.weights(0, shape, "scale")});
+  onnx::Value* y = layer.add("Mul", {layer.input(), layer.weights(0, shape, "scale")});
   if (p.bias_term()) y = layer.add("Add", {y, layer.weights(1, shape, "bias")});
   layer.give(y);
 }
@@ -404,9 +406,9 @@ void eltwise(LayerConverter& layer) {
   const std::string op = p.operation() == EltwiseParameter::PROD  ? "Mul"
                          : p.operation() == EltwiseParameter::SUM ? "Add"
                                                                   : "Max";
-  Value* y = nullptr;
+  onnx::Value* y = nullptr;
   for (std::size_t i = 0; i < layer.input_count(); ++i) {
-    Value* x = layer.input(i);
+    onnx::Value* x = layer.input(i);
     if (layer.dims(i) != layer.dims(0)) {
       layer.fail(fmt::format("'{}' has the shape [{}], '{}' [{}]; they have to be the same", x->name,
                              fmt::join(layer.dims(i), ", "), layer.input(0)->name, fmt::join(layer.dims(0), ", ")));
@@ -421,7 +423,7 @@ void eltwise(LayerConverter& layer) {
 void concatenate(LayerConverter& layer) {
   const ConcatParameter& p = layer.layer().concat_param();
   const std::int64_t axis = p.has_concat_dim() ? p.concat_dim() : p.axis();
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < layer.input_count(); ++i) inputs.push_back(layer.input(i));
   if (inputs.empty()) layer.fail("it has no bottom");
   layer.give(inputs.size() == 1 ? inputs[0] : layer.add("Concat", inputs, {{"axis", axis}}));
@@ -475,16 +477,16 @@ void local_response_norm(LayerConverter& layer) {
   const LRNParameter& p = layer.layer().lrn_param();
   const std::int64_t size = p.local_size();
   if (size % 2 != 1) layer.fail(fmt::format("`local_size` is {}; allowed are odd numbers", size));
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   if (p.norm_region() == LRNParameter::ACROSS_CHANNELS) {
     layer.give(layer.add("LRN", {x}, {{"size", size}, {"alpha", p.alpha()}, {"beta", p.beta()}, {"bias", p.k()}}));
     return;
   }
   const std::int64_t pad = (size - 1) / 2;
-  Value* mean = layer.add(
+  onnx::Value* mean = layer.add(
       "AveragePool", {layer.add("Mul", {x, x})},
       {{"kernel_shape", Ints{size, size}}, {"pads", Ints{pad, pad, pad, pad}}, {"count_include_pad", std::int64_t{1}}});
-  Value* base = scaled(layer, mean, p.alpha(), 1);
+  onnx::Value* base = scaled(layer, mean, p.alpha(), 1);
   layer.give(layer.add("Mul", {x, layer.add("Pow", {base, number(layer, -static_cast<double>(p.beta()))})}));
 }
 
@@ -592,13 +594,13 @@ void mean_variance(LayerConverter& layer) {
     layer.fail(fmt::format("'{}' has {} dimensions; it needs {}", layer.input()->name, rank, first + 1));
   Ints axes;
   for (std::size_t i = first; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
-  Value* x = layer.input();
-  Value* centered = layer.add("Sub", {x, layer.add("ReduceMean", {x}, {{"axes", axes}})});
+  onnx::Value* x = layer.input();
+  onnx::Value* centered = layer.add("Sub", {x, layer.add("ReduceMean", {x}, {{"axes", axes}})});
   if (!p.normalize_variance()) {
     layer.give(centered);
     return;
   }
-  Value* variance = layer.add("ReduceMean", {layer.add("Mul", {centered, centered})}, {{"axes", axes}});
+  onnx::Value* variance = layer.add("ReduceMean", {layer.add("Mul", {centered, centered})}, {{"axes", axes}});
   layer.give(layer.add("Div", {centered, layer.add("Add", {layer.add("Sqrt", {variance}), number(layer, p.eps())})}));
 }
 
@@ -608,9 +610,9 @@ void reduction(LayerConverter& layer) {
   const std::size_t first = layer.axis(p.axis(), rank);
   Ints axes;
   for (std::size_t i = first; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   const std::int64_t none = 0;
-  Value* y = nullptr;
+  onnx::Value* y = nullptr;
   switch (p.operation()) {
     case ReductionParameter::SUM: y = layer.add("ReduceSum", {x, layer.ints_of(axes)}, {{"keepdims", none}}); break;
     case ReductionParameter::ASUM: y = layer.add("ReduceL1", {x}, {{"axes", axes}, {"keepdims", none}}); break;
@@ -623,25 +625,26 @@ void reduction(LayerConverter& layer) {
 /// Places are given as numbers of the blob's own type.
 /// Values and places (f32) of the k largest, in the order of Caffe: among equal ones the last comes first, where TopK
 /// begins with the first. So TopK looks from the end.
-std::pair<Value*, Value*> last_largest(LayerConverter& layer, Value* x, std::int64_t axis, std::int64_t k) {
-  Value* reversed =
+std::pair<onnx::Value*, onnx::Value*> last_largest(LayerConverter& layer, onnx::Value* x, std::int64_t axis,
+                                                   std::int64_t k) {
+  onnx::Value* reversed =
       layer.add("Slice", {x, layer.ints_of({-1}), layer.ints_of({std::numeric_limits<std::int64_t>::min()}),
                           layer.ints_of({axis}), layer.ints_of({-1})});
   const auto best = layer.add_many("TopK", {reversed, layer.ints_of({k})}, 2, {{"axis", axis}});
-  Value* size = layer.slice_1d(layer.shape_of(x), axis, axis + 1);
+  onnx::Value* size = layer.slice_1d(layer.shape_of(x), axis, axis + 1);
   if (const auto known = layer.ints_in(size)) size = layer.ints_of(*known);
-  Value* last = layer.add("Sub", {size, layer.ints_of({1})});
-  return {best[0], layer.cast(layer.add("Sub", {last, best[1]}), ElementType::f32)};
+  onnx::Value* last = layer.add("Sub", {size, layer.ints_of({1})});
+  return {best[0], layer.cast(layer.add("Sub", {last, best[1]}), onnx::ElementType::f32)};
 }
 
 void arg_max(LayerConverter& layer) {
   const ArgMaxParameter& p = layer.layer().argmax_param();
-  Value* x = layer.input();
+  onnx::Value* x = layer.input();
   check_positive(layer, {p.top_k()}, "top_k");
   const auto axis = p.has_axis() ? static_cast<std::int64_t>(layer.axis(p.axis(), layer.dims().size())) : 1;
   if (p.top_k() == 1 && p.has_axis() && !p.out_max_val()) {
-    Value* place = layer.add("ArgMax", {x}, {{"axis", axis}, {"select_last_index", std::int64_t{1}}});
-    layer.give(layer.cast(place, ElementType::f32));
+    onnx::Value* place = layer.add("ArgMax", {x}, {{"axis", axis}, {"select_last_index", std::int64_t{1}}});
+    layer.give(layer.cast(place, onnx::ElementType::f32));
     return;
   }
   if (!p.has_axis()) x = layer.add("Flatten", {x});
@@ -652,12 +655,12 @@ void arg_max(LayerConverter& layer) {
   }
   Ints ones{1};  // [n, 1, k], and as many dimensions as the bottom has
   for (std::size_t i = 3; i < layer.dims().size(); ++i) ones.push_back(static_cast<std::int64_t>(i));
-  Value* all_places = layer.add("Unsqueeze", {places, layer.ints_of(ones)});
+  onnx::Value* all_places = layer.add("Unsqueeze", {places, layer.ints_of(ones)});
   if (!p.out_max_val()) {
     layer.give(all_places);
     return;
   }
-  Value* all_values = layer.add("Unsqueeze", {values, layer.ints_of(ones)});
+  onnx::Value* all_values = layer.add("Unsqueeze", {values, layer.ints_of(ones)});
   layer.give(layer.add("Concat", {all_places, all_values}, {{"axis", std::int64_t{1}}}));
 }
 

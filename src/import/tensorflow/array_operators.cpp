@@ -32,17 +32,17 @@ void pass_on(NodeConverter& node) {
 
 /// The same bits as another type: quantized types are the integers that hold them already.
 void bit_cast(NodeConverter& node) {
-  if (node.type_or("type", ElementType::undefined) != node.type(0)) {
+  if (node.type_or("type", onnx::ElementType::undefined) != node.type(0)) {
     node.fail("it takes the bits of numbers for another type, which ONNX cannot before operator set 26");
   }
   node.give(node.input(0));
 }
 
 void reshape(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const auto dims = node.ints(1);
   if (!dims) {
-    Value* shape = node.as_i64(1);
+    onnx::Value* shape = node.as_i64(1);
     node.give(node.add("Reshape", {x, shape}, {{"allowzero", std::int64_t{1}}}));
     return;
   }
@@ -82,14 +82,14 @@ void concatenate(NodeConverter& node) {
   if (node.input_count() < 2) node.fail(fmt::format("{} inputs; allowed are 2 and more", node.input_count()));
   const std::size_t axis_input = axis_is_last ? node.input_count() - 1 : 0;
   const std::int64_t axis = node.known_int(axis_input, "the axis");
-  std::vector<Value*> parts;
+  std::vector<onnx::Value*> parts;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     if (i != axis_input) parts.push_back(node.input(i));
   }
   node.give(parts.size() == 1 ? parts[0] : node.add("Concat", parts, {{"axis", axis}}));
 }
 
-void give_all(NodeConverter& node, const std::vector<Value*>& values) {
+void give_all(NodeConverter& node, const std::vector<onnx::Value*>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) node.give(i, values[i]);
 }
 
@@ -101,7 +101,7 @@ std::size_t output_count(NodeConverter& node, std::int64_t count) {
 
 void split(NodeConverter& node) {
   const bool even = node.op() == "Split";
-  Value* x = node.input(even ? 1 : 0);
+  onnx::Value* x = node.input(even ? 1 : 0);
   const std::int64_t axis = node.known_int(even ? 0 : 2, "the axis");
   const std::size_t count = output_count(node, node.int_or("num_split", 1));
   if (even) {
@@ -128,7 +128,7 @@ void split(NodeConverter& node) {
 }
 
 void slice(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const auto begins = node.ints(1);
   const auto sizes = node.ints(2);
   if (begins && sizes && begins->size() == sizes->size()) {
@@ -141,17 +141,17 @@ void slice(NodeConverter& node) {
     node.give(node.add("Slice", {x, node.ints_of(*begins), node.ints_of(ends), node.ints_of(iota(ends.size()))}));
     return;
   }
-  Value* begin = node.as_i64(1);
-  Value* size = node.as_i64(2);
-  Value* open = node.add("Less", {size, node.scalar_of(0, ElementType::i64)});
-  Value* end = node.add("Where", {open, node.ints_of({to_the_end}), node.add("Add", {begin, size})});
+  onnx::Value* begin = node.as_i64(1);
+  onnx::Value* size = node.as_i64(2);
+  onnx::Value* open = node.add("Less", {size, node.scalar_of(0, onnx::ElementType::i64)});
+  onnx::Value* end = node.add("Where", {open, node.ints_of({to_the_end}), node.add("Add", {begin, size})});
   const std::size_t rank = node.known_rank(x, "it is cut on every axis");
   node.give(node.add("Slice", {x, begin, end, node.ints_of(iota(rank))}));
 }
 
 /// x[begin:end:stride, ...] of NumPy; the masks say which numbers do not count.
 void strided_slice(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const auto bit = [&](const char* mask, std::size_t i) { return i < 63 && ((node.int_or(mask, 0) >> i) & 1) != 0; };
   const Ints strides = node.known_ints(3, "the strides");
   const std::size_t count = strides.size();
@@ -177,8 +177,8 @@ void strided_slice(NodeConverter& node) {
   Ints squeezed;    // axes of the sliced tensor
   Ints unsqueezed;  // axes of the result
   bool is_dynamic = false;
-  std::vector<Value*> dynamic_begins;
-  std::vector<Value*> dynamic_ends;
+  std::vector<onnx::Value*> dynamic_begins;
+  std::vector<onnx::Value*> dynamic_ends;
   std::int64_t axis = 0;
   std::int64_t result_axis = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -200,8 +200,8 @@ void strided_slice(NodeConverter& node) {
     if (strides[i] == 0) node.fail("a stride of 0; allowed is any other number");
     const bool backwards = strides[i] < 0;
     const auto place = static_cast<std::int64_t>(i);
-    Value* begin = nullptr;
-    Value* end = nullptr;
+    onnx::Value* begin = nullptr;
+    onnx::Value* end = nullptr;
     if (from_start) {
       begin = node.ints_of({backwards ? to_the_end : 0});
     } else if (begins) {
@@ -216,8 +216,8 @@ void strided_slice(NodeConverter& node) {
         const std::int64_t first = (*begins)[i];
         end = node.ints_of({first == -1 || first == to_the_end ? to_the_end : first + 1});
       } else {
-        Value* next = node.add("Add", {begin, node.ints_of({1})});
-        Value* is_last = node.add("Equal", {begin, node.ints_of({-1})});
+        onnx::Value* next = node.add("Add", {begin, node.ints_of({1})});
+        onnx::Value* is_last = node.add("Equal", {begin, node.ints_of({-1})});
         end = node.add("Where", {is_last, node.ints_of({to_the_end}), next});
       }
     } else if (to_end) {
@@ -246,10 +246,10 @@ void strided_slice(NodeConverter& node) {
     }
     ++axis;
   }
-  Value* y = x;
+  onnx::Value* y = x;
   if (!axes.empty()) {
-    Value* begin = is_dynamic ? node.concat(dynamic_begins) : node.ints_of(onnx_begins);
-    Value* end = is_dynamic ? node.concat(dynamic_ends) : node.ints_of(onnx_ends);
+    onnx::Value* begin = is_dynamic ? node.concat(dynamic_begins) : node.ints_of(onnx_begins);
+    onnx::Value* end = is_dynamic ? node.concat(dynamic_ends) : node.ints_of(onnx_ends);
     y = node.add("Slice", {y, begin, end, node.ints_of(axes), node.ints_of(onnx_steps)});
   }
   if (!squeezed.empty()) y = node.add("Squeeze", {y, node.ints_of(squeezed)});
@@ -259,7 +259,7 @@ void strided_slice(NodeConverter& node) {
 
 void pack(NodeConverter& node) {
   const std::int64_t axis = node.int_or("axis", 0);
-  std::vector<Value*> parts;
+  std::vector<onnx::Value*> parts;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     parts.push_back(node.add("Unsqueeze", {node.input(i), node.ints_of({axis})}));
   }
@@ -287,25 +287,25 @@ void squeeze(NodeConverter& node) {
 }
 
 void shape(NodeConverter& node) {
-  const ElementType type = node.type_or("out_type", ElementType::i32);
+  const onnx::ElementType type = node.type_or("out_type", onnx::ElementType::i32);
   for (std::size_t i = 0; i < node.input_count(); ++i) node.give(i, node.cast(node.shape_of(node.input(i)), type));
 }
 
 void size(NodeConverter& node) {
-  node.give(node.cast(node.add("Size", {node.input(0)}), node.type_or("out_type", ElementType::i32)));
+  node.give(node.cast(node.add("Size", {node.input(0)}), node.type_or("out_type", onnx::ElementType::i32)));
 }
 
 void rank(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   if (const auto known = node.rank(x)) {
-    node.give(node.scalar_of(static_cast<double>(*known), ElementType::i32));
+    node.give(node.scalar_of(static_cast<double>(*known), onnx::ElementType::i32));
     return;
   }
-  node.give(node.cast(node.add("Size", {node.shape_of(x)}), ElementType::i32));
+  node.give(node.cast(node.add("Size", {node.shape_of(x)}), onnx::ElementType::i32));
 }
 
 /// To no dimensions at all a scalar is broadcast: there is nothing to do.
-Value* expanded(NodeConverter& node, Value* x, std::size_t dims) {
+onnx::Value* expanded(NodeConverter& node, onnx::Value* x, std::size_t dims) {
   const auto known = node.ints(dims);
   return known && known->empty() ? x : node.add("Expand", {x, node.as_i64(dims)});
 }
@@ -316,12 +316,12 @@ void broadcast_to(NodeConverter& node) { node.give(expanded(node, node.input(0),
 
 /// The shape that two shapes broadcast to.
 void broadcast_shapes(NodeConverter& node) {
-  const auto length = [](const Value* shape) -> std::int64_t {
+  const auto length = [](const onnx::Value* shape) -> std::int64_t {
     const bool is_known = shape->shape && shape->shape->size() == 1 && (*shape->shape)[0].is_constant();
     return is_known ? (*shape->shape)[0].value() : -1;
   };
-  Value* longer = node.input(0);
-  Value* shorter = node.input(1);
+  onnx::Value* longer = node.input(0);
+  onnx::Value* shorter = node.input(1);
   if (length(longer) < length(shorter)) std::swap(longer, shorter);
   const std::int64_t missing = length(longer) - length(shorter);
   if (length(shorter) < 0) node.fail("the lengths of its shapes are not known");
@@ -329,15 +329,15 @@ void broadcast_shapes(NodeConverter& node) {
     node.give(longer);
     return;
   }
-  Value* one = node.scalar_of(1, node.type(0));
+  onnx::Value* one = node.scalar_of(1, node.type(0));
   if (missing > 0) shorter = node.concat({node.add("Expand", {one, node.ints_of({missing})}), shorter});
   // 1 gives way, also to 0.
   node.give(node.add("Where", {node.add("Equal", {longer, one}), shorter, longer}));
 }
 
 void like(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* number = node.scalar_of(node.op() == "OnesLike" ? 1 : 0, node.type(0));
+  onnx::Value* x = node.input(0);
+  onnx::Value* number = node.scalar_of(node.op() == "OnesLike" ? 1 : 0, node.type(0));
   node.give(node.add("Expand", {number, node.shape_of(x)}));
 }
 
@@ -348,7 +348,7 @@ void where(NodeConverter& node) {
 }
 
 /// [[before, after], ...] for each axis -> all befores, then all afters
-Value* onnx_pads(NodeConverter& node) {
+onnx::Value* onnx_pads(NodeConverter& node) {
   if (const auto pads = node.ints(1)) {
     Ints result;
     for (const std::size_t part : {std::size_t{0}, std::size_t{1}}) {
@@ -356,12 +356,12 @@ Value* onnx_pads(NodeConverter& node) {
     }
     return node.ints_of(result);
   }
-  Value* columns = node.add("Transpose", {node.as_i64(1)}, {{"perm", Ints{1, 0}}});
+  onnx::Value* columns = node.add("Transpose", {node.as_i64(1)}, {{"perm", Ints{1, 0}}});
   return node.add("Reshape", {columns, node.ints_of({-1})});
 }
 
 void pad(NodeConverter& node) {
-  std::vector<Value*> inputs{node.input(0), onnx_pads(node)};
+  std::vector<onnx::Value*> inputs{node.input(0), onnx_pads(node)};
   if (node.op() == "PadV2") inputs.push_back(node.input(2));
   node.give(node.add("Pad", inputs, {{"mode", std::string("constant")}}));
 }
@@ -401,8 +401,8 @@ void invert_permutation(NodeConverter& node) {
     }
     inverse[static_cast<std::size_t>(permutation[i])] = static_cast<double>(i);
   }
-  node.give(
-      node.constant_of(TensorData::from_numbers(node.type(0), {static_cast<std::int64_t>(inverse.size())}, inverse)));
+  node.give(node.constant_of(
+      onnx::TensorData::from_numbers(node.type(0), {static_cast<std::int64_t>(inverse.size())}, inverse)));
 }
 
 constexpr std::array entries = {

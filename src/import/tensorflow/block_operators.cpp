@@ -14,10 +14,10 @@ namespace {
 /// A size that is known while the graph is read, or a value of one element.
 struct Size {
   std::int64_t known = -1;
-  Value* open = nullptr;
+  onnx::Value* open = nullptr;
 };
 
-Size size_of(NodeConverter& node, Value* x, std::size_t axis) {
+Size size_of(NodeConverter& node, onnx::Value* x, std::size_t axis) {
   if (x->shape && (*x->shape)[axis].is_constant()) return {(*x->shape)[axis].value(), nullptr};
   const auto first = static_cast<std::int64_t>(axis);
   return {-1, node.slice_1d(node.shape_of(x), first, first + 1)};
@@ -34,10 +34,10 @@ Size multiplied(NodeConverter& node, const Size& size, std::int64_t by) {
   return {(Dim(size.known) * by).value(), nullptr};
 }
 
-Value* reshaped_to(NodeConverter& node, Value* x, const std::vector<Size>& sizes) {
+onnx::Value* reshaped_to(NodeConverter& node, onnx::Value* x, const std::vector<Size>& sizes) {
   const auto open = std::count_if(sizes.begin(), sizes.end(), [](const Size& size) { return size.open != nullptr; });
   if (open > 1) {
-    std::vector<Value*> parts;
+    std::vector<onnx::Value*> parts;
     for (const Size& size : sizes) parts.push_back(size.open != nullptr ? size.open : node.ints_of({size.known}));
     return node.add("Reshape", {x, node.concat(parts)});
   }
@@ -85,7 +85,7 @@ Ints block_order(std::size_t spatial, std::size_t rank) {
 /// Blocks of the spatial axes become images of the batch, after padding.
 void space_to_batch(NodeConverter& node) {
   const auto [block, pads] = blocks_of(node);
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its axes are split");
   const std::size_t spatial = block.size();
   check_block(node, block, pads, rank);
@@ -110,37 +110,37 @@ void space_to_batch(NodeConverter& node) {
     split.push_back(size_of(node, x, axis));
     merged.push_back(split.back());
   }
-  Value* blocks = node.transpose(reshaped_to(node, x, split), block_order(spatial, rank));
+  onnx::Value* blocks = node.transpose(reshaped_to(node, x, split), block_order(spatial, rank));
   node.give(reshaped_to(node, blocks, merged));
 }
 
-const Node* producer_of(const Value* value, std::string_view op) {
+const onnx::Node* producer_of(const onnx::Value* value, std::string_view op) {
   return value != nullptr && value->producer != nullptr && value->producer->is(op) ? value->producer : nullptr;
 }
 
-bool are_all(const Node& node, std::string_view attribute, std::int64_t number) {
+bool are_all(const onnx::Node& node, std::string_view attribute, std::int64_t number) {
   const auto found = node.ints(attribute);
   return !found || std::all_of(found->begin(), found->end(), [&](std::int64_t each) { return each == number; });
 }
 
 /// SpaceToBatchND, a convolution without borders, BatchToSpaceND of the same blocks: a dilated convolution.
-Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& crops) {
+onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& crops) {
   constexpr std::size_t rank = 4;
   if (block.size() != 2) return nullptr;
-  const Node* back = producer_of(node.input(0), "Transpose");
-  const Node* product = producer_of(back == nullptr ? node.input(0) : back->input(0), "Conv");
+  const onnx::Node* back = producer_of(node.input(0), "Transpose");
+  const onnx::Node* product = producer_of(back == nullptr ? node.input(0) : back->input(0), "Conv");
   if (product == nullptr || product->attribute("auto_pad") != nullptr || !are_all(*product, "strides", 1) ||
       !are_all(*product, "dilations", 1) || !are_all(*product, "pads", 0)) {
     return nullptr;
   }
-  const Node* there = producer_of(product->input(0), "Transpose");
+  const onnx::Node* there = producer_of(product->input(0), "Transpose");
   if ((there == nullptr) != (back == nullptr) || there == nullptr) return nullptr;  // channels last, as the blocks are
-  const Node* merged = producer_of(there->input(0), "Reshape");
-  const Node* order = producer_of(merged == nullptr ? nullptr : merged->input(0), "Transpose");
+  const onnx::Node* merged = producer_of(there->input(0), "Reshape");
+  const onnx::Node* order = producer_of(merged == nullptr ? nullptr : merged->input(0), "Transpose");
   if (order == nullptr || order->ints("perm") != block_order(2, rank)) return nullptr;
-  const Value* split = order->input(0);
-  const Node* cut = producer_of(split, "Reshape");
-  const Node* padded = producer_of(cut == nullptr ? nullptr : cut->input(0), "Pad");
+  const onnx::Value* split = order->input(0);
+  const onnx::Node* cut = producer_of(split, "Reshape");
+  const onnx::Node* padded = producer_of(cut == nullptr ? nullptr : cut->input(0), "Pad");
   if (padded == nullptr || !split->shape || split->shape->size() != rank + 2) return nullptr;
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const Dim& size = (*split->shape)[2 * i + 2];
@@ -154,7 +154,7 @@ Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& c
     onnx_pads[i + 2] = (*pads)[rank + i + 1] - crops[2 * i + 1];
   }
   if (std::any_of(onnx_pads.begin(), onnx_pads.end(), [](std::int64_t pad) { return pad < 0; })) return nullptr;
-  Value* x = node.transpose(padded->input(0), *there->ints("perm"));
+  onnx::Value* x = node.transpose(padded->input(0), *there->ints("perm"));
   Attributes attributes{{"dilations", block}, {"pads", onnx_pads}, {"strides", Ints{1, 1}}};
   attributes.emplace_back("group", product->int_or("group", 1));
   if (const auto kernel = product->ints("kernel_shape")) attributes.emplace_back("kernel_shape", *kernel);
@@ -163,11 +163,11 @@ Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& c
 
 void batch_to_space(NodeConverter& node) {
   const auto [block, crops] = blocks_of(node);
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its axes are merged");
   const std::size_t spatial = block.size();
   check_block(node, block, crops, rank);
-  if (Value* y = dilated_convolution(node, block, crops)) {
+  if (onnx::Value* y = dilated_convolution(node, block, crops)) {
     node.give(y);
     return;
   }
@@ -192,7 +192,7 @@ void batch_to_space(NodeConverter& node) {
     merged.push_back(split.back());
     order.push_back(static_cast<std::int64_t>(spatial + axis));
   }
-  Value* y = reshaped_to(node, node.transpose(reshaped_to(node, x, split), order), merged);
+  onnx::Value* y = reshaped_to(node, node.transpose(reshaped_to(node, x, split), order), merged);
   Ints begins;
   Ints ends;
   Ints axes;
@@ -212,7 +212,7 @@ void extract_patches(NodeConverter& node) {
   const Ints strides = node.ints_or("strides", {});
   const Ints rates = node.ints_or("rates", {});
   if (sizes.size() != 4 || strides.size() != 4 || rates.size() != 4) node.fail("it needs `ksizes`, `strides`, `rates`");
-  Value* images = node.input(0);
+  onnx::Value* images = node.input(0);
   if (node.known_rank(images, "patches are cut from it") != 4 || !(*images->shape)[3].is_constant()) {
     node.fail("the number of channels is not known; give the shapes of the inputs with --input");
   }
@@ -227,7 +227,7 @@ void extract_patches(NodeConverter& node) {
   constexpr std::int64_t most_numbers = 1 << 20;  // the product below does not overflow
   if (outputs > most_numbers) node.fail(fmt::format("patches of {} numbers; allowed are {}", outputs, most_numbers));
   // weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
-  node.check_budget(outputs * outputs, ElementType::f32);
+  node.check_budget(outputs * outputs, onnx::ElementType::f32);
   std::vector<float> weights(static_cast<std::size_t>(outputs * outputs), 0);
   for (std::int64_t k = 0; k < sizes[1] * sizes[2]; ++k) {
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -235,8 +235,8 @@ void extract_patches(NodeConverter& node) {
       weights[static_cast<std::size_t>(at)] = 1;
     }
   }
-  const ElementType type = node.type(0);
-  if (type != ElementType::f32) images = node.cast(images, ElementType::f32);
+  const onnx::ElementType type = node.type(0);
+  if (type != onnx::ElementType::f32) images = node.cast(images, onnx::ElementType::f32);
   Attributes attributes{{"kernel_shape", Ints{sizes[1], sizes[2]}},
                         {"strides", Ints{strides[1], strides[2]}},
                         {"dilations", Ints{rates[1], rates[2]}}};
@@ -258,10 +258,11 @@ void extract_patches(NodeConverter& node) {
   } else if (padding != "VALID") {
     node.fail(fmt::format("attribute `padding` is {}; allowed are SAME, VALID", padding));
   }
-  Value* filter = node.constant_of(reshaped(TensorData::from_floats(weights), {outputs, channels, sizes[1], sizes[2]}));
-  Value* y = node.add("Conv", {node.transpose(images, {0, 3, 1, 2}), filter}, attributes);
+  onnx::Value* filter =
+      node.constant_of(reshaped(onnx::TensorData::from_floats(weights), {outputs, channels, sizes[1], sizes[2]}));
+  onnx::Value* y = node.add("Conv", {node.transpose(images, {0, 3, 1, 2}), filter}, attributes);
   y = node.transpose(y, {0, 2, 3, 1});
-  node.give(type == ElementType::f32 ? y : node.cast(y, type));
+  node.give(type == onnx::ElementType::f32 ? y : node.cast(y, type));
 }
 
 constexpr std::array entries = {

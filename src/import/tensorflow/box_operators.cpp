@@ -10,12 +10,13 @@
 namespace graft::tensorflow {
 namespace {
 
-Value* column(NodeConverter& node, Value* x, std::int64_t i) {
-  return node.add("Gather", {x, node.constant_of(TensorData::scalar_of(ElementType::i64, static_cast<double>(i)))},
+onnx::Value* column(NodeConverter& node, onnx::Value* x, std::int64_t i) {
+  return node.add("Gather",
+                  {x, node.constant_of(onnx::TensorData::scalar_of(onnx::ElementType::i64, static_cast<double>(i)))},
                   {{"axis", std::int64_t{-1}}});
 }
 
-Value* single(NodeConverter& node, Value* value) {
+onnx::Value* single(NodeConverter& node, onnx::Value* value) {
   return value->shape && value->shape->size() == 1 ? value : node.reshape(value, {1});
 }
 
@@ -29,33 +30,35 @@ void suppress(NodeConverter& node) {
       node.fail("it lowers scores softly (soft_nms_sigma, input 5); allowed is 0");
     }
   }
-  Value* boxes = node.cast(node.add("Unsqueeze", {node.input(0), node.ints_of({0})}), ElementType::f32);
-  Value* scores = node.cast(node.add("Unsqueeze", {node.input(1), node.ints_of({0, 1})}), ElementType::f32);
-  Value* most = single(node, node.as_i64(2));
-  Value* overlap = node.input_count() > 3
-                       ? single(node, node.cast(node.input(3), ElementType::f32))
-                       : single(node, node.scalar_of(node.float_or("iou_threshold", 0.5F), ElementType::f32));
-  std::vector<Value*> inputs{boxes, scores, most, overlap};
-  if (has_threshold) inputs.push_back(single(node, node.cast(node.input(4), ElementType::f32)));
-  Value* found = column(node, node.add("NonMaxSuppression", inputs), 2);
-  Value* chosen = version == '5' ? node.add("Gather", {node.input(1), found}, {{"axis", std::int64_t{0}}}) : nullptr;
-  Value* count = node.shape_of(found);
+  onnx::Value* boxes = node.cast(node.add("Unsqueeze", {node.input(0), node.ints_of({0})}), onnx::ElementType::f32);
+  onnx::Value* scores = node.cast(node.add("Unsqueeze", {node.input(1), node.ints_of({0, 1})}), onnx::ElementType::f32);
+  onnx::Value* most = single(node, node.as_i64(2));
+  onnx::Value* overlap =
+      node.input_count() > 3
+          ? single(node, node.cast(node.input(3), onnx::ElementType::f32))
+          : single(node, node.scalar_of(node.float_or("iou_threshold", 0.5F), onnx::ElementType::f32));
+  std::vector<onnx::Value*> inputs{boxes, scores, most, overlap};
+  if (has_threshold) inputs.push_back(single(node, node.cast(node.input(4), onnx::ElementType::f32)));
+  onnx::Value* found = column(node, node.add("NonMaxSuppression", inputs), 2);
+  onnx::Value* chosen =
+      version == '5' ? node.add("Gather", {node.input(1), found}, {{"axis", std::int64_t{0}}}) : nullptr;
+  onnx::Value* count = node.shape_of(found);
   if (version >= '4' && node.flag_or("pad_to_max_output_size", false)) {
-    Value* missing = node.concat({node.ints_of({0}), node.add("Sub", {most, count})});
+    onnx::Value* missing = node.concat({node.ints_of({0}), node.add("Sub", {most, count})});
     found = node.add("Pad", {found, missing});
     if (chosen != nullptr) chosen = node.add("Pad", {chosen, missing});
   }
   std::size_t output = 0;
-  node.give(output++, node.cast(found, ElementType::i32));
+  node.give(output++, node.cast(found, onnx::ElementType::i32));
   if (chosen != nullptr) node.give(output++, chosen);
-  if (version >= '4') node.give(output, node.cast(node.reshape(count, {}), ElementType::i32));
+  if (version >= '4') node.give(output, node.cast(node.reshape(count, {}), onnx::ElementType::i32));
 }
 
 /// boxes [b, n, q, 4], scores [b, n, c] -> the best of all classes, each list filled up with zeros
 void suppress_combined(NodeConverter& node) {
-  Value* boxes = node.input(0);
-  Value* scores = node.input(1);
-  const auto classes_of = [&](const Value* value) -> std::int64_t {
+  onnx::Value* boxes = node.input(0);
+  onnx::Value* scores = node.input(1);
+  const auto classes_of = [&](const onnx::Value* value) -> std::int64_t {
     return value->shape && value->shape->size() >= 3 && (*value->shape)[2].is_constant() ? (*value->shape)[2].value()
                                                                                          : -1;
   };
@@ -69,51 +72,52 @@ void suppress_combined(NodeConverter& node) {
   std::int64_t total = node.known_int(3, "the most boxes");
   if (node.flag_or("pad_per_class", false)) total = std::min(total, (Dim(each) * classes).value());
   boxes = node.add("Squeeze", {boxes, node.ints_of({2})});
-  Value* by_class = node.transpose(scores, {0, 2, 1});
-  Value* found = node.add("NonMaxSuppression", {boxes, by_class, node.ints_of({each}), single(node, node.input(4)),
-                                                single(node, node.input(5))});
+  onnx::Value* by_class = node.transpose(scores, {0, 2, 1});
+  onnx::Value* found = node.add("NonMaxSuppression", {boxes, by_class, node.ints_of({each}),
+                                                      single(node, node.input(4)), single(node, node.input(5))});
   // All scores but those that stay become lower than any, and the best are taken.
   const float lowest = std::numeric_limits<float>::lowest();
-  Value* low = node.scalar_of(lowest, ElementType::f32);
-  Value* none = node.add("Expand", {low, node.shape_of(by_class)});
-  Value* kept = node.add("ScatterND", {none, found, node.add("GatherND", {by_class, found})});
-  Value* flat = node.add("Reshape", {kept, node.ints_of({0, -1})});
+  onnx::Value* low = node.scalar_of(lowest, onnx::ElementType::f32);
+  onnx::Value* none = node.add("Expand", {low, node.shape_of(by_class)});
+  onnx::Value* kept = node.add("ScatterND", {none, found, node.add("GatherND", {by_class, found})});
+  onnx::Value* flat = node.add("Reshape", {kept, node.ints_of({0, -1})});
   // As many as are asked for, also where there are fewer boxes.
   flat = node.add("Pad", {flat, node.ints_of({0, 0, 0, total}), low});
   const auto best = node.add_many("TopK", {flat, node.ints_of({total})}, 2, {{"axis", std::int64_t{-1}}});
-  Value* stays = node.add("Greater", {best[0], low});
-  Value* length = node.slice_1d(node.shape_of(boxes), 1, 2);
-  Value* zero = node.scalar_of(0, ElementType::f32);
-  Value* place = node.add("Where", {stays, best[1], node.scalar_of(0, ElementType::i64)});
-  Value* number = node.add("Mod", {place, length});
-  Value* kind = node.cast(node.add("Div", {place, length}), ElementType::f32);
-  Value* chosen = node.add("GatherND", {boxes, node.add("Unsqueeze", {number, node.ints_of({-1})})},
-                           {{"batch_dims", std::int64_t{1}}});
+  onnx::Value* stays = node.add("Greater", {best[0], low});
+  onnx::Value* length = node.slice_1d(node.shape_of(boxes), 1, 2);
+  onnx::Value* zero = node.scalar_of(0, onnx::ElementType::f32);
+  onnx::Value* place = node.add("Where", {stays, best[1], node.scalar_of(0, onnx::ElementType::i64)});
+  onnx::Value* number = node.add("Mod", {place, length});
+  onnx::Value* kind = node.cast(node.add("Div", {place, length}), onnx::ElementType::f32);
+  onnx::Value* chosen = node.add("GatherND", {boxes, node.add("Unsqueeze", {number, node.ints_of({-1})})},
+                                 {{"batch_dims", std::int64_t{1}}});
   if (node.flag_or("clip_boxes", true)) {
-    chosen = node.add("Clip", {chosen, zero, node.scalar_of(1, ElementType::f32)});
+    chosen = node.add("Clip", {chosen, zero, node.scalar_of(1, onnx::ElementType::f32)});
   }
   node.give(0, node.add("Where", {node.add("Unsqueeze", {stays, node.ints_of({-1})}), chosen, zero}));
   node.give(1, node.add("Where", {stays, best[0], zero}));
   node.give(2, node.add("Where", {stays, kind, zero}));
-  node.give(3, node.add("ReduceSum", {node.cast(stays, ElementType::i32), node.ints_of({1})},
+  node.give(3, node.add("ReduceSum", {node.cast(stays, onnx::ElementType::i32), node.ints_of({1})},
                         {{"keepdims", std::int64_t{0}}}));
 }
 
 /// The places of `size` samples between two borders, which are numbers from 0 to 1, as pixels: [boxes, size].
-Value* sample_places(NodeConverter& node, Value* from, Value* to, Value* pixels, std::int64_t size) {
-  const auto number = [&](double value) { return node.scalar_of(value, ElementType::f32); };
-  Value* last = node.add("Sub", {node.cast(pixels, ElementType::f32), number(1)});
-  const auto as_column = [&](Value* value) { return node.add("Unsqueeze", {value, node.ints_of({1})}); };
+onnx::Value* sample_places(NodeConverter& node, onnx::Value* from, onnx::Value* to, onnx::Value* pixels,
+                           std::int64_t size) {
+  const auto number = [&](double value) { return node.scalar_of(value, onnx::ElementType::f32); };
+  onnx::Value* last = node.add("Sub", {node.cast(pixels, onnx::ElementType::f32), number(1)});
+  const auto as_column = [&](onnx::Value* value) { return node.add("Unsqueeze", {value, node.ints_of({1})}); };
   if (size == 1) {
-    Value* middle = node.add("Mul", {number(0.5), node.add("Add", {from, to})});
+    onnx::Value* middle = node.add("Mul", {number(0.5), node.add("Add", {from, to})});
     return as_column(node.add("Mul", {middle, last}));
   }
   std::vector<double> steps;
   for (std::int64_t i = 0; i < size; ++i) steps.push_back(static_cast<double>(i));
-  Value* numbers = node.constant_of(TensorData::from_numbers(ElementType::f32, {1, size}, steps));
-  Value* step =
+  onnx::Value* numbers = node.constant_of(onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, size}, steps));
+  onnx::Value* step =
       node.add("Div", {node.add("Mul", {node.add("Sub", {to, from}), last}), number(static_cast<double>(size - 1))});
-  Value* start = node.add("Mul", {from, last});
+  onnx::Value* start = node.add("Mul", {from, last});
   return node.add("Add", {as_column(start), node.add("Mul", {numbers, as_column(step)})});
 }
 
@@ -128,50 +132,51 @@ void crop_and_resize(NodeConverter& node) {
   if (method != "bilinear" && method != "nearest") {
     node.fail(fmt::format("attribute `method` is {}; allowed are bilinear, nearest", method));
   }
-  Value* images = node.cast(node.input(0), ElementType::f32);
-  Value* boxes = node.input(1);
-  const auto number = [&](double value) { return node.scalar_of(value, ElementType::f32); };
-  Value* sizes = node.shape_of(images);
-  Value* height = node.slice_1d(sizes, 1, 2);
-  Value* width = node.slice_1d(sizes, 2, 3);
-  Value* y = sample_places(node, column(node, boxes, 0), column(node, boxes, 2), height, size[0]);
-  Value* x = sample_places(node, column(node, boxes, 1), column(node, boxes, 3), width, size[1]);
-  const auto is_inside = [&](Value* place, Value* pixels) {
-    Value* last = node.add("Sub", {node.cast(pixels, ElementType::f32), number(1)});
+  onnx::Value* images = node.cast(node.input(0), onnx::ElementType::f32);
+  onnx::Value* boxes = node.input(1);
+  const auto number = [&](double value) { return node.scalar_of(value, onnx::ElementType::f32); };
+  onnx::Value* sizes = node.shape_of(images);
+  onnx::Value* height = node.slice_1d(sizes, 1, 2);
+  onnx::Value* width = node.slice_1d(sizes, 2, 3);
+  onnx::Value* y = sample_places(node, column(node, boxes, 0), column(node, boxes, 2), height, size[0]);
+  onnx::Value* x = sample_places(node, column(node, boxes, 1), column(node, boxes, 3), width, size[1]);
+  const auto is_inside = [&](onnx::Value* place, onnx::Value* pixels) {
+    onnx::Value* last = node.add("Sub", {node.cast(pixels, onnx::ElementType::f32), number(1)});
     return node.add("And", {node.add("GreaterOrEqual", {place, number(0)}), node.add("LessOrEqual", {place, last})});
   };
-  Value* rows_inside = node.add("Unsqueeze", {is_inside(y, height), node.ints_of({2})});    // [n, h, 1]
-  Value* columns_inside = node.add("Unsqueeze", {is_inside(x, width), node.ints_of({1})});  // [n, 1, w]
-  Value* inside = node.add("Unsqueeze", {node.add("And", {rows_inside, columns_inside}), node.ints_of({3})});
-  const auto limited = [&](Value* place, Value* pixels) {
-    Value* whole = node.cast(place, ElementType::i64);
+  onnx::Value* rows_inside = node.add("Unsqueeze", {is_inside(y, height), node.ints_of({2})});    // [n, h, 1]
+  onnx::Value* columns_inside = node.add("Unsqueeze", {is_inside(x, width), node.ints_of({1})});  // [n, 1, w]
+  onnx::Value* inside = node.add("Unsqueeze", {node.add("And", {rows_inside, columns_inside}), node.ints_of({3})});
+  const auto limited = [&](onnx::Value* place, onnx::Value* pixels) {
+    onnx::Value* whole = node.cast(place, onnx::ElementType::i64);
     whole = node.add("Max", {whole, node.ints_of({0})});
     return node.add("Min", {whole, node.add("Sub", {pixels, node.ints_of({1})})});
   };
-  Value* count = node.slice_1d(node.shape_of(boxes), 0, 1);
-  Value* grid = node.concat({count, node.ints_of({size[0], size[1], 1})});
-  Value* image = node.add("Expand", {node.add("Unsqueeze", {node.as_i64(2), node.ints_of({1, 2, 3})}), grid});
-  const auto pick = [&](Value* row, Value* at) {
-    Value* rows = node.add("Expand", {node.add("Unsqueeze", {limited(row, height), node.ints_of({2, 3})}), grid});
-    Value* columns = node.add("Expand", {node.add("Unsqueeze", {limited(at, width), node.ints_of({1, 3})}), grid});
+  onnx::Value* count = node.slice_1d(node.shape_of(boxes), 0, 1);
+  onnx::Value* grid = node.concat({count, node.ints_of({size[0], size[1], 1})});
+  onnx::Value* image = node.add("Expand", {node.add("Unsqueeze", {node.as_i64(2), node.ints_of({1, 2, 3})}), grid});
+  const auto pick = [&](onnx::Value* row, onnx::Value* at) {
+    onnx::Value* rows = node.add("Expand", {node.add("Unsqueeze", {limited(row, height), node.ints_of({2, 3})}), grid});
+    onnx::Value* columns =
+        node.add("Expand", {node.add("Unsqueeze", {limited(at, width), node.ints_of({1, 3})}), grid});
     return node.add("GatherND", {images, node.add("Concat", {image, rows, columns}, {{"axis", std::int64_t{-1}}})});
   };
-  Value* result = nullptr;
+  onnx::Value* result = nullptr;
   if (method == "nearest") {
-    const auto rounded = [&](Value* place) { return node.add("Floor", {node.add("Add", {place, number(0.5)})}); };
+    const auto rounded = [&](onnx::Value* place) { return node.add("Floor", {node.add("Add", {place, number(0.5)})}); };
     result = pick(rounded(y), rounded(x));
   } else {
-    Value* top = node.add("Floor", {y});
-    Value* bottom = node.add("Ceil", {y});
-    Value* left = node.add("Floor", {x});
-    Value* right = node.add("Ceil", {x});
-    Value* down = node.add("Unsqueeze", {node.add("Sub", {y, top}), node.ints_of({2, 3})});
-    Value* across = node.add("Unsqueeze", {node.add("Sub", {x, left}), node.ints_of({1, 3})});
-    const auto between = [&](Value* a, Value* b, Value* part) {
+    onnx::Value* top = node.add("Floor", {y});
+    onnx::Value* bottom = node.add("Ceil", {y});
+    onnx::Value* left = node.add("Floor", {x});
+    onnx::Value* right = node.add("Ceil", {x});
+    onnx::Value* down = node.add("Unsqueeze", {node.add("Sub", {y, top}), node.ints_of({2, 3})});
+    onnx::Value* across = node.add("Unsqueeze", {node.add("Sub", {x, left}), node.ints_of({1, 3})});
+    const auto between = [&](onnx::Value* a, onnx::Value* b, onnx::Value* part) {
       return node.add("Add", {a, node.add("Mul", {node.add("Sub", {b, a}), part})});
     };
-    Value* above = between(pick(top, left), pick(top, right), across);
-    Value* below = between(pick(bottom, left), pick(bottom, right), across);
+    onnx::Value* above = between(pick(top, left), pick(top, right), across);
+    onnx::Value* below = between(pick(bottom, left), pick(bottom, right), across);
     result = between(above, below, down);
   }
   node.give(node.add("Where", {inside, result, number(node.float_or("extrapolation_value", 0))}));

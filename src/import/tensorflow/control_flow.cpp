@@ -17,16 +17,16 @@ namespace {
 constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
 /// A new sub-graph in an attribute of the node.
-Graph& add_graph(Node& node, const std::string& attribute) {
-  auto graph = std::make_unique<Graph>(node.graph);
-  Graph& result = *graph;
+onnx::Graph& add_graph(onnx::Node& node, const std::string& attribute) {
+  auto graph = std::make_unique<onnx::Graph>(node.graph);
+  onnx::Graph& result = *graph;
   result.name = attribute;
-  node.attributes[attribute] = NodeAttribute(AttributeData(std::move(graph)));
+  node.attributes[attribute] = onnx::NodeAttribute(onnx::AttributeData(std::move(graph)));
   return result;
 }
 
 /// An output of a sub-graph has to be made in it.
-void add_result(NodeBuilder& builder, Value* value) {
+void add_result(NodeBuilder& builder, onnx::Value* value) {
   const bool is_own = value->graph == &builder.graph() && value->producer != nullptr && !value->is_output();
   builder.graph().add_output(is_own ? *value : *builder.add("Identity", {value}));
 }
@@ -70,8 +70,8 @@ constexpr std::array setters = {Setter{"TensorListSetItem", 0, 2, 1}, Setter{"Te
 
 class LoopConverter {
  public:
-  LoopConverter(LoopPlan& plan, NodeConverter& node, const Scope& around, std::vector<Value*> initial,
-                std::map<TensorName, Value*> captured, Reading& reading)
+  LoopConverter(LoopPlan& plan, NodeConverter& node, const Scope& around, std::vector<onnx::Value*> initial,
+                std::map<TensorName, onnx::Value*> captured, Reading& reading)
       : plan_(plan),
         node_(node),
         around_(around),
@@ -91,7 +91,7 @@ class LoopConverter {
                         i, plan_.initial[i].node));
       }
     }
-    Node* loop = make_node();
+    onnx::Node* loop = make_node();
     // What changes its shape from turn to turn is open on that axis: found when the body was built once.
     constexpr int most_tries = 4;
     for (int i = 0; !fill_body(*loop); ++i) {
@@ -115,7 +115,7 @@ class LoopConverter {
       const auto start = node_.ints_in(initial_[i]);
       counts[i] = start && start->size() == 1 && start->front() == 0;
     }
-    std::vector<Value*> bounds;
+    std::vector<onnx::Value*> bounds;
     if (!find_bounds(plan_.condition->results()[0], counts, bounds)) return;
     trip_ = least(bounds);
     for (std::size_t i = 0; i < count(); ++i) {
@@ -127,7 +127,7 @@ class LoopConverter {
   }
 
   /// a < m, or several of these joined by `and`, where a counts the turns.
-  bool find_bounds(const TensorName& name, const std::vector<bool>& counts, std::vector<Value*>& bounds,
+  bool find_bounds(const TensorName& name, const std::vector<bool>& counts, std::vector<onnx::Value*>& bounds,
                    int depth = 0) {
     const Scope& condition = *plan_.condition;
     constexpr std::size_t many = 16;
@@ -142,13 +142,13 @@ class LoopConverter {
     const auto counter = condition.argument(inputs[0]);
     if (!counter || !counts[*counter]) return false;
     const TensorName bound = condition.source_of(inputs[1]);
-    Value* value = nullptr;
+    onnx::Value* value = nullptr;
     if (const auto i = condition.argument(bound)) {
       if (roles_[*i] == Role::invariant) value = initial_[*i];
     } else if (const NodeDef* node = condition.node_of(bound); node != nullptr) {
       if (node->op() == "Const" && node->attr().contains("value")) {
         const auto number = read_scalar(node->attr().at("value").tensor());
-        if (number) value = node_.scalar_of(*number, ElementType::i64);
+        if (number) value = node_.scalar_of(*number, onnx::ElementType::i64);
       } else if (node->op() == "Enter") {
         const auto found = captured_.find(data_inputs(*node).at(0));
         if (found != captured_.end()) value = found->second;
@@ -159,22 +159,22 @@ class LoopConverter {
     return true;
   }
 
-  Value* as_count(Value* value) {
-    Value* number = node_.cast(value, ElementType::i64);
+  onnx::Value* as_count(onnx::Value* value) {
+    onnx::Value* number = node_.cast(value, onnx::ElementType::i64);
     return number->shape && number->shape->empty() ? number : node_.reshape(number, {});
   }
 
   /// Numbers and symbols are compared, so that of "n turns, at most n" one remains.
-  Value* least(const std::vector<Value*>& bounds) {
-    std::vector<Value*> different;
-    for (Value* bound : bounds) {
+  onnx::Value* least(const std::vector<onnx::Value*>& bounds) {
+    std::vector<onnx::Value*> different;
+    for (onnx::Value* bound : bounds) {
       const bool is_new = std::none_of(different.begin(), different.end(),
-                                       [&](const Value* other) { return is_equal(*bound, *other); });
+                                       [&](const onnx::Value* other) { return is_equal(*bound, *other); });
       if (is_new) different.push_back(bound);
     }
     std::int64_t smallest = to_the_end;
-    std::vector<Value*> counts;
-    for (Value* bound : different) {
+    std::vector<onnx::Value*> counts;
+    for (onnx::Value* bound : different) {
       const auto known = node_.ints_in(bound);
       if (known && known->size() == 1) {
         smallest = std::min(smallest, std::max<std::int64_t>(known->front(), 0));
@@ -182,12 +182,13 @@ class LoopConverter {
         counts.push_back(as_count(bound));
       }
     }
-    if (smallest != to_the_end) counts.push_back(node_.scalar_of(static_cast<double>(smallest), ElementType::i64));
+    if (smallest != to_the_end)
+      counts.push_back(node_.scalar_of(static_cast<double>(smallest), onnx::ElementType::i64));
     if (counts.size() == 1) return counts[0];
     return node_.add("Min", counts);
   }
 
-  bool is_equal(const Value& a, const Value& b) const {
+  bool is_equal(const onnx::Value& a, const onnx::Value& b) const {
     if (&a == &b) return true;
     const auto known = node_.ints_in(&a);
     const auto other = node_.ints_in(&b);
@@ -195,10 +196,10 @@ class LoopConverter {
     const auto contents = contents_.find(&a);
     const auto others = contents_.find(&b);
     return contents != contents_.end() && others != contents_.end() && contents->second.size() == 1 &&
-           contents->second == others->second && !is_unknown(contents->second[0]);
+           contents->second == others->second && !onnx::is_unknown(contents->second[0]);
   }
 
-  void find_list(std::size_t i, const std::vector<Value*>& bounds) {
+  void find_list(std::size_t i, const std::vector<onnx::Value*>& bounds) {
     Scope& body = *plan_.body;
     const NodeDef* set = body.node_of(body.source_of(body.results()[i]));
     if (set == nullptr) return;
@@ -222,15 +223,15 @@ class LoopConverter {
     } else {
       const bool is_array = list->op() == "TensorArrayV3";
       if (!is_array && list->op() != "TensorListReserve") return;
-      const Value* length = around_.try_value(data_inputs(*list).at(is_array ? 0 : 1));
+      const onnx::Value* length = around_.try_value(data_inputs(*list).at(is_array ? 0 : 1));
       if (length == nullptr) return;
       const auto counter = body.argument(inputs[setter->index]);
       const auto known = node_.ints_in(length);
       const NodeDef* place = body.node_of(body.source_of(inputs[setter->index]));
       if (counter && roles_[*counter] == Role::counter) {
         // Turns that are fewer than elements would leave some of them unset.
-        const bool is_whole =
-            std::all_of(bounds.begin(), bounds.end(), [&](const Value* bound) { return is_equal(*bound, *length); });
+        const bool is_whole = std::all_of(bounds.begin(), bounds.end(),
+                                          [&](const onnx::Value* bound) { return is_equal(*bound, *length); });
         const auto turns = node_.ints_in(trip_);
         if (!is_whole && !(turns && known && *turns == *known)) return;
         roles_[i] = Role::list;
@@ -244,13 +245,14 @@ class LoopConverter {
     body.give_item_of(*set, setter->item);
   }
 
-  Node* make_node() {
-    std::vector<Value*> inputs{trip_, nullptr};
+  onnx::Node* make_node() {
+    std::vector<onnx::Value*> inputs{trip_, nullptr};
     if (trip_ != nullptr) {
       // ONNX allows none; TensorRT 10 then says of the body that its "input was not registered".
-      inputs[1] = node_.constant_of(TensorData::scalar_of(ElementType::boolean, 1));
+      inputs[1] = node_.constant_of(onnx::TensorData::scalar_of(onnx::ElementType::boolean, 1));
     } else {
-      inputs[1] = node_.cast(plan_.condition->convert(node_.graph(), initial_, captured_)[0], ElementType::boolean);
+      inputs[1] =
+          node_.cast(plan_.condition->convert(node_.graph(), initial_, captured_)[0], onnx::ElementType::boolean);
     }
     std::vector<std::string> hints;
     for (std::size_t i = 0; i < count(); ++i) {
@@ -264,21 +266,21 @@ class LoopConverter {
       if (role == Role::list || role == Role::last) hints.push_back(node_.name() + ":Loop");
     }
     if (hints.empty()) node_.fail("a loop without a result");
-    Node* loop = node_.graph().add_node("Loop", inputs, hints);
+    onnx::Node* loop = node_.graph().add_node("Loop", inputs, hints);
     loop->name = node_.name();
     return loop;
   }
 
   /// False where the shapes of the variables had to be opened; the body is to be built again then.
-  bool fill_body(Node& loop) {
-    Graph& graph = add_graph(loop, "body");
+  bool fill_body(onnx::Node& loop) {
+    onnx::Graph& graph = add_graph(loop, "body");
     NodeBuilder builder(graph, contents_, constants_, node_.name() + ":body", node_.op());
-    Value* turn = graph.add_input(graph.unique_name(node_.name() + ":turn"));
-    Value* going = graph.add_input(graph.unique_name(node_.name() + ":going"));
-    turn->type = ElementType::i64;
-    going->type = ElementType::boolean;
+    onnx::Value* turn = graph.add_input(graph.unique_name(node_.name() + ":turn"));
+    onnx::Value* going = graph.add_input(graph.unique_name(node_.name() + ":going"));
+    turn->type = onnx::ElementType::i64;
+    going->type = onnx::ElementType::boolean;
     turn->shape = going->shape = Shape{};
-    std::vector<Value*> arguments = initial_;
+    std::vector<onnx::Value*> arguments = initial_;
     std::size_t carried = 0;
     for (std::size_t i = 0; i < count(); ++i) {
       if (roles_[i] == Role::carried) {
@@ -286,12 +288,12 @@ class LoopConverter {
         arguments[i]->type = initial_[i]->type;
         arguments[i]->shape = shapes_[carried++];
       } else if (roles_[i] == Role::counter) {
-        arguments[i] = builder.cast(turn, initial_[i]->type.value_or(ElementType::i32));
+        arguments[i] = builder.cast(turn, initial_[i]->type.value_or(onnx::ElementType::i32));
       } else if (roles_[i] != Role::invariant) {
         arguments[i] = nullptr;
       }
     }
-    std::vector<Value*> next = plan_.body->convert(graph, arguments, captured_);
+    std::vector<onnx::Value*> next = plan_.body->convert(graph, arguments, captured_);
     for (std::size_t i = 0; i < count(); ++i) {
       if (roles_[i] == Role::invariant || roles_[i] == Role::counter) {
         next[i] = arguments[i];
@@ -304,9 +306,9 @@ class LoopConverter {
       node_.graph().remove_attribute(loop, "body");
       return false;
     }
-    Value* again = going;
+    onnx::Value* again = going;
     if (trip_ == nullptr) {
-      again = builder.cast(plan_.condition->convert(graph, next, captured_)[0], ElementType::boolean);
+      again = builder.cast(plan_.condition->convert(graph, next, captured_)[0], onnx::ElementType::boolean);
     }
     add_result(builder, again);
     for (std::size_t i = 0; i < count(); ++i) {
@@ -318,7 +320,7 @@ class LoopConverter {
     return true;
   }
 
-  bool open_shapes(const std::vector<Value*>& next) {
+  bool open_shapes(const std::vector<onnx::Value*>& next) {
     bool is_changed = false;
     std::size_t carried = 0;
     for (std::size_t i = 0; i < count(); ++i) {
@@ -332,29 +334,29 @@ class LoopConverter {
         continue;
       }
       for (std::size_t k = 0; k < shape->size(); ++k) {
-        if ((*shape)[k] == (*next[i]->shape)[k] || is_unknown((*shape)[k])) continue;
-        (*shape)[k] = unknown_dim();
+        if ((*shape)[k] == (*next[i]->shape)[k] || onnx::is_unknown((*shape)[k])) continue;
+        (*shape)[k] = onnx::unknown_dim();
         is_changed = true;
       }
     }
     return is_changed;
   }
 
-  void forget(const Graph& graph) {
-    for (const Value* value : graph.values()) contents_.erase(value);
-    graph.for_each_node([&](const Node& node) {
-      for (const Graph* inner : node.subgraphs()) {
-        for (const Value* value : inner->values()) contents_.erase(value);
+  void forget(const onnx::Graph& graph) {
+    for (const onnx::Value* value : graph.values()) contents_.erase(value);
+    graph.for_each_node([&](const onnx::Node& node) {
+      for (const onnx::Graph* inner : node.subgraphs()) {
+        for (const onnx::Value* value : inner->values()) contents_.erase(value);
       }
     });
   }
 
-  void give(Node& loop) {
-    const auto& body = *loop.attribute("body")->get<std::unique_ptr<Graph>>();
+  void give(onnx::Node& loop) {
+    const auto& body = *loop.attribute("body")->get<std::unique_ptr<onnx::Graph>>();
     std::size_t output = 0;
     for (std::size_t i = 0; i < count(); ++i) {
       if (roles_[i] != Role::carried) continue;
-      Value* value = loop.outputs[output];
+      onnx::Value* value = loop.outputs[output];
       value->type = body->outputs()[output + 1]->type;
       value->shape = shapes_[output];
       node_.give(i, value);
@@ -364,15 +366,15 @@ class LoopConverter {
       if (roles_[i] == Role::invariant) {
         if (initial_[i] != nullptr) node_.give(i, initial_[i]);
       } else if (roles_[i] == Role::counter) {
-        node_.give(i, node_.cast(trip_, initial_[i]->type.value_or(ElementType::i32)));
+        node_.give(i, node_.cast(trip_, initial_[i]->type.value_or(onnx::ElementType::i32)));
       } else if (roles_[i] != Role::carried) {
-        Value* value = loop.outputs[output];
-        const Value& item = *body->outputs()[output + 1];
+        onnx::Value* value = loop.outputs[output];
+        const onnx::Value& item = *body->outputs()[output + 1];
         ++output;
         value->type = item.type;
         if (item.shape) {
           const auto turns = node_.ints_in(trip_);
-          value->shape = Shape{turns && turns->size() == 1 ? Dim(turns->front()) : unknown_dim()};
+          value->shape = Shape{turns && turns->size() == 1 ? Dim(turns->front()) : onnx::unknown_dim()};
           value->shape->insert(value->shape->end(), item.shape->begin(), item.shape->end());
         }
         if (roles_[i] == Role::last) {
@@ -386,29 +388,29 @@ class LoopConverter {
   LoopPlan& plan_;
   NodeConverter& node_;
   const Scope& around_;
-  std::vector<Value*> initial_;
-  std::map<TensorName, Value*> captured_;
-  ContentsMap& contents_;
+  std::vector<onnx::Value*> initial_;
+  std::map<TensorName, onnx::Value*> captured_;
+  onnx::ContentsMap& contents_;
   ConstantBudget& constants_;
   std::vector<Role> roles_;
   std::vector<std::optional<Shape>> shapes_;  ///< Of the carried variables.
-  Value* trip_ = nullptr;                     ///< The number of turns, where it is fixed before the first.
+  onnx::Value* trip_ = nullptr;               ///< The number of turns, where it is fixed before the first.
 };
 
 }  // namespace
 
 void Scope::convert_loop(const NodeDef& node, NodeConverter& converter) {
   LoopPlan& plan = loops_.at(&node);
-  std::vector<Value*> initial;
+  std::vector<onnx::Value*> initial;
   for (const TensorName& name : plan.initial) initial.push_back(try_value(name));
-  std::map<TensorName, Value*> captured;
+  std::map<TensorName, onnx::Value*> captured;
   for (const TensorName& name : plan.captures) captured.emplace(name, try_value(name));
   LoopConverter(plan, converter, *this, std::move(initial), std::move(captured), reading_).run();
 }
 
 void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
   BranchPlan& plan = branches_.at(&node);
-  std::vector<Value*> arguments;
+  std::vector<onnx::Value*> arguments;
   for (std::size_t i = 1; i < converter.input_count(); ++i) arguments.push_back(converter.input(i));
   if (const auto known = converter.constant(0)) {
     if (const auto number = known->scalar()) {
@@ -421,19 +423,19 @@ void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
   }
   const std::size_t count = plan.when_true->results().size();
   if (count == 0) return;
-  Value* condition = converter.cast(converter.input(0), ElementType::boolean);
-  Node* branch = graph_->add_node("If", {condition}, std::vector<std::string>(count, node.name() + ":If"));
+  onnx::Value* condition = converter.cast(converter.input(0), onnx::ElementType::boolean);
+  onnx::Node* branch = graph_->add_node("If", {condition}, std::vector<std::string>(count, node.name() + ":If"));
   branch->name = node.name();
   for (const bool side : {true, false}) {
-    Graph& graph = add_graph(*branch, side ? "then_branch" : "else_branch");
+    onnx::Graph& graph = add_graph(*branch, side ? "then_branch" : "else_branch");
     const auto results = (side ? plan.when_true : plan.when_false)->convert(graph, arguments);
     NodeBuilder builder(graph, reading_.contents, reading_.constants, node.name() + (side ? ":then" : ":else"),
                         node.op());
     for (std::size_t i = 0; i < count; ++i) {
       if (results[i] == nullptr) converter.fail(fmt::format("a branch has no result {} that Graft keeps", i));
       add_result(builder, results[i]);
-      Value& output = *branch->outputs[i];
-      const Value& value = *graph.outputs()[i];
+      onnx::Value& output = *branch->outputs[i];
+      const onnx::Value& value = *graph.outputs()[i];
       if (side) {
         output.type = value.type;
         output.shape = value.shape;
@@ -441,7 +443,7 @@ void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
         output.shape.reset();
       } else {
         for (std::size_t k = 0; k < value.shape->size(); ++k) {
-          if ((*output.shape)[k] != (*value.shape)[k]) (*output.shape)[k] = unknown_dim();
+          if ((*output.shape)[k] != (*value.shape)[k]) (*output.shape)[k] = onnx::unknown_dim();
         }
       }
     }

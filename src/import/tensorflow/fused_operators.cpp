@@ -13,25 +13,25 @@ namespace graft::tensorflow {
 namespace {
 
 /// x * 0.5 * (1 + erf(x / sqrt(2))), or with tanh in its place: what gelu(approximate=True) computes.
-Value* gelu(NodeConverter& node, Value* x, bool is_approximate) {
-  const ElementType type = x->type.value_or(ElementType::f32);
+onnx::Value* gelu(NodeConverter& node, onnx::Value* x, bool is_approximate) {
+  const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   const auto number = [&](double value) { return node.scalar_of(value, type); };
   constexpr double root_of_2_by_pi = 0.7978845608028654;
   constexpr double cubic = 0.044715;
-  Value* inner = nullptr;
+  onnx::Value* inner = nullptr;
   if (is_approximate) {
-    Value* cube = node.add("Mul", {node.add("Mul", {x, x}), x});
-    Value* sum = node.add("Add", {x, node.add("Mul", {cube, number(cubic)})});
+    onnx::Value* cube = node.add("Mul", {node.add("Mul", {x, x}), x});
+    onnx::Value* sum = node.add("Add", {x, node.add("Mul", {cube, number(cubic)})});
     inner = node.add("Tanh", {node.add("Mul", {sum, number(root_of_2_by_pi)})});
   } else {
     inner = node.add("Erf", {node.add("Div", {x, number(std::sqrt(2.0))})});
   }
-  Value* half = node.add("Mul", {x, number(0.5)});
+  onnx::Value* half = node.add("Mul", {x, number(0.5)});
   return node.add("Mul", {half, node.add("Add", {inner, number(1)})});
 }
 
-Value* activated(NodeConverter& node, const std::string& name, Value* x) {
-  const ElementType type = x->type.value_or(ElementType::f32);
+onnx::Value* activated(NodeConverter& node, const std::string& name, onnx::Value* x) {
+  const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   if (name == "Relu" || name == "Elu" || name == "Tanh" || name == "Sigmoid") return node.add(name, {x});
   if (name == "Relu6") return node.add("Clip", {x, node.scalar_of(0, type), node.scalar_of(6, type)});
   if (name == "LeakyRelu") return node.add("LeakyRelu", {x}, {{"alpha", node.float_or("leakyrelu_alpha", 0.2F)}});
@@ -44,7 +44,7 @@ Value* activated(NodeConverter& node, const std::string& name, Value* x) {
 }
 
 /// The vector along the channels of x.
-Value* along_channels(NodeConverter& node, Value* vector, const Value* x) {
+onnx::Value* along_channels(NodeConverter& node, onnx::Value* vector, const onnx::Value* x) {
   if (!node.text_or("data_format", "NHWC").starts_with("NC")) return vector;
   Ints axes;
   const std::size_t rank = node.known_rank(x, "its second axis gets the bias");
@@ -54,7 +54,7 @@ Value* along_channels(NodeConverter& node, Value* vector, const Value* x) {
 
 /// Inputs: two factors, then what each fused operator needs.
 void fused_product(NodeConverter& node) {
-  Value* x = nullptr;
+  onnx::Value* x = nullptr;
   if (node.op() == "_FusedConv2D") {
     x = convolved(node);
   } else if (node.op() == "_FusedDepthwiseConv2dNative") {
@@ -69,14 +69,14 @@ void fused_product(NodeConverter& node) {
     } else if (name == "Add") {
       x = node.add("Add", {x, node.input(next++)});
     } else if (name == "FusedBatchNorm") {
-      Value* scale = node.input(next);
-      Value* offset = node.input(next + 1);
-      Value* mean = node.input(next + 2);
-      Value* variance = node.input(next + 3);
+      onnx::Value* scale = node.input(next);
+      onnx::Value* offset = node.input(next + 1);
+      onnx::Value* mean = node.input(next + 2);
+      onnx::Value* variance = node.input(next + 3);
       next += 4;
-      Value* epsilon = node.scalar_of(node.float_or("epsilon", 1e-4F), x->type.value_or(ElementType::f32));
-      Value* factor = node.add("Div", {scale, node.add("Sqrt", {node.add("Add", {variance, epsilon})})});
-      Value* summand = node.add("Sub", {offset, node.add("Mul", {mean, factor})});
+      onnx::Value* epsilon = node.scalar_of(node.float_or("epsilon", 1e-4F), x->type.value_or(onnx::ElementType::f32));
+      onnx::Value* factor = node.add("Div", {scale, node.add("Sqrt", {node.add("Add", {variance, epsilon})})});
+      onnx::Value* summand = node.add("Sub", {offset, node.add("Mul", {mean, factor})});
       x = node.add("Mul", {x, along_channels(node, factor, x)});
       x = node.add("Add", {x, along_channels(node, summand, x)});
     } else {
@@ -88,7 +88,7 @@ void fused_product(NodeConverter& node) {
 
 /// FusedBatchNorm with an activation after it, and a tensor added between them.
 void fused_norm(NodeConverter& node) {
-  Value* x = normalized(node);
+  onnx::Value* x = normalized(node);
   if (node.int_or("num_side_inputs", 0) > 0) x = node.add("Add", {x, node.input(5)});
   const std::string name = node.text_or("activation_mode", "Identity");
   node.give(0, name == "Identity" ? x : activated(node, name, x));

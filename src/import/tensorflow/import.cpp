@@ -15,15 +15,15 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
-#include "graph/mapped_file.hpp"
-#include "graph/opset.hpp"
-#include "graph/shape_inference.hpp"
-#include "graph/wire.hpp"
 #include "import/messages.hpp"
 #include "import/tensorflow/dropout.hpp"
 #include "import/tensorflow/graph.hpp"
 #include "import/tensorflow/scope.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/mapped_file.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/shape_inference.hpp"
+#include "onnx/wire.hpp"
 #include "tensorflow/graph_def.pb.h"
 
 namespace graft {
@@ -88,7 +88,7 @@ void check_known(const Reading& reading) {
       fmt::format("operators that Graft does not read:{}{}", text, has_variables ? how_to_freeze : how_to_go_on));
 }
 
-void add_output(Graph& graph, const TensorName& name, Value* value) {
+void add_output(onnx::Graph& graph, const TensorName& name, onnx::Value* value) {
   const std::string wanted = to_string(name);
   if (value->name != wanted || value->is_input || value->initializer || value->is_output()) {
     const bool is_free = graph.find_local(wanted) == nullptr;
@@ -101,7 +101,8 @@ void add_output(Graph& graph, const TensorName& name, Value* value) {
   graph.add_output(*value);
 }
 
-Model build(GraphDef& proto, const Pieces& pieces, const std::string& source, const TensorFlowOptions& options) {
+onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string& source,
+                  const TensorFlowOptions& options) {
   if (proto.node_size() == 0) {
     throw Error("it holds no node; found a protobuf of another kind or an empty file, allowed is a frozen GraphDef");
   }
@@ -135,11 +136,11 @@ Model build(GraphDef& proto, const Pieces& pieces, const std::string& source, co
   Scope scope(reading, nodes, {}, outputs, 0);
   scope.plan();
   check_known(reading);
-  Model model;
+  onnx::Model model;
   model.source = source;
   model.producer_name = "graft";
   model.main->name = "tensorflow";
-  model.main->opset_imports[""] = working_opset;
+  model.main->opset_imports[""] = onnx::working_opset;
   const auto values = scope.convert(model.graph(), {});
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (values[i] == nullptr) {
@@ -149,7 +150,7 @@ Model build(GraphDef& proto, const Pieces& pieces, const std::string& source, co
     add_output(model.graph(), outputs[i], values[i]);
   }
   for (const auto& [name, shape] : options.input_shapes) {
-    const Value* value = model.graph().find_local(name);
+    const onnx::Value* value = model.graph().find_local(name);
     if (value == nullptr || !value->is_input) {
       throw Error(fmt::format("--input: the network has no input '{}'; {}", name, inputs_text(model.graph())));
     }
@@ -178,24 +179,24 @@ constexpr int tensor_proto = 4;
 constexpr int function_call = 5;
 constexpr int library = 6;
 constexpr int function_def = 7;
-constexpr std::array wire_fields = {WireField{graph_def, 1, node_def},
-                                    WireField{graph_def, 2, library},
-                                    WireField{library, 1, function_def},
-                                    WireField{function_def, 3, node_def},
-                                    WireField{node_def, 5, attribute_entry},
-                                    WireField{attribute_entry, 2, attribute_value},
-                                    WireField{attribute_value, 8, tensor_proto},
-                                    WireField{attribute_value, 10, function_call},
-                                    WireField{function_call, 2, attribute_entry},
-                                    WireField{tensor_proto, 4, wire_data}};
+constexpr std::array wire_fields = {onnx::WireField{graph_def, 1, node_def},
+                                    onnx::WireField{graph_def, 2, library},
+                                    onnx::WireField{library, 1, function_def},
+                                    onnx::WireField{function_def, 3, node_def},
+                                    onnx::WireField{node_def, 5, attribute_entry},
+                                    onnx::WireField{attribute_entry, 2, attribute_value},
+                                    onnx::WireField{attribute_value, 8, tensor_proto},
+                                    onnx::WireField{attribute_value, 10, function_call},
+                                    onnx::WireField{function_call, 2, attribute_entry},
+                                    onnx::WireField{tensor_proto, 4, onnx::wire_data}};
 
 }  // namespace
 }  // namespace tensorflow
 
 namespace {
 
-Model convert(tensorflow::GraphDef& proto, const Pieces& pieces, const std::string& name,
-              const TensorFlowOptions& options) {
+onnx::Model convert(tensorflow::GraphDef& proto, const onnx::Pieces& pieces, const std::string& name,
+                    const TensorFlowOptions& options) {
   try {
     return tensorflow::build(proto, pieces, name, options);
   } catch (const Error& error) {
@@ -206,8 +207,8 @@ Model convert(tensorflow::GraphDef& proto, const Pieces& pieces, const std::stri
 
 }  // namespace
 
-Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlowOptions& options,
-                       std::shared_ptr<const void> owner) {
+onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlowOptions& options,
+                             std::shared_ptr<const void> owner) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB", name, bytes.size()));
   }
@@ -218,7 +219,7 @@ Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlo
                             name, bytes.size()));
   }
   cut->rest = {};
-  return convert(proto, Pieces(std::move(cut->pieces), std::move(owner)), name, options);
+  return convert(proto, onnx::Pieces(std::move(cut->pieces), std::move(owner)), name, options);
 }
 
 namespace {
@@ -231,7 +232,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string text;
 };
 
-Model parse_text(std::string_view bytes, const std::string& name, const TensorFlowOptions& options) {
+onnx::Model parse_text(std::string_view bytes, const std::string& name, const TensorFlowOptions& options) {
   tensorflow::GraphDef proto;
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
@@ -239,7 +240,7 @@ Model parse_text(std::string_view bytes, const std::string& name, const TensorFl
   parser.RecordErrorsTo(&error);
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   if (!parser.Parse(&stream, &proto)) throw Error(fmt::format("{}: {}", name, error.text));
-  return convert(proto, Pieces({}, nullptr), name, options);
+  return convert(proto, onnx::Pieces({}, nullptr), name, options);
 }
 
 }  // namespace
@@ -258,8 +259,8 @@ std::vector<TensorFlowOperator> tensorflow_operators() {
   return all;
 }
 
-Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options) {
-  const auto file = MappedFile::open(path);
+onnx::Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options) {
+  const auto file = onnx::MappedFile::open(path);
   if (path.extension() == ".pbtxt") {
     if (file->view().size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
       throw Error(fmt::format("{}: {} bytes; allowed are 2 GiB", path.string(), file->view().size()));

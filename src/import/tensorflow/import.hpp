@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "import/origin.hpp"
+#include "onnx/model.hpp"
 
 namespace graft {
 
@@ -35,11 +35,12 @@ struct TensorFlowOperator {
 /// are inlined, branches that only training takes are dropped; If and While become If and Loop, and so do the loops of
 /// TensorFlow 1. Throws Error naming file, node and operator for
 /// anything malformed, and for operators that Graft does not know: for all of them at once.
-[[nodiscard]] Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options = {});
+[[nodiscard]] onnx::Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options = {});
 
 /// The same from memory; `name` is for messages. With an `owner`, which keeps the bytes alive, the model's weights are
 /// parts of them; without one they are copied.
-[[nodiscard]] Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlowOptions& options = {},
-                                     std::shared_ptr<const void> owner = nullptr);
+[[nodiscard]] onnx::Model parse_tensorflow(std::string_view bytes, std::string name,
+                                           const TensorFlowOptions& options = {},
+                                           std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace graft

@@ -29,8 +29,8 @@ std::int64_t counted_from_start(const NodeConverter& node, std::int64_t axis, st
 void gather(NodeConverter& node) {
   std::int64_t axis = node.input_count() > 2 ? node.known_int(2, "the axis") : 0;
   std::int64_t batch = node.int_or("batch_dims", 0);
-  Value* x = node.input(0);
-  Value* indices = node.input(1);
+  onnx::Value* x = node.input(0);
+  onnx::Value* indices = node.input(1);
   if (batch == 0) {
     node.give(node.add("Gather", {x, indices}, {{"axis", axis}}));
     return;
@@ -49,8 +49,8 @@ void gather(NodeConverter& node) {
     order.insert(order.begin() + batch, axis);
     x = node.transpose(x, order);
   }
-  Value* tuples = node.add("Unsqueeze", {node.cast(indices, ElementType::i64), node.ints_of({-1})});
-  Value* y = node.add("GatherND", {x, tuples}, {{"batch_dims", batch}});
+  onnx::Value* tuples = node.add("Unsqueeze", {node.cast(indices, onnx::ElementType::i64), node.ints_of({-1})});
+  onnx::Value* y = node.add("GatherND", {x, tuples}, {{"batch_dims", batch}});
   if (axis != batch) {
     const std::int64_t looked_up = of_indices - batch;
     Ints order = iota(batch);
@@ -71,26 +71,26 @@ void one_hot(NodeConverter& node) {
   const std::int64_t depth = node.known_int(1, "the depth");
   constexpr std::int64_t most = 1 << 20;
   if (depth < 0 || depth > most) node.fail(fmt::format("a depth of {}; allowed are 0 to {}", depth, most));
-  Value* index = node.as_i64(0);
+  onnx::Value* index = node.as_i64(0);
   const auto rank = static_cast<std::int64_t>(node.known_rank(index, "an axis is added to it"));
   const std::int64_t given = node.int_or("axis", -1);
   const std::int64_t axis = given < 0 ? given + rank + 1 : given;
   if (axis < 0 || axis > rank) node.fail(fmt::format("attribute `axis` is {}; allowed are -1 to {}", given, rank));
-  node.check_budget(depth, ElementType::i64);
+  node.check_budget(depth, onnx::ElementType::i64);
   Ints dims(static_cast<std::size_t>(rank - axis + 1), 1);
   dims[0] = depth;
-  Value* numbers = node.constant_of(reshaped(TensorData::from_ints(iota(depth)), dims));
-  Value* is_it = node.add("Equal", {node.add("Unsqueeze", {index, node.ints_of({axis})}), numbers});
+  onnx::Value* numbers = node.constant_of(reshaped(onnx::TensorData::from_ints(iota(depth)), dims));
+  onnx::Value* is_it = node.add("Equal", {node.add("Unsqueeze", {index, node.ints_of({axis})}), numbers});
   node.give(node.add("Where", {is_it, node.input(2), node.input(3)}));
 }
 
 void scatter_nd(NodeConverter& node) {
-  Value* zeros = node.add("Expand", {node.scalar_of(0, node.type(1)), node.as_i64(2)});
+  onnx::Value* zeros = node.add("Expand", {node.scalar_of(0, node.type(1)), node.as_i64(2)});
   node.give(node.add("ScatterND", {zeros, node.as_i64(0), node.input(1)}, {{"reduction", std::string("add")}}));
 }
 
 void tensor_scatter(NodeConverter& node) {
-  Value* updates = node.input(2);
+  onnx::Value* updates = node.input(2);
   std::string reduction = "none";
   if (node.op() == "TensorScatterAdd") reduction = "add";
   if (node.op() == "TensorScatterSub") {
@@ -101,18 +101,18 @@ void tensor_scatter(NodeConverter& node) {
 }
 
 void top_k(NodeConverter& node) {
-  Value* k = node.op() == "TopKV2" ? node.as_i64(1) : node.ints_of({node.int_or("k", 1)});
+  onnx::Value* k = node.op() == "TopKV2" ? node.as_i64(1) : node.ints_of({node.int_or("k", 1)});
   if (k->shape && k->shape->empty()) k = node.reshape(k, {1});
   const auto results =
       node.add_many("TopK", {node.input(0), k}, 2,
                     {{"axis", std::int64_t{-1}}, {"largest", std::int64_t{1}}, {"sorted", std::int64_t{1}}});
   node.give(0, results[0]);
-  node.give(1, node.cast(results[1], node.type_or("index_type", ElementType::i32)));
+  node.give(1, node.cast(results[1], node.type_or("index_type", onnx::ElementType::i32)));
 }
 
 /// Elements that leave at one end come back at the other.
 void roll(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const Ints shifts = node.known_ints(1, "the shift");
   const Ints axes = node.known_ints(2, "the axis");
   if (shifts.size() != axes.size()) node.fail(fmt::format("{} shifts for {} axes", shifts.size(), axes.size()));
@@ -138,7 +138,7 @@ void roll(NodeConverter& node) {
 }
 
 void reverse_sequence(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const auto rank = static_cast<std::int64_t>(node.known_rank(x, "one of its axes is turned round"));
   const std::int64_t time = counted_from_start(node, node.int_or("seq_dim", 0), rank);
   const std::int64_t batch = counted_from_start(node, node.int_or("batch_dim", 0), rank);
@@ -150,19 +150,19 @@ void reverse_sequence(NodeConverter& node) {
   for (std::size_t i = 0; i < there.size(); ++i)
     back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
   const bool is_moved = there != iota(rank);
-  Value* y = node.add("ReverseSequence", {is_moved ? node.transpose(x, there) : x, node.as_i64(1)},
-                      {{"batch_axis", std::int64_t{0}}, {"time_axis", std::int64_t{1}}});
+  onnx::Value* y = node.add("ReverseSequence", {is_moved ? node.transpose(x, there) : x, node.as_i64(1)},
+                            {{"batch_axis", std::int64_t{0}}, {"time_axis", std::int64_t{1}}});
   node.give(is_moved ? node.transpose(y, back) : y);
 }
 
 /// A place in a flat tensor as one row of places for each axis.
 void unravel_index(NodeConverter& node) {
   const Ints dims = node.known_ints(1, "the dimensions");
-  Value* rest = node.as_i64(0);
-  std::vector<Value*> rows(dims.size());
+  onnx::Value* rest = node.as_i64(0);
+  std::vector<onnx::Value*> rows(dims.size());
   for (std::size_t i = dims.size(); i-- > 0;) {
     if (dims[i] < 1) node.fail(fmt::format("dimension {}; allowed are 1 and above", dims[i]));
-    Value* size = node.scalar_of(static_cast<double>(dims[i]), ElementType::i64);
+    onnx::Value* size = node.scalar_of(static_cast<double>(dims[i]), onnx::ElementType::i64);
     rows[i] = node.add("Unsqueeze", {node.add("Mod", {rest, size}), node.ints_of({0})});
     rest = node.add("Div", {rest, size});
   }
@@ -171,16 +171,16 @@ void unravel_index(NodeConverter& node) {
 }
 
 void unique(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   // Of integers ONNX Runtime has i64 only.
   const bool is_whole = x->type && !is_floating_point(*x->type);
   const auto results =
-      node.add_many("Unique", {is_whole ? node.cast(x, ElementType::i64) : x}, 4, {{"sorted", std::int64_t{0}}});
+      node.add_many("Unique", {is_whole ? node.cast(x, onnx::ElementType::i64) : x}, 4, {{"sorted", std::int64_t{0}}});
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i]->type = i == 0 && !is_whole ? x->type : std::optional(ElementType::i64);
-    results[i]->shape = i == 2 ? x->shape : std::optional(Shape{unknown_dim()});
+    results[i]->type = i == 0 && !is_whole ? x->type : std::optional(onnx::ElementType::i64);
+    results[i]->shape = i == 2 ? x->shape : std::optional(Shape{onnx::unknown_dim()});
   }
-  const ElementType type = node.type_or("out_idx", ElementType::i32);
+  const onnx::ElementType type = node.type_or("out_idx", onnx::ElementType::i32);
   node.give(0, is_whole ? node.cast(results[0], *x->type) : results[0]);
   node.give(1, node.cast(results[2], type));
   if (node.op() == "UniqueWithCounts") node.give(2, node.cast(results[3], type));
@@ -190,11 +190,11 @@ void unique(NodeConverter& node) {
 void stitch(NodeConverter& node) {
   const std::size_t count = node.input_count() / 2;
   if (count == 0) node.fail("it has no input");
-  std::vector<Value*> parts;
+  std::vector<onnx::Value*> parts;
   Ints places;
   for (std::size_t i = 0; i < count; ++i) {
     const Ints numbers = node.known_ints(i, "the places");
-    Value* data = node.input(count + i);
+    onnx::Value* data = node.input(count + i);
     const std::size_t rank = node.known_rank(node.input(i), "it says how many axes of the data are places");
     const std::size_t all = node.known_rank(data, "its rows are put in order");
     Ints dims{static_cast<std::int64_t>(numbers.size())};
@@ -217,7 +217,7 @@ void stitch(NodeConverter& node) {
   for (std::size_t i = 0; i < places.size(); ++i)
     source[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
   if (std::find(source.begin(), source.end(), -1) != source.end()) node.fail("some rows of the result are not given");
-  Value* all = parts.size() == 1 ? parts[0] : node.concat(parts);
+  onnx::Value* all = parts.size() == 1 ? parts[0] : node.concat(parts);
   node.give(node.add("Gather", {all, node.ints_of(source)}, {{"axis", std::int64_t{0}}}));
 }
 
@@ -230,8 +230,8 @@ void partition(NodeConverter& node) {
     node.fail("partitions of more than one axis; allowed is one");
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    Value* is_in = node.add("Equal", {node.input(1), node.scalar_of(static_cast<double>(i), node.type(1))});
-    Value* rows = node.add("Squeeze", {node.add("NonZero", {is_in}), node.ints_of({0})});
+    onnx::Value* is_in = node.add("Equal", {node.input(1), node.scalar_of(static_cast<double>(i), node.type(1))});
+    onnx::Value* rows = node.add("Squeeze", {node.add("NonZero", {is_in}), node.ints_of({0})});
     node.give(static_cast<std::size_t>(i), node.add("Gather", {node.input(0), rows}, {{"axis", std::int64_t{0}}}));
   }
 }

@@ -12,78 +12,78 @@ namespace graft::tensorflow {
 namespace {
 
 /// Nothing is given where the elements' shape is open: a loop that fills the list needs no first value.
-void give_zeros(NodeConverter& node, std::size_t output, Value* length, const std::optional<Ints>& element,
-                ElementType type) {
+void give_zeros(NodeConverter& node, std::size_t output, onnx::Value* length, const std::optional<Ints>& element,
+                onnx::ElementType type) {
   if (!element || std::any_of(element->begin(), element->end(), [](std::int64_t dim) { return dim < 0; })) return;
-  Value* count = node.cast(length, ElementType::i64);
+  onnx::Value* count = node.cast(length, onnx::ElementType::i64);
   if (!count->shape || count->shape->size() != 1) count = node.reshape(count, {1});
-  Value* dims = element->empty() ? count : node.concat({count, node.ints_of(*element)});
+  onnx::Value* dims = element->empty() ? count : node.concat({count, node.ints_of(*element)});
   node.give(output, node.add("Expand", {node.scalar_of(0, type), dims}));
 }
 
 std::optional<Ints> element_shape(NodeConverter& node, std::size_t input) {
   // A scalar -1 stands for a shape of which nothing is known.
-  const Value* shape = node.input(input);
+  const onnx::Value* shape = node.input(input);
   if (!shape->shape || shape->shape->empty()) return std::nullopt;
   return node.ints(input);
 }
 
 void reserve(NodeConverter& node) {
-  give_zeros(node, 0, node.input(1), element_shape(node, 0), node.type_or("element_dtype", ElementType::f32));
+  give_zeros(node, 0, node.input(1), element_shape(node, 0), node.type_or("element_dtype", onnx::ElementType::f32));
 }
 
 void empty_list(NodeConverter& node) {
-  give_zeros(node, 0, node.ints_of({0}), element_shape(node, 0), node.type_or("element_dtype", ElementType::f32));
+  give_zeros(node, 0, node.ints_of({0}), element_shape(node, 0), node.type_or("element_dtype", onnx::ElementType::f32));
 }
 
 void array(NodeConverter& node) {
-  give_zeros(node, 1, node.input(0), node.shape_or("element_shape"), node.type_or("dtype", ElementType::f32));
+  give_zeros(node, 1, node.input(0), node.shape_or("element_shape"), node.type_or("dtype", onnx::ElementType::f32));
   node.give(0, node.input(0));  // the handle, which is not looked at
 }
 
 /// A number as a list of one.
-Value* place(NodeConverter& node, std::size_t input) {
-  Value* index = node.as_i64(input);
+onnx::Value* place(NodeConverter& node, std::size_t input) {
+  onnx::Value* index = node.as_i64(input);
   return index->shape && index->shape->size() == 1 ? index : node.reshape(index, {1});
 }
 
 void first_input(NodeConverter& node) { node.give(node.input(0)); }
 
 void get_item(NodeConverter& node) {
-  Value* list = node.input(node.op() == "TensorArrayReadV3" ? 2 : 0);
+  onnx::Value* list = node.input(node.op() == "TensorArrayReadV3" ? 2 : 0);
   node.give(node.add("Gather", {list, node.input(1)}, {{"axis", std::int64_t{0}}}));
 }
 
-void set(NodeConverter& node, Value* list, Value* indices, Value* items) {
-  Value* tuples = node.add("Unsqueeze", {indices, node.ints_of({-1})});
+void set(NodeConverter& node, onnx::Value* list, onnx::Value* indices, onnx::Value* items) {
+  onnx::Value* tuples = node.add("Unsqueeze", {indices, node.ints_of({-1})});
   node.give(node.add("ScatterND", {list, tuples, items}));
 }
 
 void set_item(NodeConverter& node) {
-  Value* list = node.input(node.op() == "TensorArrayWriteV3" ? 3 : 0);
+  onnx::Value* list = node.input(node.op() == "TensorArrayWriteV3" ? 3 : 0);
   set(node, list, place(node, 1), node.add("Unsqueeze", {node.input(2), node.ints_of({0})}));
 }
 
 void push_back(NodeConverter& node) {
-  Value* item = node.add("Unsqueeze", {node.input(1), node.ints_of({0})});
+  onnx::Value* item = node.add("Unsqueeze", {node.input(1), node.ints_of({0})});
   node.give(node.add("Concat", {node.input(0), item}, {{"axis", std::int64_t{0}}}));
 }
 
 void length(NodeConverter& node) {
-  Value* list = node.input(node.op() == "TensorArraySizeV3" ? 1 : 0);
-  Value* count = node.slice_1d(node.shape_of(list), 0, 1);
-  node.give(node.cast(node.reshape(count, {}), ElementType::i32));
+  onnx::Value* list = node.input(node.op() == "TensorArraySizeV3" ? 1 : 0);
+  onnx::Value* count = node.slice_1d(node.shape_of(list), 0, 1);
+  node.give(node.cast(node.reshape(count, {}), onnx::ElementType::i32));
 }
 
 /// TensorArrayGatherV3(handle, indices, flow), TensorListGather(list, indices, shape)
 void gather_items(NodeConverter& node) {
-  Value* list = node.input(node.op() == "TensorArrayGatherV3" ? 2 : 0);
+  onnx::Value* list = node.input(node.op() == "TensorArrayGatherV3" ? 2 : 0);
   node.give(node.add("Gather", {list, node.input(1)}, {{"axis", std::int64_t{0}}}));
 }
 
 /// TensorArrayScatterV3(handle, indices, values, flow): indices are 0..n-1 wherever a tensor is unstacked.
 void scatter_items(NodeConverter& node) {
-  const Value* indices = node.input(1);
+  const onnx::Value* indices = node.input(1);
   const auto known = node.ints(1);
   bool is_whole = false;
   if (indices->producer != nullptr && indices->producer->is("Range")) {

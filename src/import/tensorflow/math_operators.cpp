@@ -68,7 +68,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 45> same = {
 void same_operator(NodeConverter& node) {
   const auto* const found =
       std::find_if(same.begin(), same.end(), [&](const auto& entry) { return entry.first == node.op(); });
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
   if (inputs.empty()) node.fail("it has no input");
   node.give(node.add(std::string(found->second), std::move(inputs)));
@@ -76,14 +76,14 @@ void same_operator(NodeConverter& node) {
 
 /// ONNX has no Sum and no Round of integers.
 void sum_of_all(NodeConverter& node) {
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
   if (inputs.empty()) node.fail("it has no input");
   if (is_floating_point(node.type(0))) {
     node.give(node.add("Sum", std::move(inputs)));
     return;
   }
-  Value* sum = inputs.size() == 1 ? node.add("Identity", {inputs[0]}) : inputs[0];
+  onnx::Value* sum = inputs.size() == 1 ? node.add("Identity", {inputs[0]}) : inputs[0];
   for (std::size_t i = 1; i < inputs.size(); ++i) sum = node.add("Add", {sum, inputs[i]});
   node.give(sum);
 }
@@ -94,17 +94,17 @@ void rounded(NodeConverter& node) {
 
 /// 0 where the divisor (or, for Xdivy, the dividend) is 0.
 void guarded_division(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* y = node.input(1);
-  Value* zero = node.scalar_of(0, node.type(0));
-  Value* guard = node.add("Equal", {node.op() == "DivNoNan" ? y : x, zero});
+  onnx::Value* x = node.input(0);
+  onnx::Value* y = node.input(1);
+  onnx::Value* zero = node.scalar_of(0, node.type(0));
+  onnx::Value* guard = node.add("Equal", {node.op() == "DivNoNan" ? y : x, zero});
   node.give(node.add("Where", {guard, zero, node.add("Div", {x, y})}));
 }
 
 void not_equal(NodeConverter& node) { node.give(node.add("Not", {node.add("Equal", {node.input(0), node.input(1)})})); }
 
 void squared_difference(NodeConverter& node) {
-  Value* difference = node.add("Sub", {node.input(0), node.input(1)});
+  onnx::Value* difference = node.add("Sub", {node.input(0), node.input(1)});
   node.give(node.add("Mul", {difference, difference}));
 }
 
@@ -121,29 +121,29 @@ void expm1(NodeConverter& node) {
 }
 
 void floor_division(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* y = node.input(1);
+  onnx::Value* x = node.input(0);
+  onnx::Value* y = node.input(1);
   if (is_floating_point(node.type(0))) {
     node.give(node.add("Floor", {node.add("Div", {x, y})}));
     return;
   }
   // ONNX cuts integers off towards zero: x - mod(x, y), whose remainder has the sign of y, divides without rest.
-  Value* rest = node.add("Mod", {x, y});
+  onnx::Value* rest = node.add("Mod", {x, y});
   node.give(node.add("Div", {node.add("Sub", {x, rest}), y}));
 }
 
 /// FloorMod: the remainder has the divisor's sign. Mod and TruncateMod: the dividend's.
 void remainder(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* y = node.input(1);
+  onnx::Value* x = node.input(0);
+  onnx::Value* y = node.input(1);
   if (node.op() != "FloorMod") {
     node.give(node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}}));
   } else if (is_floating_point(node.type(0))) {
     // As TensorFlow's kernel: x - floor(x / y) * y would lose digits where x / y is large.
-    Value* zero = node.scalar_of(0, node.type(0));
-    Value* rest = node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}});
-    Value* differs = node.add("Xor", {node.add("Less", {rest, zero}), node.add("Less", {y, zero})});
-    Value* is_moved = node.add("And", {differs, node.add("Not", {node.add("Equal", {rest, zero})})});
+    onnx::Value* zero = node.scalar_of(0, node.type(0));
+    onnx::Value* rest = node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}});
+    onnx::Value* differs = node.add("Xor", {node.add("Less", {rest, zero}), node.add("Less", {y, zero})});
+    onnx::Value* is_moved = node.add("And", {differs, node.add("Not", {node.add("Equal", {rest, zero})})});
     node.give(node.add("Where", {is_moved, node.add("Add", {rest, y}), rest}));
   } else {
     node.give(node.add("Mod", {x, y}));
@@ -156,12 +156,12 @@ void erfc(NodeConverter& node) {
 
 void clip(NodeConverter& node) {
   // Max and Min broadcast, which the bounds of Clip do not.
-  Value* raised = node.add("Max", {node.input(0), node.input(1)});
+  onnx::Value* raised = node.add("Max", {node.input(0), node.input(1)});
   node.give(node.add("Min", {raised, node.input(2)}));
 }
 
 void select(NodeConverter& node) {
-  Value* condition = node.input(0);
+  onnx::Value* condition = node.input(0);
   if (node.op() == "Select" && condition->shape && condition->shape->size() == 1) {
     // A vector chooses whole rows.
     const std::size_t rank = node.known_rank(node.input(1), "its first axis is chosen from");
@@ -174,7 +174,7 @@ void select(NodeConverter& node) {
   node.give(node.add("Where", {condition, node.input(1), node.input(2)}));
 }
 
-Value* swap_last_two(NodeConverter& node, Value* value, bool is_wanted) {
+onnx::Value* swap_last_two(NodeConverter& node, onnx::Value* value, bool is_wanted) {
   if (!is_wanted) return value;
   const std::size_t rank = node.known_rank(value, "its last two axes change places");
   if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", value->name, rank));
@@ -186,10 +186,10 @@ Value* swap_last_two(NodeConverter& node, Value* value, bool is_wanted) {
 
 }  // namespace
 
-Value* multiplied(NodeConverter& node) {
+onnx::Value* multiplied(NodeConverter& node) {
   const bool batch = node.op().find("Batch") != std::string::npos;
-  Value* a = swap_last_two(node, node.input(0), node.flag_or(batch ? "adj_x" : "transpose_a", false));
-  Value* b = swap_last_two(node, node.input(1), node.flag_or(batch ? "adj_y" : "transpose_b", false));
+  onnx::Value* a = swap_last_two(node, node.input(0), node.flag_or(batch ? "adj_x" : "transpose_a", false));
+  onnx::Value* b = swap_last_two(node, node.input(1), node.flag_or(batch ? "adj_y" : "transpose_b", false));
   return node.add("MatMul", {a, b});
 }
 
@@ -216,7 +216,7 @@ void einsum(NodeConverter& node) {
   const bool is_lower = std::none_of(written.begin(), written.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   std::string equation = is_lower ? written : in_lower_case(written);
   if (equation.empty()) equation = written;
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
   node.give(node.add("Einsum", std::move(inputs), {{"equation", std::move(equation)}}));
 }
@@ -225,7 +225,7 @@ void einsum(NodeConverter& node) {
 Ints reduction_axes(NodeConverter& node) { return node.known_ints(1, "the axes"); }
 
 void reduction(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const Ints axes = reduction_axes(node);
   const std::int64_t keep = node.flag_or("keep_dims", node.flag_or("keepdims", false)) ? 1 : 0;
   if (axes.empty()) {  // ONNX would take no axes for all
@@ -233,9 +233,10 @@ void reduction(NodeConverter& node) {
     return;
   }
   if (node.op() == "All" || node.op() == "Any") {
-    Value* number = node.cast(x, ElementType::i32);
-    Value* y = node.add(node.op() == "All" ? "ReduceMin" : "ReduceMax", {number}, {{"axes", axes}, {"keepdims", keep}});
-    node.give(node.cast(y, ElementType::boolean));
+    onnx::Value* number = node.cast(x, onnx::ElementType::i32);
+    onnx::Value* y =
+        node.add(node.op() == "All" ? "ReduceMin" : "ReduceMax", {number}, {{"axes", axes}, {"keepdims", keep}});
+    node.give(node.cast(y, onnx::ElementType::boolean));
     return;
   }
   if (node.op() == "Sum") {  // the only one whose axes became an input by operator set 13
@@ -248,8 +249,8 @@ void reduction(NodeConverter& node) {
 
 void arg_extreme(NodeConverter& node) {
   const std::int64_t axis = node.input_count() > 1 ? node.known_int(1, "the axis") : 0;
-  Value* y = node.add(node.op(), {node.input(0)}, {{"axis", axis}, {"keepdims", std::int64_t{0}}});
-  node.give(node.cast(y, node.type_or("output_type", ElementType::i64)));
+  onnx::Value* y = node.add(node.op(), {node.input(0)}, {{"axis", axis}, {"keepdims", std::int64_t{0}}});
+  node.give(node.cast(y, node.type_or("output_type", onnx::ElementType::i64)));
 }
 
 void cumulative_sum(NodeConverter& node) {
@@ -259,13 +260,13 @@ void cumulative_sum(NodeConverter& node) {
 }
 
 void is_finite(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   node.give(node.add("Not", {node.add("Or", {node.add("IsInf", {x}), node.add("IsNaN", {x})})}));
 }
 
 /// Half the sum of squares.
 void l2_loss(NodeConverter& node) {
-  Value* sum = node.add("ReduceSumSquare", {node.input(0)}, {{"keepdims", std::int64_t{0}}});
+  onnx::Value* sum = node.add("ReduceSumSquare", {node.input(0)}, {{"keepdims", std::int64_t{0}}});
   node.give(node.add("Mul", {sum, node.scalar_of(0.5, node.type(0))}));
 }
 
@@ -281,29 +282,29 @@ void euclidean_norm(NodeConverter& node) {
 
 /// x * log(y), x * log(1 + y) and x * y, each 0 where x (or, for the last, y) is, whatever the other is.
 void guarded_product(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* y = node.input(1);
-  Value* zero = node.scalar_of(0, node.type(0));
-  Value* other = y;
+  onnx::Value* x = node.input(0);
+  onnx::Value* y = node.input(1);
+  onnx::Value* zero = node.scalar_of(0, node.type(0));
+  onnx::Value* other = y;
   if (node.op() == "Xlog1py") other = node.add("Add", {y, node.scalar_of(1, node.type(0))});
   if (node.op() != "MulNoNan") other = node.add("Log", {other});
-  Value* is_zero = node.add("Equal", {node.op() == "MulNoNan" ? y : x, zero});
+  onnx::Value* is_zero = node.add("Equal", {node.op() == "MulNoNan" ? y : x, zero});
   node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
 }
 
 /// The angle of (x, y), with the sign of y also where that is -0.
 void arc_tangent(NodeConverter& node) {
   constexpr double pi = 3.14159265358979323846;
-  Value* y = node.input(0);
-  Value* x = node.input(1);
-  const ElementType type = node.type(0);
+  onnx::Value* y = node.input(0);
+  onnx::Value* x = node.input(1);
+  const onnx::ElementType type = node.type(0);
   const auto number = [&](double value) { return node.scalar_of(value, type); };
-  Value* zero = number(0);
-  Value* is_down = node.add("Less", {y, zero});
-  Value* angle = node.add("Atan", {node.add("Div", {y, x})});
-  Value* turned = node.add("Add", {angle, node.add("Where", {is_down, number(-pi), number(pi)})});
-  Value* upright = node.add("Mul", {node.add("Sign", {y}), number(pi / 2)});
-  Value* on_axis = node.add("Equal", {x, zero});
+  onnx::Value* zero = number(0);
+  onnx::Value* is_down = node.add("Less", {y, zero});
+  onnx::Value* angle = node.add("Atan", {node.add("Div", {y, x})});
+  onnx::Value* turned = node.add("Add", {angle, node.add("Where", {is_down, number(-pi), number(pi)})});
+  onnx::Value* upright = node.add("Mul", {node.add("Sign", {y}), number(pi / 2)});
+  onnx::Value* on_axis = node.add("Equal", {x, zero});
   node.give(node.add("Where", {on_axis, upright, node.add("Where", {node.add("Less", {x, zero}), turned, angle})}));
 }
 
@@ -311,19 +312,20 @@ void arc_tangent(NodeConverter& node) {
 void bucketize(NodeConverter& node) {
   const auto bounds = node.floats("boundaries");
   if (bounds.empty()) node.fail("it has no attribute `boundaries`");
-  Value* x = node.add("Unsqueeze", {node.cast(node.input(0), ElementType::f32), node.ints_of({-1})});
-  Value* is_above = node.add("GreaterOrEqual", {x, node.constant_of(TensorData::from_floats(bounds))});
-  node.give(node.add("ReduceSum", {node.cast(is_above, ElementType::i32), node.ints_of({-1})},
+  onnx::Value* x = node.add("Unsqueeze", {node.cast(node.input(0), onnx::ElementType::f32), node.ints_of({-1})});
+  onnx::Value* is_above = node.add("GreaterOrEqual", {x, node.constant_of(onnx::TensorData::from_floats(bounds))});
+  node.give(node.add("ReduceSum", {node.cast(is_above, onnx::ElementType::i32), node.ints_of({-1})},
                      {{"keepdims", std::int64_t{0}}}));
 }
 
 void cross_product(NodeConverter& node) {
   const auto turned = [&](std::size_t input, double first, double second, double third) {
-    Value* order = node.constant_of(TensorData::from_numbers(ElementType::i64, {3}, {first, second, third}));
+    onnx::Value* order =
+        node.constant_of(onnx::TensorData::from_numbers(onnx::ElementType::i64, {3}, {first, second, third}));
     return node.add("Gather", {node.input(input), order}, {{"axis", std::int64_t{-1}}});
   };
-  Value* a = node.add("Mul", {turned(0, 1, 2, 0), turned(1, 2, 0, 1)});
-  Value* b = node.add("Mul", {turned(0, 2, 0, 1), turned(1, 1, 2, 0)});
+  onnx::Value* a = node.add("Mul", {turned(0, 1, 2, 0), turned(1, 2, 0, 1)});
+  onnx::Value* b = node.add("Mul", {turned(0, 2, 0, 1), turned(1, 1, 2, 0)});
   node.give(node.add("Sub", {a, b}));
 }
 
@@ -332,21 +334,21 @@ void even_steps(NodeConverter& node) {
   const std::int64_t count = node.known_int(2, "the count");
   constexpr std::int64_t most = 1 << 24;
   if (count < 1 || count > most) node.fail(fmt::format("{} numbers; allowed are 1 to {}", count, most));
-  const ElementType type = node.type(0);
-  node.check_budget(count, ElementType::f64);
+  const onnx::ElementType type = node.type(0);
+  node.check_budget(count, onnx::ElementType::f64);
   std::vector<double> parts(static_cast<std::size_t>(count));
   std::iota(parts.begin(), parts.end(), 0.0);
-  Value* steps = node.constant_of(TensorData::from_numbers(type, {count}, parts));
-  Value* length = node.add("Sub", {node.input(1), node.input(0)});
-  Value* step =
+  onnx::Value* steps = node.constant_of(onnx::TensorData::from_numbers(type, {count}, parts));
+  onnx::Value* length = node.add("Sub", {node.input(1), node.input(0)});
+  onnx::Value* step =
       node.add("Div", {length, node.scalar_of(static_cast<double>(std::max<std::int64_t>(count - 1, 1)), type)});
   node.give(node.add("Add", {node.input(0), node.add("Mul", {steps, step})}));
 }
 
 void cast(NodeConverter& node) {
-  Value* x = node.input(0);
-  const ElementType to = node.type_or("DstT", ElementType::undefined);
-  if (to == ElementType::undefined) node.fail("it has no attribute `DstT`");
+  onnx::Value* x = node.input(0);
+  const onnx::ElementType to = node.type_or("DstT", onnx::ElementType::undefined);
+  if (to == onnx::ElementType::undefined) node.fail("it has no attribute `DstT`");
   node.give(x->type == to ? node.add("Identity", {x}) : node.cast(x, to));
 }
 

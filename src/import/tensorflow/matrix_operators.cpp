@@ -13,7 +13,7 @@ namespace graft::tensorflow {
 namespace {
 
 /// 0, 1, 2 ... along an axis of x, as a column or a row.
-Value* numbers_along(NodeConverter& node, Value* x, std::int64_t axis_from_end, bool is_column) {
+onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axis_from_end, bool is_column) {
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   const auto from_end = static_cast<std::size_t>(axis_from_end);
   if (rank < from_end) {
@@ -21,13 +21,14 @@ Value* numbers_along(NodeConverter& node, Value* x, std::int64_t axis_from_end, 
   }
   const std::size_t axis = rank - from_end;
   const auto at = static_cast<std::int64_t>(axis);
-  Value* size = nullptr;
+  onnx::Value* size = nullptr;
   if ((*x->shape)[axis].is_constant()) {
-    size = node.scalar_of(static_cast<double>((*x->shape)[axis].value()), ElementType::i64);
+    size = node.scalar_of(static_cast<double>((*x->shape)[axis].value()), onnx::ElementType::i64);
   } else {
     size = node.reshape(node.slice_1d(node.shape_of(x), at, at + 1), {});
   }
-  Value* range = node.add("Range", {node.scalar_of(0, ElementType::i64), size, node.scalar_of(1, ElementType::i64)});
+  onnx::Value* range =
+      node.add("Range", {node.scalar_of(0, onnx::ElementType::i64), size, node.scalar_of(1, onnx::ElementType::i64)});
   return node.add("Unsqueeze", {range, node.ints_of({is_column ? 1 : 0})});
 }
 
@@ -49,19 +50,19 @@ void diagonal_matrix(NodeConverter& node) {
       node.fail("a matrix that is larger than its diagonal; allowed is num_rows = num_cols = -1");
     }
   }
-  Value* x = node.input(0);
-  Value* is_diagonal = node.add("Equal", {numbers_along(node, x, 1, true), numbers_along(node, x, 1, false)});
-  Value* rest = node.input_count() > 4 ? node.input(4) : node.scalar_of(0, node.type(0));
+  onnx::Value* x = node.input(0);
+  onnx::Value* is_diagonal = node.add("Equal", {numbers_along(node, x, 1, true), numbers_along(node, x, 1, false)});
+  onnx::Value* rest = node.input_count() > 4 ? node.input(4) : node.scalar_of(0, node.type(0));
   node.give(node.add("Where", {is_diagonal, node.add("Unsqueeze", {x, node.ints_of({-1})}), rest}));
 }
 
-Value* on_diagonal(NodeConverter& node, Value* x) {
+onnx::Value* on_diagonal(NodeConverter& node, onnx::Value* x) {
   return node.add("Equal", {numbers_along(node, x, 2, true), numbers_along(node, x, 1, false)});
 }
 
 void diagonal_part(NodeConverter& node) {
   check_main_diagonal(node, 1);
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   if (rank < 2) node.fail(fmt::format("{} dimensions; allowed are 2 and more", rank));
   const Dim& rows = (*x->shape)[rank - 2];
@@ -71,28 +72,28 @@ void diagonal_part(NodeConverter& node) {
     const std::int64_t size = std::min(rows.value(), columns.value());
     x = node.add("Slice", {x, node.ints_of({0, 0}), node.ints_of({size, size}), node.ints_of({-2, -1})});
   }
-  Value* alone = node.add("Where", {on_diagonal(node, x), x, node.scalar_of(0, node.type(0))});
+  onnx::Value* alone = node.add("Where", {on_diagonal(node, x), x, node.scalar_of(0, node.type(0))});
   node.give(node.add("ReduceSum", {alone, node.ints_of({-1})}, {{"keepdims", std::int64_t{0}}}));
 }
 
 void set_diagonal(NodeConverter& node) {
   check_main_diagonal(node, 2);
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   if (rank < 2 || (*x->shape)[rank - 2] != (*x->shape)[rank - 1]) node.fail("allowed are square matrices");
-  Value* diagonal = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
+  onnx::Value* diagonal = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
   node.give(node.add("Where", {on_diagonal(node, x), diagonal, x}));
 }
 
 void band_part(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* row = numbers_along(node, x, 2, true);
-  Value* column = numbers_along(node, x, 1, false);
-  Value* kept = nullptr;
-  const auto limit = [&](std::int64_t most, Value* a, Value* b) {  // a - b <= most
+  onnx::Value* x = node.input(0);
+  onnx::Value* row = numbers_along(node, x, 2, true);
+  onnx::Value* column = numbers_along(node, x, 1, false);
+  onnx::Value* kept = nullptr;
+  const auto limit = [&](std::int64_t most, onnx::Value* a, onnx::Value* b) {  // a - b <= most
     if (most < 0) return;
-    Value* is_near =
-        node.add("LessOrEqual", {node.add("Sub", {a, b}), node.scalar_of(static_cast<double>(most), ElementType::i64)});
+    onnx::Value* is_near = node.add(
+        "LessOrEqual", {node.add("Sub", {a, b}), node.scalar_of(static_cast<double>(most), onnx::ElementType::i64)});
     kept = kept == nullptr ? is_near : node.add("And", {kept, is_near});
   };
   limit(node.known_int(1, "the lower diagonals"), row, column);
@@ -104,26 +105,26 @@ void band_part(NodeConverter& node) {
 // ---- Segments
 
 /// Rows added to the segment that their number names; `counts` ones instead of the rows.
-Value* summed(NodeConverter& node, Value* data, Value* segments, Value* count, bool counts) {
-  Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
+onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segments, onnx::Value* count, bool counts) {
+  onnx::Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
   if (counts) data = node.add("Expand", {node.scalar_of(1, *data->type), node.shape_of(segments)});
-  Value* dims = count;
+  onnx::Value* dims = count;
   const std::size_t rank = node.known_rank(data, "its rows are added up");
   const std::size_t named = node.known_rank(segments, "it names the segments of rows");
   if (rank > named) {
     dims = node.concat(
         {count, node.slice_1d(node.shape_of(data), static_cast<std::int64_t>(named), static_cast<std::int64_t>(rank))});
   }
-  Value* zeros = node.add("Expand", {node.scalar_of(0, *data->type), dims});
+  onnx::Value* zeros = node.add("Expand", {node.scalar_of(0, *data->type), dims});
   return node.add("ScatterND", {zeros, tuples, data}, {{"reduction", std::string("add")}});
 }
 
 /// UnsortedSegmentSum leaves rows out whose number is negative: here they are zeros for segment 0.
-void drop_negative(NodeConverter& node, Value*& data, Value*& numbers) {
+void drop_negative(NodeConverter& node, onnx::Value*& data, onnx::Value*& numbers) {
   const auto known = node.ints_in(numbers);
   if (known && std::all_of(known->begin(), known->end(), [](std::int64_t number) { return number >= 0; })) return;
-  Value* none = node.scalar_of(0, ElementType::i64);
-  Value* is_out = node.add("Less", {numbers, none});
+  onnx::Value* none = node.scalar_of(0, onnx::ElementType::i64);
+  onnx::Value* is_out = node.add("Less", {numbers, none});
   const std::size_t rank = node.known_rank(data, "its rows are added up");
   const std::size_t named = node.known_rank(numbers, "it names the segments of rows");
   Ints axes;
@@ -137,24 +138,24 @@ void segments(NodeConverter& node) {
   const std::string op = node.op();
   const bool is_sparse = op.starts_with("Sparse");
   const bool is_unsorted = op.starts_with("Unsorted");
-  Value* data = node.input(0);
+  onnx::Value* data = node.input(0);
   if (is_sparse) data = node.add("Gather", {data, node.input(1)}, {{"axis", std::int64_t{0}}});
-  Value* numbers = node.as_i64(is_sparse ? 2 : 1);
-  Value* count = nullptr;
+  onnx::Value* numbers = node.as_i64(is_sparse ? 2 : 1);
+  onnx::Value* count = nullptr;
   if (is_unsorted || op.ends_with("WithNumSegments")) {
     count = node.as_i64(is_unsorted ? 2 : 3);
   } else {
     count = node.add("Add", {node.add("ReduceMax", {numbers}, {{"keepdims", std::int64_t{0}}}),
-                             node.scalar_of(1, ElementType::i64)});
+                             node.scalar_of(1, onnx::ElementType::i64)});
   }
   if (!count->shape || count->shape->size() != 1) count = node.reshape(count, {1});
   if (is_unsorted) drop_negative(node, data, numbers);
-  Value* sum = summed(node, data, numbers, count, false);
+  onnx::Value* sum = summed(node, data, numbers, count, false);
   if (op.find("Mean") == std::string::npos && op.find("SqrtN") == std::string::npos) {
     node.give(sum);
     return;
   }
-  Value* sizes = summed(node, data, numbers, count, true);
+  onnx::Value* sizes = summed(node, data, numbers, count, true);
   sizes = node.add("Max", {sizes, node.scalar_of(1, node.type(0))});
   if (op.find("SqrtN") != std::string::npos) sizes = node.add("Sqrt", {sizes});
   Ints axes;
@@ -168,7 +169,7 @@ void segments(NodeConverter& node) {
 
 /// The spectrum of real signals, as a product with cosines and sines.
 void real_spectrum(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const std::int64_t length = node.known_int(1, "the length of the transform");
   constexpr std::int64_t most = 1 << 12;
   if (length < 1 || length > most) node.fail(fmt::format("a transform of {}; allowed are 1 to {}", length, most));
@@ -183,7 +184,7 @@ void real_spectrum(NodeConverter& node) {
     x = node.add("Pad", {x, node.ints_of(pads)});
   }
   const std::int64_t bins = length / 2 + 1;
-  node.check_budget(2 * length * bins, ElementType::f32);
+  node.check_budget(2 * length * bins, onnx::ElementType::f32);
   const auto product = [&](double (*wave)(double)) {
     std::vector<float> factors;
     factors.reserve(static_cast<std::size_t>(length * bins));
@@ -194,7 +195,7 @@ void real_spectrum(NodeConverter& node) {
         factors.push_back(static_cast<float>(wave(angle)));
       }
     }
-    Value* weights = node.constant_of(reshaped(TensorData::from_floats(factors), {length, bins}));
+    onnx::Value* weights = node.constant_of(reshaped(onnx::TensorData::from_floats(factors), {length, bins}));
     return node.add("Unsqueeze", {node.add("MatMul", {x, weights}), node.ints_of({-1})});
   };
   node.give(node.add("Concat", {product([](double angle) { return std::cos(angle); }), product([](double angle) {
@@ -203,8 +204,8 @@ void real_spectrum(NodeConverter& node) {
                      {{"axis", std::int64_t{-1}}}));
 }
 
-Value* part_of(NodeConverter& node, std::int64_t i) {
-  return node.add("Gather", {node.input(0), node.scalar_of(static_cast<double>(i), ElementType::i64)},
+onnx::Value* part_of(NodeConverter& node, std::int64_t i) {
+  return node.add("Gather", {node.input(0), node.scalar_of(static_cast<double>(i), onnx::ElementType::i64)},
                   {{"axis", std::int64_t{-1}}});
 }
 
@@ -216,8 +217,8 @@ void magnitude(NodeConverter& node) {
 }
 
 void complex_number(NodeConverter& node) {
-  Value* real = node.add("Unsqueeze", {node.input(0), node.ints_of({-1})});
-  Value* imaginary = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
+  onnx::Value* real = node.add("Unsqueeze", {node.input(0), node.ints_of({-1})});
+  onnx::Value* imaginary = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
   node.give(node.add("Concat", {real, imaginary}, {{"axis", std::int64_t{-1}}}));
 }
 

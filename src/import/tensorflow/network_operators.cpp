@@ -34,10 +34,10 @@ class ChannelOrder {
 
   [[nodiscard]] bool is_last() const { return is_last_; }
 
-  Value* to_second(NodeConverter& node, Value* value) const {
+  onnx::Value* to_second(NodeConverter& node, onnx::Value* value) const {
     return is_last_ ? node.transpose(value, permutation(true)) : value;
   }
-  Value* back(NodeConverter& node, Value* value) const {
+  onnx::Value* back(NodeConverter& node, onnx::Value* value) const {
     return is_last_ ? node.transpose(value, permutation(false)) : value;
   }
   /// The entries of the spatial axes in a list with one for each axis.
@@ -67,7 +67,7 @@ class ChannelOrder {
 };
 
 /// Spatial sizes of a tensor whose channels are second; nothing where one is not known.
-std::optional<Ints> spatial_sizes(const Value& value) {
+std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   if (!value.shape) return std::nullopt;
   Ints result;
   for (std::size_t i = 2; i < value.shape->size(); ++i) {
@@ -83,7 +83,7 @@ std::optional<Ints> spatial_sizes(const Value& value) {
 
 /// The attributes that say how borders are filled. SAME puts the odd element at the end, and is written as numbers
 /// where the sizes are known.
-void add_padding(const NodeConverter& node, const ChannelOrder& order, const Value& x, const Ints& kernel,
+void add_padding(const NodeConverter& node, const ChannelOrder& order, const onnx::Value& x, const Ints& kernel,
                  const Ints& strides, const Ints& dilations, Attributes& attributes) {
   const std::string padding = node.text_or("padding", "VALID");
   if (padding == "VALID") return;
@@ -136,7 +136,7 @@ void check_positive(const NodeConverter& node, const Ints& numbers, std::string_
 
 /// The dims of a filter, which come before its data is needed.
 Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
-  const Value* filter = node.input(i);
+  const onnx::Value* filter = node.input(i);
   Ints dims;
   if (filter->shape) {
     for (const Dim& dim : *filter->shape) dims.push_back(dim.is_constant() ? dim.value() : -1);
@@ -157,7 +157,7 @@ Ints filter_permutation(std::size_t rank) {
 
 }  // namespace
 
-Value* convolved(NodeConverter& node) {
+onnx::Value* convolved(NodeConverter& node) {
   const std::size_t rank = node.op().ends_with("Conv3D") ? 5 : 4;
   const ChannelOrder order(node, rank);
   const Ints dims = filter_dims(node, 1, rank);
@@ -166,7 +166,7 @@ Value* convolved(NodeConverter& node) {
   const Ints dilations = order.spatial(node, node.ints_or("dilations", Ints(rank, 1)), "dilations");
   check_positive(node, strides, "`strides`");
   check_positive(node, dilations, "`dilations`");
-  Value* x = order.to_second(node, node.input(0));
+  onnx::Value* x = order.to_second(node, node.input(0));
   std::int64_t group = 1;
   if (x->shape && x->shape->size() == rank && (*x->shape)[1].is_constant()) {
     const std::int64_t channels = (*x->shape)[1].value();
@@ -178,11 +178,11 @@ Value* convolved(NodeConverter& node) {
   }
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"group", group}};
   add_padding(node, order, *x, kernel, strides, dilations, attributes);
-  Value* filter = node.transpose(node.input(1), filter_permutation(rank));
+  onnx::Value* filter = node.transpose(node.input(1), filter_permutation(rank));
   return order.back(node, node.add("Conv", {x, filter}, attributes));
 }
 
-Value* depthwise_convolved(NodeConverter& node) {
+onnx::Value* depthwise_convolved(NodeConverter& node) {
   const ChannelOrder order(node, 4);
   const Ints dims = filter_dims(node, 1, 4);  // [h, w, channels, multiplier]
   const Ints kernel(dims.begin(), dims.end() - 2);
@@ -190,22 +190,22 @@ Value* depthwise_convolved(NodeConverter& node) {
   const Ints dilations = order.spatial(node, node.ints_or("dilations", Ints(4, 1)), "dilations");
   check_positive(node, strides, "`strides`");
   check_positive(node, dilations, "`dilations`");
-  Value* x = order.to_second(node, node.input(0));
+  onnx::Value* x = order.to_second(node, node.input(0));
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"group", dims[2]}};
   add_padding(node, order, *x, kernel, strides, dilations, attributes);
-  Value* filter = node.reshape(node.input(1), {dims[0], dims[1], 1, dims[2] * dims[3]});
+  onnx::Value* filter = node.reshape(node.input(1), {dims[0], dims[1], 1, dims[2] * dims[3]});
   filter = node.transpose(filter, filter_permutation(4));
   return order.back(node, node.add("Conv", {x, filter}, attributes));
 }
 
 /// With `is_training` the statistics are those of the batch: what a network that was frozen so computes.
-Value* normalized(NodeConverter& node) {
+onnx::Value* normalized(NodeConverter& node) {
   const ChannelOrder order(node, node.rank(node.input(0)).value_or(4));
   const float epsilon = node.float_or("epsilon", 1e-4F);
-  Value* x = order.to_second(node, node.input(0));
+  onnx::Value* x = order.to_second(node, node.input(0));
   if (!node.flag_or("is_training", true)) {
-    Value* y = node.add("BatchNormalization", {x, node.input(1), node.input(2), node.input(3), node.input(4)},
-                        {{"epsilon", epsilon}});
+    onnx::Value* y = node.add("BatchNormalization", {x, node.input(1), node.input(2), node.input(3), node.input(4)},
+                              {{"epsilon", epsilon}});
     return order.back(node, y);
   }
   Ints axes{0};
@@ -215,11 +215,11 @@ Value* normalized(NodeConverter& node) {
     axes.push_back(static_cast<std::int64_t>(i));
     dims.push_back(1);
   }
-  Value* mean = node.add("ReduceMean", {x}, {{"axes", axes}});
-  Value* difference = node.add("Sub", {x, mean});
-  Value* variance = node.add("ReduceMean", {node.add("Mul", {difference, difference})}, {{"axes", axes}});
-  Value* root = node.add("Sqrt", {node.add("Add", {variance, node.scalar_of(epsilon, node.type(0))})});
-  Value* y = node.add("Mul", {node.add("Div", {difference, root}), node.reshape(node.input(1), dims)});
+  onnx::Value* mean = node.add("ReduceMean", {x}, {{"axes", axes}});
+  onnx::Value* difference = node.add("Sub", {x, mean});
+  onnx::Value* variance = node.add("ReduceMean", {node.add("Mul", {difference, difference})}, {{"axes", axes}});
+  onnx::Value* root = node.add("Sqrt", {node.add("Add", {variance, node.scalar_of(epsilon, node.type(0))})});
+  onnx::Value* y = node.add("Mul", {node.add("Div", {difference, root}), node.reshape(node.input(1), dims)});
   return order.back(node, node.add("Add", {y, node.reshape(node.input(2), dims)}));
 }
 
@@ -282,7 +282,7 @@ void transposed_convolution(NodeConverter& node) {
   const Ints dilations = order.spatial(node, node.ints_or("dilations", Ints(rank, 1)), "dilations");
   check_positive(node, strides, "`strides`");
   check_positive(node, dilations, "`dilations`");
-  Value* x = order.to_second(node, node.input(2));
+  onnx::Value* x = order.to_second(node, node.input(2));
   const auto wanted = node.dims_in(node.input(0));
   if (!wanted || wanted->size() != rank || !x->shape || x->shape->size() != rank) {
     node.fail(
@@ -325,13 +325,13 @@ void transposed_convolution(NodeConverter& node) {
                               {"dilations", dilations},
                               {"pads", begins},
                               {"output_padding", extra}};
-  Value* filter = node.transpose(node.input(1), filter_permutation(rank));  // [in, out, k...]
+  onnx::Value* filter = node.transpose(node.input(1), filter_permutation(rank));  // [in, out, k...]
   node.give(order.back(node, node.add("ConvTranspose", {x, filter}, attributes)));
 }
 
 void bias_add(NodeConverter& node) {
-  Value* x = node.input(0);
-  Value* bias = node.input(1);
+  onnx::Value* x = node.input(0);
+  onnx::Value* bias = node.input(1);
   const std::string format = node.text_or("data_format", "NHWC");
   if (format.starts_with("NC")) {
     const std::size_t rank = node.known_rank(x, "the bias belongs to its second axis");
@@ -365,10 +365,10 @@ void pool(NodeConverter& node) {
   if (window[0] != 1 || window[channels] != 1) {
     node.fail(fmt::format("`ksize` is [{}]: pools over batch or channels", fmt::join(window, ", ")));
   }
-  Value* x = order.to_second(node, node.input(0));
+  onnx::Value* x = order.to_second(node, node.input(0));
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
   add_padding(node, order, *x, kernel, strides, Ints(kernel.size(), 1), attributes);
-  Value* y = node.add(node.op().starts_with("Max") ? "MaxPool" : "AveragePool", {x}, attributes);
+  onnx::Value* y = node.add(node.op().starts_with("Max") ? "MaxPool" : "AveragePool", {x}, attributes);
   node.give(order.back(node, y));
 }
 
@@ -381,7 +381,7 @@ void max_pool_with_places(NodeConverter& node) {
   const Ints strides = order.spatial(node, steps, "strides");
   check_positive(node, kernel, "`ksize`");
   check_positive(node, strides, "`strides`");
-  Value* x = order.to_second(node, node.input(0));
+  onnx::Value* x = order.to_second(node, node.input(0));
   const auto sizes = spatial_sizes(*x);
   if (!sizes || !(*x->shape)[1].is_constant()) {
     node.fail("the shape of its input is open; give the shapes of the inputs with --input");
@@ -389,33 +389,35 @@ void max_pool_with_places(NodeConverter& node) {
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
   add_padding(node, order, *x, kernel, strides, Ints(2, 1), attributes);
   const auto results = node.add_many("MaxPool", {x}, 2, attributes);
-  results[1]->type = ElementType::i64;
+  results[1]->type = onnx::ElementType::i64;
   results[1]->shape = results[0]->shape;
-  const auto number = [&](std::int64_t value) { return node.scalar_of(static_cast<double>(value), ElementType::i64); };
-  Value* plane = number((Dim((*sizes)[0]) * (*sizes)[1]).value());
-  Value* channels = number((*x->shape)[1].value());
-  Value* planes_before = node.add("Div", {results[1], plane});
-  Value* channel = node.add("Mod", {planes_before, channels});
-  Value* pixel = node.add("Mod", {results[1], plane});
+  const auto number = [&](std::int64_t value) {
+    return node.scalar_of(static_cast<double>(value), onnx::ElementType::i64);
+  };
+  onnx::Value* plane = number((Dim((*sizes)[0]) * (*sizes)[1]).value());
+  onnx::Value* channels = number((*x->shape)[1].value());
+  onnx::Value* planes_before = node.add("Div", {results[1], plane});
+  onnx::Value* channel = node.add("Mod", {planes_before, channels});
+  onnx::Value* pixel = node.add("Mod", {results[1], plane});
   if (node.flag_or("include_batch_in_index", false)) {
-    Value* image = node.add("Div", {planes_before, channels});
+    onnx::Value* image = node.add("Div", {planes_before, channels});
     pixel = node.add("Add", {pixel, node.add("Mul", {image, plane})});
   }
-  Value* place = node.add("Add", {node.add("Mul", {pixel, channels}), channel});
+  onnx::Value* place = node.add("Add", {node.add("Mul", {pixel, channels}), channel});
   node.give(0, order.back(node, results[0]));
-  node.give(1, node.cast(order.back(node, place), node.type_or("Targmax", ElementType::i64)));
+  node.give(1, node.cast(order.back(node, place), node.type_or("Targmax", onnx::ElementType::i64)));
 }
 
 void local_response_norm(NodeConverter& node) {
   const std::int64_t radius = node.int_or("depth_radius", 5);
   if (radius < 0 || radius > largest_size) node.fail(fmt::format("attribute `depth_radius` is {}", radius));
   const std::int64_t size = 2 * radius + 1;
-  Value* x = node.transpose(node.input(0), {0, 3, 1, 2});
-  Value* y = node.add("LRN", {x},
-                      {{"size", size},
-                       {"alpha", node.float_or("alpha", 1) * static_cast<float>(size)},
-                       {"beta", node.float_or("beta", 0.5F)},
-                       {"bias", node.float_or("bias", 1)}});
+  onnx::Value* x = node.transpose(node.input(0), {0, 3, 1, 2});
+  onnx::Value* y = node.add("LRN", {x},
+                            {{"size", size},
+                             {"alpha", node.float_or("alpha", 1) * static_cast<float>(size)},
+                             {"beta", node.float_or("beta", 0.5F)},
+                             {"bias", node.float_or("bias", 1)}});
   node.give(node.transpose(y, {0, 2, 3, 1}));
 }
 
@@ -447,21 +449,22 @@ void resize(NodeConverter& node) {
   }
   // Bilinear and bicubic results are f32 whatever the images are, and not rounded.
   const bool is_nearest = node.op() == "ResizeNearestNeighbor";
-  Value* images = is_nearest ? node.input(0) : node.cast(node.input(0), ElementType::f32);
-  Value* x = node.transpose(images, {0, 3, 1, 2});
-  Value* outer = node.slice_1d(node.shape_of(x), 0, 2);
+  onnx::Value* images = is_nearest ? node.input(0) : node.cast(node.input(0), onnx::ElementType::f32);
+  onnx::Value* x = node.transpose(images, {0, 3, 1, 2});
+  onnx::Value* outer = node.slice_1d(node.shape_of(x), 0, 2);
   const auto wanted = node.ints(1);
   const auto sizes = spatial_sizes(*x);
-  Value* y = nullptr;
+  onnx::Value* y = nullptr;
   const bool is_whole = wanted && sizes && wanted->size() == 2 && (*sizes)[0] > 0 && (*sizes)[1] > 0 &&
                         (*wanted)[0] % (*sizes)[0] == 0 && (*wanted)[1] % (*sizes)[1] == 0;
   if (is_whole) {
     const std::int64_t height_factor = (*wanted)[0] / (*sizes)[0];
     const std::int64_t width_factor = (*wanted)[1] / (*sizes)[1];
     const std::vector<float> scales{1, 1, static_cast<float>(height_factor), static_cast<float>(width_factor)};
-    y = node.add("Resize", {x, nullptr, node.constant_of(TensorData::from_floats(scales))}, resize_attributes(node));
+    y = node.add("Resize", {x, nullptr, node.constant_of(onnx::TensorData::from_floats(scales))},
+                 resize_attributes(node));
   } else {
-    Value* spatial = wanted ? node.ints_of(*wanted) : node.as_i64(1);
+    onnx::Value* spatial = wanted ? node.ints_of(*wanted) : node.as_i64(1);
     y = node.add("Resize", {x, nullptr, nullptr, node.concat({outer, spatial})}, resize_attributes(node));
   }
   node.give(node.transpose(y, {0, 2, 3, 1}));
@@ -475,7 +478,7 @@ void space_and_depth(NodeConverter& node) {
   const ChannelOrder order(node, 4);
   const std::int64_t block = node.int_or("block_size", 2);
   check_positive(node, {block}, "`block_size`");
-  Value* x = order.to_second(node, node.input(0));
+  onnx::Value* x = order.to_second(node, node.input(0));
   node.give(order.back(node, node.add(node.op(), {x}, {{"blocksize", block}})));
 }
 
@@ -484,7 +487,7 @@ void leaky_relu(NodeConverter& node) {
 }
 
 void relu6(NodeConverter& node) {
-  const ElementType type = node.type(0);
+  const onnx::ElementType type = node.type(0);
   node.give(node.add("Clip", {node.input(0), node.scalar_of(0, type), node.scalar_of(6, type)}));
 }
 

@@ -33,8 +33,8 @@ const OperatorEntry* find_converter(std::string_view op) {
   return nullptr;
 }
 
-NodeConverter::NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, ConstantBudget& budget,
-                             std::vector<Value*> inputs)
+NodeConverter::NodeConverter(const NodeDef& node, onnx::Graph& graph, onnx::ContentsMap& contents,
+                             ConstantBudget& budget, std::vector<onnx::Value*> inputs)
     : NodeBuilder(graph, contents, budget, node.name(), node.op()), node_(node), inputs_(std::move(inputs)) {}
 
 const std::string& NodeConverter::op() const { return node_.op(); }
@@ -43,25 +43,27 @@ void NodeConverter::fail(const std::string& message) const {
   throw Error(fmt::format("node '{}' ({}): {}", node_.name(), node_.op(), message));
 }
 
-Value* NodeConverter::input(std::size_t i) const {
+onnx::Value* NodeConverter::input(std::size_t i) const {
   if (i >= inputs_.size()) fail(fmt::format("{} inputs; input {} is needed", inputs_.size(), i));
   return inputs_[i];
 }
 
-ElementType NodeConverter::type(std::size_t i) const { return input(i)->type.value_or(ElementType::undefined); }
+onnx::ElementType NodeConverter::type(std::size_t i) const {
+  return input(i)->type.value_or(onnx::ElementType::undefined);
+}
 
-std::optional<std::size_t> NodeConverter::rank(const Value* value) const {
+std::optional<std::size_t> NodeConverter::rank(const onnx::Value* value) const {
   if (!value->shape) return std::nullopt;
   return value->shape->size();
 }
 
-std::size_t NodeConverter::known_rank(const Value* value, std::string_view why) const {
+std::size_t NodeConverter::known_rank(const onnx::Value* value, std::string_view why) const {
   if (const auto found = rank(value)) return *found;
   fail(fmt::format("the rank of '{}' is not known, and {}; give the shapes of the inputs with --input", value->name,
                    why));
 }
 
-std::optional<TensorData> NodeConverter::constant(std::size_t i) const { return input(i)->constant(); }
+std::optional<onnx::TensorData> NodeConverter::constant(std::size_t i) const { return input(i)->constant(); }
 
 Ints NodeConverter::known_ints(std::size_t i, std::string_view what) const {
   if (auto found = ints(i)) return *std::move(found);
@@ -131,7 +133,7 @@ std::optional<Ints> NodeConverter::shape_or(const std::string& attribute) const 
   return dims;
 }
 
-ElementType NodeConverter::type_or(const std::string& attribute, ElementType otherwise) const {
+onnx::ElementType NodeConverter::type_or(const std::string& attribute, onnx::ElementType otherwise) const {
   const AttrValue* value = find_attribute(node_, attribute);
   if (value == nullptr || value->value_case() != AttrValue::kType) return otherwise;
   const auto found = element_type(value->type());
@@ -140,7 +142,7 @@ ElementType NodeConverter::type_or(const std::string& attribute, ElementType oth
   return *found;
 }
 
-void NodeConverter::give(std::size_t index, Value* value) {
+void NodeConverter::give(std::size_t index, onnx::Value* value) {
   if (results_.size() <= index) results_.resize(index + 1, nullptr);
   const std::string wanted = to_string(TensorName{name(), static_cast<std::int64_t>(index)});
   const bool is_new = value->producer != nullptr && value->name.starts_with(name() + ":") &&

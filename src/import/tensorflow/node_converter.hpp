@@ -17,18 +17,18 @@ class NodeDef;
 
 class NodeConverter : public NodeBuilder {
  public:
-  NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, ConstantBudget& budget,
-                std::vector<Value*> inputs);
+  NodeConverter(const NodeDef& node, onnx::Graph& graph, onnx::ContentsMap& contents, ConstantBudget& budget,
+                std::vector<onnx::Value*> inputs);
 
   [[nodiscard]] const std::string& op() const;
 
   // ---- Inputs
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
-  [[nodiscard]] Value* input(std::size_t i) const;  ///< Throws Error where there is none.
-  [[nodiscard]] ElementType type(std::size_t i) const;
-  [[nodiscard]] std::optional<std::size_t> rank(const Value* value) const;
-  [[nodiscard]] std::size_t known_rank(const Value* value, std::string_view why) const;  ///< Or throws Error.
-  [[nodiscard]] std::optional<TensorData> constant(std::size_t i) const;
+  [[nodiscard]] onnx::Value* input(std::size_t i) const;  ///< Throws Error where there is none.
+  [[nodiscard]] onnx::ElementType type(std::size_t i) const;
+  [[nodiscard]] std::optional<std::size_t> rank(const onnx::Value* value) const;
+  [[nodiscard]] std::size_t known_rank(const onnx::Value* value, std::string_view why) const;  ///< Or throws Error.
+  [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t i) const;
   /// The elements of a small integer input, also where they are computed from shapes that are known.
   [[nodiscard]] std::optional<Ints> ints(std::size_t i) const { return ints_in(input(i)); }
   [[nodiscard]] Ints known_ints(std::size_t i, std::string_view what) const;  ///< Or throws Error.
@@ -44,22 +44,22 @@ class NodeConverter : public NodeBuilder {
   [[nodiscard]] Ints ints_or(const std::string& attribute, Ints otherwise) const;
   /// A shape, -1 where a size is open; nothing where not even the rank is given.
   [[nodiscard]] std::optional<Ints> shape_or(const std::string& attribute) const;
-  [[nodiscard]] ElementType type_or(const std::string& attribute, ElementType otherwise) const;
+  [[nodiscard]] onnx::ElementType type_or(const std::string& attribute, onnx::ElementType otherwise) const;
 
-  Value* as_i64(std::size_t i) { return cast(input(i), ElementType::i64); }
+  onnx::Value* as_i64(std::size_t i) { return cast(input(i), onnx::ElementType::i64); }
 
   // ---- Results
   /// Output `index` of the TensorFlow node. It gets the node's name unless it has another tensor's already.
-  void give(std::size_t index, Value* value);
-  void give(Value* value) { give(0, value); }
-  [[nodiscard]] const std::vector<Value*>& results() const { return results_; }
+  void give(std::size_t index, onnx::Value* value);
+  void give(onnx::Value* value) { give(0, value); }
+  [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
   const NodeDef& node_;
-  std::vector<Value*> inputs_;
-  std::vector<Value*> results_;
+  std::vector<onnx::Value*> inputs_;
+  std::vector<onnx::Value*> results_;
 };
 
 /// An operator of TensorFlow and what converts it.

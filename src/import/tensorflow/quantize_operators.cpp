@@ -20,14 +20,15 @@ struct Grid {
   Ints dims;  ///< Of scales, as a tensor.
 };
 
-Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers, const Ints& dims, ElementType type) {
-  return node.constant_of(TensorData::from_numbers(type, dims, numbers));
+onnx::Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers, const Ints& dims,
+                        onnx::ElementType type) {
+  return node.constant_of(onnx::TensorData::from_numbers(type, dims, numbers));
 }
 
 /// The numbers put on the grid. 8 bits: a pair of QuantizeLinear and DequantizeLinear; otherwise the same by
 /// arithmetic.
-Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t axis) {
-  const ElementType type = x->type.value_or(ElementType::f32);
+onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, std::int64_t axis) {
+  const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   constexpr double u8_highest = 255;
   constexpr double i8_lowest = -128;
   constexpr double i8_highest = 127;
@@ -43,8 +44,8 @@ Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t
     dims.resize(rank - static_cast<std::size_t>(axis), 1);
   }
   if (!is_u8 && !is_i8) {
-    Value* scale = numbers_of(node, grid.scales, dims, type);
-    Value* steps = node.add("Round", {node.add("Div", {x, scale})});
+    onnx::Value* scale = numbers_of(node, grid.scales, dims, type);
+    onnx::Value* steps = node.add("Round", {node.add("Div", {x, scale})});
     std::vector<double> lows;
     std::vector<double> highs;
     for (const double zero : grid.zeros) {
@@ -62,10 +63,10 @@ Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t
     }
     x = node.add("Max", {x, numbers_of(node, bounds, dims, type)});
   }
-  Value* scale = numbers_of(node, grid.scales, grid.dims, type);
-  Value* zero = numbers_of(node, grid.zeros, grid.dims, is_u8 ? ElementType::u8 : ElementType::i8);
+  onnx::Value* scale = numbers_of(node, grid.scales, grid.dims, type);
+  onnx::Value* zero = numbers_of(node, grid.zeros, grid.dims, is_u8 ? onnx::ElementType::u8 : onnx::ElementType::i8);
   const Attributes attributes = grid.dims.empty() ? Attributes{} : Attributes{{"axis", axis}};
-  Value* quantized = node.add("QuantizeLinear", {x, scale, zero}, attributes);
+  onnx::Value* quantized = node.add("QuantizeLinear", {x, scale, zero}, attributes);
   return node.add("DequantizeLinear", {quantized, scale, zero}, attributes);
 }
 
@@ -124,7 +125,7 @@ double scale_of_range(double low, double high, double lowest, double highest) {
 }
 
 void quantize_and_dequantize(NodeConverter& node) {
-  Value* x = node.input(0);
+  onnx::Value* x = node.input(0);
   const std::string rounding = node.text_or("round_mode", "HALF_TO_EVEN");
   if (rounding != "HALF_TO_EVEN") {
     node.fail(fmt::format("attribute `round_mode` is {}; allowed is HALF_TO_EVEN", rounding));
@@ -146,15 +147,15 @@ void quantize_and_dequantize(NodeConverter& node) {
   if (!node.flag_or("range_given", false)) {
     // The range of the tensor itself, found while the network runs.
     if (axis != -1) node.fail("the range of each channel is computed while the network runs; allowed is one range");
-    const ElementType type = node.type(0);
+    const onnx::ElementType type = node.type(0);
     const auto number = [&](double value) { return node.scalar_of(value, type); };
-    Value* high = node.add("ReduceMax", {x}, {{"keepdims", std::int64_t{0}}});
-    Value* low = node.add("ReduceMin", {x}, {{"keepdims", std::int64_t{0}}});
-    Value* step = node.add("Div", {node.add("Max", {high, number(0)}), number(grid.highest)});
+    onnx::Value* high = node.add("ReduceMax", {x}, {{"keepdims", std::int64_t{0}}});
+    onnx::Value* low = node.add("ReduceMin", {x}, {{"keepdims", std::int64_t{0}}});
+    onnx::Value* step = node.add("Div", {node.add("Max", {high, number(0)}), number(grid.highest)});
     if (is_signed)
       step = node.add("Max", {step, node.add("Div", {node.add("Min", {low, number(0)}), number(grid.lowest)})});
     step = node.add("Max", {step, number(std::numeric_limits<float>::min())});
-    Value* steps = node.add("Round", {node.add("Div", {x, step})});
+    onnx::Value* steps = node.add("Round", {node.add("Div", {x, step})});
     steps = node.add("Max", {node.add("Min", {steps, number(grid.highest)}), number(grid.lowest)});
     node.give(node.add("Mul", {steps, step}));
     return;
@@ -177,12 +178,12 @@ struct Stored {
   double highest = 255;
 };
 
-Stored stored_range(const NodeConverter& node, ElementType type) {
+Stored stored_range(const NodeConverter& node, onnx::ElementType type) {
   switch (type) {
-    case ElementType::u8: return {0, 255};
-    case ElementType::i8: return {-128, 127};
-    case ElementType::u16: return {0, 65535};
-    case ElementType::i16: return {-32768, 32767};
+    case onnx::ElementType::u8: return {0, 255};
+    case onnx::ElementType::i8: return {-128, 127};
+    case onnx::ElementType::u16: return {0, 65535};
+    case onnx::ElementType::i16: return {-32768, 32767};
     default: node.fail(fmt::format("type {}; allowed are 8 and 16 bits", to_string(type)));
   }
 }
@@ -205,7 +206,7 @@ Range known_range(NodeConverter& node) {
   return {lows[0], highs[0]};
 }
 
-Line stored_line(NodeConverter& node, ElementType type, const Range& range) {
+Line stored_line(NodeConverter& node, onnx::ElementType type, const Range& range) {
   const Stored stored = stored_range(node, type);
   const std::string mode = node.text_or("mode", "MIN_COMBINED");
   const auto [low, high] = range;
@@ -227,11 +228,11 @@ Line stored_line(NodeConverter& node, ElementType type, const Range& range) {
 }
 
 void dequantize(NodeConverter& node) {
-  const ElementType type = node.type(0);
+  const onnx::ElementType type = node.type(0);
   const Line line = stored_line(node, type, known_range(node));
-  Value* numbers = node.cast(node.input(0), ElementType::f32);
-  Value* y = node.add("Mul", {numbers, node.scalar_of(line.scale, ElementType::f32)});
-  node.give(line.summand == 0 ? y : node.add("Add", {y, node.scalar_of(line.summand, ElementType::f32)}));
+  onnx::Value* numbers = node.cast(node.input(0), onnx::ElementType::f32);
+  onnx::Value* y = node.add("Mul", {numbers, node.scalar_of(line.scale, onnx::ElementType::f32)});
+  node.give(line.summand == 0 ? y : node.add("Add", {y, node.scalar_of(line.summand, onnx::ElementType::f32)}));
 }
 
 /// The kernel (quantize_op.cc) widens a range until it holds 0 and is not too narrow.
@@ -244,14 +245,14 @@ Range widened(const NodeConverter& node, const Range& given) {
 }
 
 /// A half goes away from zero, where ONNX's Round goes to the even number.
-Value* rounded_away(NodeConverter& node, Value* x) {
-  Value* half = node.scalar_of(0.5, ElementType::f32);
-  Value* size = node.add("Floor", {node.add("Add", {node.add("Abs", {x}), half})});
+onnx::Value* rounded_away(NodeConverter& node, onnx::Value* x) {
+  onnx::Value* half = node.scalar_of(0.5, onnx::ElementType::f32);
+  onnx::Value* size = node.add("Floor", {node.add("Add", {node.add("Abs", {x}), half})});
   return node.add("Mul", {node.add("Sign", {x}), size});
 }
 
 void quantize(NodeConverter& node) {
-  const ElementType type = node.type_or("T", ElementType::u8);
+  const onnx::ElementType type = node.type_or("T", onnx::ElementType::u8);
   const Stored stored = stored_range(node, type);
   Range range = widened(node, known_range(node));
   const Line line = stored_line(node, type, range);
@@ -260,10 +261,10 @@ void quantize(NodeConverter& node) {
     const double lowest = stored.lowest + (node.flag_or("narrow_range", false) ? 1 : 0);
     range = {lowest * line.scale, stored.highest * line.scale};
   }
-  const auto number = [&](double value) { return node.scalar_of(value, ElementType::f32); };
+  const auto number = [&](double value) { return node.scalar_of(value, onnx::ElementType::f32); };
   const bool is_even = mode == "SCALED" && node.text_or("round_mode", "HALF_AWAY_FROM_ZERO") == "HALF_TO_EVEN";
   const bool is_moved_later = mode == "MIN_FIRST";  // by whole steps, which changes where halves go
-  Value* steps = is_moved_later ? node.input(0) : node.add("Sub", {node.input(0), number(line.summand)});
+  onnx::Value* steps = is_moved_later ? node.input(0) : node.add("Sub", {node.input(0), number(line.summand)});
   steps = node.add("Mul", {steps, number(1 / line.scale)});
   steps = is_even ? node.add("Round", {steps}) : rounded_away(node, steps);
   if (is_moved_later) steps = node.add("Sub", {steps, number(std::round(line.summand / line.scale))});

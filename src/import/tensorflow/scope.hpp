@@ -32,8 +32,8 @@ struct NodeSet {
 struct Reading {
   const TensorFlowOptions& options;
   const FunctionDefLibrary& library;
-  const Pieces& pieces;  ///< Of the file, for large tensors.
-  ContentsMap contents = {};
+  const onnx::Pieces& pieces;  ///< Of the file, for large tensors.
+  onnx::ContentsMap contents = {};
   std::map<std::string, std::vector<std::string>> unknown = {};  ///< Operator that Graft does not read -> its nodes.
   std::list<GraphDef> bodies = {};                               ///< Of functions that became branches and loops.
   std::unordered_set<const NodeDef*> needed = {};                ///< Nodes in all scopes.
@@ -75,8 +75,8 @@ class Scope {
   void plan();
   /// Adds the nodes to `graph`. `captured` are the values of captures(), in a frame. Values may be null for arguments
   /// that nothing reads.
-  std::vector<Value*> convert(Graph& graph, const std::vector<Value*>& arguments,
-                              const std::map<TensorName, Value*>& captured = {});
+  std::vector<onnx::Value*> convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
+                                    const std::map<TensorName, onnx::Value*>& captured = {});
 
   [[nodiscard]] const std::vector<TensorName>& results() const { return results_; }
   /// Tensors of the scope around that a frame reads without changing them.
@@ -88,10 +88,10 @@ class Scope {
   /// The nodes that read an argument, after Identities.
   [[nodiscard]] std::vector<const NodeDef*> readers_of_argument(std::size_t index) const;
   /// Null where there is no such tensor, or none that Graft keeps.
-  [[nodiscard]] Value* try_value(const TensorName& name) const;
+  [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
   /// From now on the node's result is its input `item`: what a loop appends to a list.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
-  [[nodiscard]] Value* captured(const TensorName& name) const;
+  [[nodiscard]] onnx::Value* captured(const TensorName& name) const;
 
  private:
   struct Side {
@@ -116,13 +116,14 @@ class Scope {
   std::vector<TensorName> plan_frame(const NodeDef& loop_condition);
   [[nodiscard]] std::vector<TensorName> exit_of(const NodeDef& node) const;
 
-  Value* value_of(const TensorName& name, const NodeDef& reader) const;
+  onnx::Value* value_of(const TensorName& name, const NodeDef& reader) const;
   void convert(NodeDef& node);
-  void note_origin(const NodeDef& node, const std::vector<Value*>& inputs, const std::vector<Value*>& results);
-  Value* constant(NodeDef& node, NodeConverter& converter);
+  void note_origin(const NodeDef& node, const std::vector<onnx::Value*>& inputs,
+                   const std::vector<onnx::Value*>& results);
+  onnx::Value* constant(NodeDef& node, NodeConverter& converter);
   [[nodiscard]] Dim batch_of(const NodeDef& node) const;
-  Value* placeholder(const NodeDef& node, const std::optional<Shape>& shape);
-  Value* with_default(const NodeDef& node, NodeConverter& converter);
+  onnx::Value* placeholder(const NodeDef& node, const std::optional<Shape>& shape);
+  onnx::Value* with_default(const NodeDef& node, NodeConverter& converter);
   void convert_branches(const NodeDef& node, NodeConverter& converter);
   void convert_loop(const NodeDef& node, NodeConverter& converter);
 
@@ -139,10 +140,10 @@ class Scope {
   std::unordered_map<const NodeDef*, BranchPlan> branches_;
   std::unordered_map<const NodeDef*, std::size_t> items_;
 
-  Graph* graph_ = nullptr;
-  std::vector<Value*> argument_values_;
-  std::map<TensorName, Value*> captured_values_;
-  std::unordered_map<std::string, std::vector<Value*>> values_;
+  onnx::Graph* graph_ = nullptr;
+  std::vector<onnx::Value*> argument_values_;
+  std::map<TensorName, onnx::Value*> captured_values_;
+  std::unordered_map<std::string, std::vector<onnx::Value*>> values_;
 };
 
 }  // namespace graft::tensorflow

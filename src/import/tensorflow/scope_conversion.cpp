@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
 #include "import/tensorflow/scope.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::tensorflow {
 namespace {
@@ -22,7 +22,7 @@ void refuse_complex(const NodeDef& node) {
     constexpr std::array<std::string_view, 5> uses = {"T", "SrcT", "DstT", "Tparams", "dtype"};
     if (value.value_case() != AttrValue::kType || std::find(uses.begin(), uses.end(), name) == uses.end()) continue;
     const auto type = element_type(value.type());
-    if (type == ElementType::complex64 || type == ElementType::complex128) {
+    if (type == onnx::ElementType::complex64 || type == onnx::ElementType::complex128) {
       throw Error(
           fmt::format("node '{}' ({}): attribute `{}` is {}; Graft reads complex numbers where RFFT makes them "
                       "and ComplexAbs, Real or Imag takes them apart",
@@ -32,7 +32,7 @@ void refuse_complex(const NodeDef& node) {
 }
 
 /// One of two tensors; where they have different shapes, Where would make a third of them.
-Value* chosen(NodeConverter& node) {
+onnx::Value* chosen(NodeConverter& node) {
   const auto& a = node.input(1)->shape;
   const auto& b = node.input(2)->shape;
   if (!a || !b || *a != *b) {
@@ -48,8 +48,8 @@ Value* chosen(NodeConverter& node) {
 
 }  // namespace
 
-std::vector<Value*> Scope::convert(Graph& graph, const std::vector<Value*>& arguments,
-                                   const std::map<TensorName, Value*>& captured) {
+std::vector<onnx::Value*> Scope::convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
+                                         const std::map<TensorName, onnx::Value*>& captured) {
   if (order_.size() > reading_.room_for_conversions) throw Error("loops in the conditions of loops, nested too deep");
   reading_.room_for_conversions -= order_.size();
   graph_ = &graph;
@@ -57,25 +57,25 @@ std::vector<Value*> Scope::convert(Graph& graph, const std::vector<Value*>& argu
   captured_values_ = captured;
   values_.clear();
   for (NodeDef* node : order_) convert(*node);
-  std::vector<Value*> results;
+  std::vector<onnx::Value*> results;
   for (const TensorName& result : results_) results.push_back(try_value(result));
   return results;
 }
 
-Value* Scope::try_value(const TensorName& name) const {
+onnx::Value* Scope::try_value(const TensorName& name) const {
   if (const auto at = arguments_.find(name); at != arguments_.end()) return argument_values_.at(at->second);
   const auto found = values_.find(name.node);
   const auto index = static_cast<std::size_t>(name.output);
   return found == values_.end() || index >= found->second.size() ? nullptr : found->second[index];
 }
 
-Value* Scope::captured(const TensorName& name) const {
+onnx::Value* Scope::captured(const TensorName& name) const {
   const auto found = captured_values_.find(name);
   return found == captured_values_.end() ? nullptr : found->second;
 }
 
-Value* Scope::value_of(const TensorName& name, const NodeDef& reader) const {
-  if (Value* value = try_value(name)) return value;
+onnx::Value* Scope::value_of(const TensorName& name, const NodeDef& reader) const {
+  if (onnx::Value* value = try_value(name)) return value;
   const NodeDef* node = node_of(name);
   const std::string op = node == nullptr ? "missing" : node->op();
   if (op.starts_with("TensorList") || op.starts_with("TensorArray") || op == "EmptyTensorList") {
@@ -91,7 +91,7 @@ Value* Scope::value_of(const TensorName& name, const NodeDef& reader) const {
 
 void Scope::convert(NodeDef& node) {
   const std::vector<TensorName>& names = reads_.at(&node);
-  std::vector<Value*>& results = values_[node.name()];
+  std::vector<onnx::Value*>& results = values_[node.name()];
   if (const auto item = items_.find(&node); item != items_.end()) {
     results = {value_of(names.at(item->second), node)};
     return;
@@ -100,7 +100,7 @@ void Scope::convert(NodeDef& node) {
   const bool may_lack_inputs = is_loop || node.op() == "TensorArrayScatterV3";  // lists that are filled later
   // A list that a loop fills has no value yet, and goes through Identities.
   if (is_identity(node) && names.size() == 1 && try_value(names[0]) == nullptr) return;
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   inputs.reserve(names.size());
   for (const TensorName& name : names) inputs.push_back(may_lack_inputs ? try_value(name) : value_of(name, node));
   refuse_complex(node);
@@ -124,7 +124,7 @@ void Scope::convert(NodeDef& node) {
     } else if (node.op() == "Exit") {
       converter.give(converter.input(0));
     } else if (node.op() == "Enter") {
-      Value* value = captured(data_inputs(node).at(0));
+      onnx::Value* value = captured(data_inputs(node).at(0));
       if (value != nullptr) converter.give(value);
     } else {
       find_converter(node.op())->convert(converter);
@@ -138,7 +138,8 @@ void Scope::convert(NodeDef& node) {
   }
 }
 
-void Scope::note_origin(const NodeDef& node, const std::vector<Value*>& inputs, const std::vector<Value*>& results) {
+void Scope::note_origin(const NodeDef& node, const std::vector<onnx::Value*>& inputs,
+                        const std::vector<onnx::Value*>& results) {
   const bool copies = !inputs.empty() && !results.empty() && results[0] == inputs[0];
   if (copies) {
     std::string why = "it copies its input";
@@ -152,7 +153,7 @@ void Scope::note_origin(const NodeDef& node, const std::vector<Value*>& inputs, 
   }
 }
 
-Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
+onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   const auto found = node.mutable_attr()->find("value");
   if (found == node.mutable_attr()->end() || !found->second.has_tensor()) converter.fail("it has no attribute `value`");
   Constant read;
@@ -180,9 +181,9 @@ Dim Scope::batch_of(const NodeDef& node) const {
   return Dim::symbol(is_only ? "batch" : node.name() + "_batch");
 }
 
-Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape) {
+onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape) {
   if (depth_ != 0) throw Error("an input of the network inside a branch or loop; allowed is outside");
-  Value* value = graph_->add_input(node.name());
+  onnx::Value* value = graph_->add_input(node.name());
   const auto type = node.attr().find("dtype");
   if (type == node.attr().end()) throw Error("it has no attribute `dtype`");
   value->type = element_type(type->second.type());
@@ -197,14 +198,14 @@ Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape
              declared->second.value_case() == AttrValue::kShape) {
     Shape dims;
     const int rank = declared->second.shape().dim_size();
-    if (static_cast<std::size_t>(rank) > highest_rank) {
-      throw Error(fmt::format("an input of {} dimensions; allowed are {}", rank, highest_rank));
+    if (static_cast<std::size_t>(rank) > onnx::highest_rank) {
+      throw Error(fmt::format("an input of {} dimensions; allowed are {}", rank, onnx::highest_rank));
     }
     for (const auto& dim : declared->second.shape().dim()) {
       if (dim.size() >= 0) {
         dims.emplace_back(dim.size());
       } else {
-        dims.push_back(dims.empty() ? batch_of(node) : unknown_dim());
+        dims.push_back(dims.empty() ? batch_of(node) : onnx::unknown_dim());
       }
     }
     value->shape = std::move(dims);
@@ -216,8 +217,8 @@ Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape
 
 /// A flag or number with a default (is_training, keep_prob) is that default; a tensor is an input, if it is asked for
 /// or has a batch.
-Value* Scope::with_default(const NodeDef& node, NodeConverter& converter) {
-  Value* otherwise = converter.input(0);
+onnx::Value* Scope::with_default(const NodeDef& node, NodeConverter& converter) {
+  onnx::Value* otherwise = converter.input(0);
   const bool is_number = otherwise->shape && otherwise->shape->empty();
   if (is_number && !reading_.options.input_shapes.contains(node.name())) return otherwise;
   return placeholder(node, otherwise->shape);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "tensorflow/graph_def.pb.h"
 
 namespace graft::tensorflow {
@@ -19,22 +19,22 @@ namespace {
 struct TypeName {
   std::int32_t number;
   const char* name;
-  ElementType type;
+  onnx::ElementType type;
 };
 
 constexpr std::array types = {
-    TypeName{1, "float", ElementType::f32},          TypeName{2, "double", ElementType::f64},
-    TypeName{3, "int32", ElementType::i32},          TypeName{4, "uint8", ElementType::u8},
-    TypeName{5, "int16", ElementType::i16},          TypeName{6, "int8", ElementType::i8},
-    TypeName{7, "string", ElementType::string},      TypeName{8, "complex64", ElementType::complex64},
-    TypeName{9, "int64", ElementType::i64},          TypeName{10, "bool", ElementType::boolean},
-    TypeName{11, "qint8", ElementType::i8},          TypeName{12, "quint8", ElementType::u8},
-    TypeName{13, "qint32", ElementType::i32},        TypeName{14, "bfloat16", ElementType::bf16},
-    TypeName{15, "qint16", ElementType::i16},        TypeName{16, "quint16", ElementType::u16},
-    TypeName{17, "uint16", ElementType::u16},        TypeName{18, "complex128", ElementType::complex128},
-    TypeName{19, "half", ElementType::f16},          TypeName{20, "resource", ElementType::undefined},
-    TypeName{21, "variant", ElementType::undefined}, TypeName{22, "uint32", ElementType::u32},
-    TypeName{23, "uint64", ElementType::u64},
+    TypeName{1, "float", onnx::ElementType::f32},          TypeName{2, "double", onnx::ElementType::f64},
+    TypeName{3, "int32", onnx::ElementType::i32},          TypeName{4, "uint8", onnx::ElementType::u8},
+    TypeName{5, "int16", onnx::ElementType::i16},          TypeName{6, "int8", onnx::ElementType::i8},
+    TypeName{7, "string", onnx::ElementType::string},      TypeName{8, "complex64", onnx::ElementType::complex64},
+    TypeName{9, "int64", onnx::ElementType::i64},          TypeName{10, "bool", onnx::ElementType::boolean},
+    TypeName{11, "qint8", onnx::ElementType::i8},          TypeName{12, "quint8", onnx::ElementType::u8},
+    TypeName{13, "qint32", onnx::ElementType::i32},        TypeName{14, "bfloat16", onnx::ElementType::bf16},
+    TypeName{15, "qint16", onnx::ElementType::i16},        TypeName{16, "quint16", onnx::ElementType::u16},
+    TypeName{17, "uint16", onnx::ElementType::u16},        TypeName{18, "complex128", onnx::ElementType::complex128},
+    TypeName{19, "half", onnx::ElementType::f16},          TypeName{20, "resource", onnx::ElementType::undefined},
+    TypeName{21, "variant", onnx::ElementType::undefined}, TypeName{22, "uint32", onnx::ElementType::u32},
+    TypeName{23, "uint64", onnx::ElementType::u64},
 };
 
 const TypeName* find_type(std::int32_t number) {
@@ -56,21 +56,21 @@ std::string pack(const Field& field) {
 }
 
 /// The numbers of the typed field that belongs to the element type; there may be fewer than elements.
-std::string typed_bytes(const TensorProto& proto, ElementType type) {
+std::string typed_bytes(const TensorProto& proto, onnx::ElementType type) {
   switch (type) {
-    case ElementType::f32: return pack<float>(proto.float_val());
-    case ElementType::f64: return pack<double>(proto.double_val());
-    case ElementType::i32: return pack<std::int32_t>(proto.int_val());
-    case ElementType::u8: return pack<std::uint8_t>(proto.int_val());
-    case ElementType::i8: return pack<std::int8_t>(proto.int_val());
-    case ElementType::i16: return pack<std::int16_t>(proto.int_val());
-    case ElementType::u16: return pack<std::uint16_t>(proto.int_val());
-    case ElementType::i64: return pack<std::int64_t>(proto.int64_val());
-    case ElementType::u32: return pack<std::uint32_t>(proto.uint32_val());
-    case ElementType::u64: return pack<std::uint64_t>(proto.uint64_val());
-    case ElementType::boolean: return pack<std::uint8_t>(proto.bool_val());
-    case ElementType::f16:
-    case ElementType::bf16: return pack<std::uint16_t>(proto.half_val());
+    case onnx::ElementType::f32: return pack<float>(proto.float_val());
+    case onnx::ElementType::f64: return pack<double>(proto.double_val());
+    case onnx::ElementType::i32: return pack<std::int32_t>(proto.int_val());
+    case onnx::ElementType::u8: return pack<std::uint8_t>(proto.int_val());
+    case onnx::ElementType::i8: return pack<std::int8_t>(proto.int_val());
+    case onnx::ElementType::i16: return pack<std::int16_t>(proto.int_val());
+    case onnx::ElementType::u16: return pack<std::uint16_t>(proto.int_val());
+    case onnx::ElementType::i64: return pack<std::int64_t>(proto.int64_val());
+    case onnx::ElementType::u32: return pack<std::uint32_t>(proto.uint32_val());
+    case onnx::ElementType::u64: return pack<std::uint64_t>(proto.uint64_val());
+    case onnx::ElementType::boolean: return pack<std::uint8_t>(proto.bool_val());
+    case onnx::ElementType::f16:
+    case onnx::ElementType::bf16: return pack<std::uint16_t>(proto.half_val());
     default: throw Error(fmt::format("a constant of type {}, which Graft does not read", to_string(type)));
   }
 }
@@ -84,8 +84,8 @@ std::string repeated(const std::string& element, std::int64_t count) {
   return raw;
 }
 
-TensorData tensor_of(ElementType type, std::vector<std::int64_t> dims, Bytes bytes) {
-  TensorData tensor;
+onnx::TensorData tensor_of(onnx::ElementType type, std::vector<std::int64_t> dims, onnx::Bytes bytes) {
+  onnx::TensorData tensor;
   tensor.type = type;
   tensor.dims = std::move(dims);
   tensor.bytes = std::move(bytes);
@@ -94,10 +94,10 @@ TensorData tensor_of(ElementType type, std::vector<std::int64_t> dims, Bytes byt
 
 }  // namespace
 
-std::optional<ElementType> element_type(std::int32_t data_type) {
+std::optional<onnx::ElementType> element_type(std::int32_t data_type) {
   constexpr std::int32_t reference = 100;  // types of variables' contents are the plain ones and 100
   const TypeName* found = find_type(data_type > reference ? data_type - reference : data_type);
-  if (found == nullptr || found->type == ElementType::undefined) return std::nullopt;
+  if (found == nullptr || found->type == onnx::ElementType::undefined) return std::nullopt;
   return found->type;
 }
 
@@ -106,29 +106,29 @@ std::string data_type_name(std::int32_t data_type) {
   return found == nullptr ? fmt::format("type {}", data_type) : found->name;
 }
 
-Constant read_constant(TensorProto& proto, const Pieces& pieces, std::int64_t& room) {
+Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int64_t& room) {
   const auto type = element_type(proto.dtype());
   if (!type)
     throw Error(fmt::format("a constant of type {}, which Graft does not read", data_type_name(proto.dtype())));
   if (proto.tensor_shape().unknown_rank()) throw Error("a constant of unknown rank");
   const int rank = proto.tensor_shape().dim_size();
-  if (static_cast<std::size_t>(rank) > highest_rank) {
-    throw Error(fmt::format("a constant of {} dimensions; allowed are {}", rank, highest_rank));
+  if (static_cast<std::size_t>(rank) > onnx::highest_rank) {
+    throw Error(fmt::format("a constant of {} dimensions; allowed are {}", rank, onnx::highest_rank));
   }
   Constant constant;
   for (const auto& dim : proto.tensor_shape().dim()) {
     if (dim.size() < 0) throw Error(fmt::format("a constant with dimension {}; allowed are 0 and above", dim.size()));
     constant.dims.push_back(dim.size());
   }
-  TensorData shape_only;
+  onnx::TensorData shape_only;
   shape_only.dims = constant.dims;
   const std::int64_t count = shape_only.element_count();
 
-  if (*type == ElementType::string) {
+  if (*type == onnx::ElementType::string) {
     const std::int64_t found = proto.string_val_size();
     if (found != count)
       throw Error(fmt::format("{} strings; the shape [{}] needs {}", found, fmt::join(constant.dims, ", "), count));
-    TensorData tensor = TensorData::from_strings({proto.string_val().begin(), proto.string_val().end()});
+    onnx::TensorData tensor = onnx::TensorData::from_strings({proto.string_val().begin(), proto.string_val().end()});
     tensor.dims = constant.dims;
     constant.tensor = std::move(tensor);
     return constant;
@@ -139,7 +139,8 @@ Constant read_constant(TensorProto& proto, const Pieces& pieces, std::int64_t& r
     throw Error(fmt::format("the shape [{}] holds more bytes than 64 bits count", fmt::join(constant.dims, ", ")));
   }
   if (proto.piece() != 0 || !proto.tensor_content().empty()) {
-    Bytes content = proto.piece() != 0 ? pieces.at(proto.piece()) : Bytes(std::move(*proto.mutable_tensor_content()));
+    onnx::Bytes content =
+        proto.piece() != 0 ? pieces.at(proto.piece()) : onnx::Bytes(std::move(*proto.mutable_tensor_content()));
     const auto found = static_cast<std::int64_t>(content.size());
     if (found != wanted) {
       throw Error(fmt::format("{} bytes of data; the shape [{}] of type {} needs {}", found,
@@ -154,7 +155,7 @@ Constant read_constant(TensorProto& proto, const Pieces& pieces, std::int64_t& r
     throw Error(fmt::format("{} numbers; the shape [{}] needs {}", found, fmt::join(constant.dims, ", "), count));
   }
   if (found == count) {
-    constant.tensor = tensor_of(*type, constant.dims, Bytes(std::move(raw)));
+    constant.tensor = tensor_of(*type, constant.dims, onnx::Bytes(std::move(raw)));
     return constant;
   }
   // TensorFlow leaves out what repeats the last number; no number at all stands for zeros.
@@ -169,12 +170,12 @@ Constant read_constant(TensorProto& proto, const Pieces& pieces, std::int64_t& r
                       found, count, fmt::join(constant.dims, ", "), allowed));
     }
     constant.is_filled = true;
-    constant.tensor = tensor_of(*type, {}, Bytes(last));
+    constant.tensor = tensor_of(*type, {}, onnx::Bytes(last));
     return constant;
   }
   raw += repeated(last, count - found);
   room -= wanted;
-  constant.tensor = tensor_of(*type, constant.dims, Bytes(std::move(raw)));
+  constant.tensor = tensor_of(*type, constant.dims, onnx::Bytes(std::move(raw)));
   return constant;
 }
 
@@ -183,7 +184,7 @@ std::optional<double> read_scalar(const TensorProto& proto) {
   if (proto.piece() != 0 || proto.ByteSizeLong() > most) return std::nullopt;
   TensorProto copy = proto;
   std::int64_t room = most;
-  return read_constant(copy, Pieces({}, nullptr), room).tensor.scalar();
+  return read_constant(copy, onnx::Pieces({}, nullptr), room).tensor.scalar();
 }
 
 }  // namespace graft::tensorflow

@@ -8,7 +8,7 @@
 #include "ops/convolution/plan.hpp"
 #include "ops/reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr std::size_t most_axes = ConvolutionPlan::axes;
@@ -412,4 +412,4 @@ std::vector<DropIn> Convolution::drop_ins() {
            .translate = translate}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -5,7 +5,7 @@
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// What is applied to sums before they are stored.
 enum class Activation : std::uint8_t { none, relu, relu6, leaky_relu };
@@ -130,4 +130,4 @@ struct Convolution {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<Convolution>> cuda_kernels(const Convolution& op);
 
-}  // namespace graft
+}  // namespace graft::ops

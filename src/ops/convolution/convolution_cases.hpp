@@ -7,7 +7,7 @@
 #include "ops/operator_case.hpp"
 #include "ops/random_cases.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Sizes of one convolution, for tests and for timing.
 struct ConvolutionSizes {
@@ -277,4 +277,4 @@ struct ConvolutionSizes {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 #include "ops/convolution/plan.hpp"
 #include "ops/reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// sum(weight * x) for output channel k of image n at position `out`.
@@ -67,4 +67,4 @@ Status run(const Convolution& op, const Problem& problem, const Buffers& buffers
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

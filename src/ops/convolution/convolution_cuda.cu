@@ -1,7 +1,7 @@
 // CUDA kernels of Convolution: the variants, best first.
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// Tiles of one shape, which TensorRT times beside the estimate's choice.
@@ -43,4 +43,4 @@ std::span<const Variant<Convolution>> cuda_kernels(const Convolution& /*op*/) {
   return variants;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -11,7 +11,7 @@
 #include "ops/convolution/plan.hpp"
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int depthwise_threads = 256;
@@ -689,4 +689,4 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -6,7 +6,7 @@
 #include "ops/convolution/plan.hpp"
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int direct_threads = 256;
@@ -137,4 +137,4 @@ Status direct_run(const Convolution& op, const Problem& problem, const Buffers& 
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

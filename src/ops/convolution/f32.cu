@@ -8,7 +8,7 @@
 #include "ops/convolution/plan.hpp"
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int f32_threads = 256;
@@ -366,4 +366,4 @@ Status tf32_run(const Convolution& op, const Problem& problem, const Buffers& bu
   return run_f32(op, problem, buffers, context, true);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 #include "kernels/mma.cuh"
 #include "ops/convolution/patches.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int group_columns = 32;  // channels of y, of which a thread has 8 neighbours
@@ -282,4 +282,4 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 #include "kernels/mma.cuh"
 #include "ops/convolution/patches.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int block_channels = 32;
@@ -255,4 +255,4 @@ Status grouped_run(const Convolution& op, const Problem& problem, const Buffers&
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

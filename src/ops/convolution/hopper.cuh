@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace graft::hopper {
+namespace graft::ops::hopper {
 
 [[nodiscard]] __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
@@ -191,4 +191,4 @@ GRAFT_PRODUCTS(std::int8_t, int, "k32.s32.s8.s8", "", GRAFT_INT)
 #undef GRAFT_LIST_32
 #undef GRAFT_LIST_8
 
-}  // namespace graft::hopper
+}  // namespace graft::ops::hopper

@@ -12,7 +12,7 @@
 #include "ops/convolution/plan.hpp"
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 inline constexpr int patch_side = 16;  // of a tile of pixels
 inline constexpr int patch_threads = 256;
@@ -149,4 +149,4 @@ inline Grid patch_grid(const PatchTask& task, const DeviceTraits& device, int sh
   return {.blocks = walkers * columns, .threads = patch_threads, .cluster = 1, .shared_bytes = shared_bytes};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -7,7 +7,7 @@
 #include "graft/elementwise.hpp"
 #include "ops/convolution/convolution.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// One spatial axis.
 struct ConvolutionAxis {
@@ -107,4 +107,4 @@ struct ConvolutionEpilogue {
   }
 };
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -6,7 +6,7 @@
 #include "kernels/mma.cuh"
 #include "ops/convolution/repack.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr int repack_threads = 256;
@@ -172,4 +172,4 @@ Status run_repack(DType dtype, bool back, const RepackJob& first, const RepackJo
   return back ? run(repack<2, true>) : run(repack<2, false>);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

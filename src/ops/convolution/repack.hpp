@@ -4,7 +4,7 @@
 
 #include "graft/tensor.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// images x channels x pixels (linear) beside images x (planes x) pixels x channels of a vector layout, and how many
 /// pixels of a channel can be loaded at once.
@@ -30,4 +30,4 @@ struct RepackJob {
 [[nodiscard]] Status run_repack(DType dtype, bool back, const RepackJob& first, const RepackJob& second,
                                 const CudaContext& context);
 
-}  // namespace graft
+}  // namespace graft::ops

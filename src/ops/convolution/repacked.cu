@@ -7,7 +7,7 @@
 #include "ops/convolution/repack.hpp"
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 Status repacked_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
@@ -51,4 +51,4 @@ Status repacked_run(const Convolution& op, const Problem& problem, const Buffers
   return run_repack(dtype, true, y, {}, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -6,7 +6,7 @@
 #include "ops/convolution/tensor_core.hpp"
 #include "ops/convolution/variants.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr std::int64_t chunk_bytes = 16;
@@ -241,4 +241,4 @@ Status tensor_core_run(const Convolution& op, const Problem& problem, const Buff
   }
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "kernels/vector.cuh"
 #include "ops/convolution/tensor_core.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// A tile whose Warps lie along its rows and columns.
 template <int Index, int WarpRows, int WarpColumns>
@@ -429,4 +429,4 @@ Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& ch
   }
 }
 
-}  // namespace graft
+}  // namespace graft::ops

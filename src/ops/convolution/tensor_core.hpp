@@ -8,7 +8,7 @@
 #include "kernels/quantizer.cuh"
 #include "ops/convolution/plan.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// A convolution over images as the kernel sees it. A sum runs over blocks of channels, the window, and the chunks of
 /// 16 bytes of a pixel within a block, so that a block's windows, which overlap, are read soon one after the other.
@@ -111,4 +111,4 @@ template <class T>
 [[nodiscard]] Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& choice,
                                         const CudaContext& context);
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,7 +9,7 @@
 #include "ops/convolution/variants.hpp"
 #include "ops/convolution/wgmma_launch.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
@@ -315,4 +315,4 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
 #endif
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 
 #include "ops/convolution/convolution.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Tiles of `m` pixels and `n` channels of y; 0: whichever the estimate prefers, patches among them.
 struct WgmmaShape {
@@ -65,4 +65,4 @@ struct WgmmaShape {
 [[nodiscard]] Status direct_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                 const CudaContext& context);
 
-}  // namespace graft
+}  // namespace graft::ops

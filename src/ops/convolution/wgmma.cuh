@@ -17,7 +17,7 @@
 #include "ops/convolution/hopper.cuh"
 #include "ops/convolution/plan.hpp"
 
-namespace graft::wgmma {
+namespace graft::ops::wgmma {
 
 /// What happens to sums on their way to memory.
 struct Finish {
@@ -384,11 +384,11 @@ template <class T, int N>
     unsigned near_tie = 0;
 #pragma unroll
     for (unsigned i = 0; i < 8; ++i) {
-      const float rounded = values[i] + graft::detail::rounder;
-      if (!(fabsf(values[i] - (rounded - graft::detail::rounder)) < Finish::near_tie)) near_tie |= 1U << i;
+      const float rounded = values[i] + kernels::rounder;
+      if (!(fabsf(values[i] - (rounded - kernels::rounder)) < Finish::near_tie)) near_tie |= 1U << i;
       values[i] = rounded;
     }
-    uint2 result = {graft::detail::pack_i8(values), graft::detail::pack_i8(values + 4)};
+    uint2 result = {kernels::pack_i8(values), kernels::pack_i8(values + 4)};
 #pragma unroll 1
     while (near_tie != 0) {
       const int which = __ffs(static_cast<int>(near_tie)) - 1;
@@ -652,4 +652,4 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
 #endif
 }
 
-}  // namespace graft::wgmma
+}  // namespace graft::ops::wgmma

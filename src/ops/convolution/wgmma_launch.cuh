@@ -10,7 +10,7 @@
 #include "ops/convolution/wgmma.cuh"
 #include "ops/convolution/wgmma_patch.cuh"
 
-namespace graft::wgmma {
+namespace graft::ops::wgmma {
 
 /// How a convolution is cut up.
 struct Cut {
@@ -336,4 +336,4 @@ template <class T>
   return at(at, std::integral_constant<std::size_t, 0>{});
 }
 
-}  // namespace graft::wgmma
+}  // namespace graft::ops::wgmma

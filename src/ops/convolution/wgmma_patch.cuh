@@ -7,7 +7,7 @@
 
 #include "ops/convolution/wgmma.cuh"
 
-namespace graft::wgmma {
+namespace graft::ops::wgmma {
 
 struct PatchSizes {
   int tiles = 0;
@@ -166,4 +166,4 @@ __global__ void __launch_bounds__(Patch::threads, 1)
 #endif
 }
 
-}  // namespace graft::wgmma
+}  // namespace graft::ops::wgmma

@@ -8,7 +8,7 @@
 #include "ops/convolution/variants.hpp"
 #include "ops/convolution/wgmma_launch.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
@@ -228,4 +228,4 @@ Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& b
 #endif
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "kernels/vector.cuh"
 #include "ops/instance_norm/moments.cuh"
 
-namespace graft {
+namespace graft::ops {
 
 namespace detail {
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -83,7 +83,7 @@ struct ChannelMap<std::int8_t> {
     if (factor != factor || summand != summand) factor = summand = 0;
     const float lowest = slope == 0 ? 0 : -128.F;
     span = 127.F - lowest;
-    base = detail::rounder + 128.F + lowest;
+    base = kernels::rounder + 128.F + lowest;
     if (leaky) return;
     const float share = slope == 0 ? 1 / 127.F : 1 / 255.F;
     factor *= share;
@@ -100,9 +100,9 @@ struct ChannelMap<std::int8_t> {
     if constexpr (N == 1) {
       const float share = share_of(static_cast<float>(x.raw) - whole);
       const float shares[4] = {share, share, share, share};
-      return {static_cast<std::int8_t>(detail::pack_shares(shares, span, base) & 0xFFU)};
+      return {static_cast<std::int8_t>(kernels::pack_shares(shares, span, base) & 0xFFU)};
     } else {
-      const float offset = detail::rounder + 128.F + whole;  // exact: a whole number
+      const float offset = kernels::rounder + 128.F + whole;  // exact: a whole number
       Vector<std::int8_t, N> result;
 #pragma unroll
       for (int w = 0; w < Vector<std::int8_t, N>::words; ++w) {
@@ -110,13 +110,13 @@ struct ChannelMap<std::int8_t> {
         float shares[4];
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
-          shares[i] = share_of(__uint_as_float(__byte_perm(biased, detail::rounder_bits, 0x7640U + i)) - offset);
+          shares[i] = share_of(__uint_as_float(__byte_perm(biased, kernels::rounder_bits, 0x7640U + i)) - offset);
         }
-        result.word(w) = detail::pack_shares(shares, span, base);
+        result.word(w) = kernels::pack_shares(shares, span, base);
       }
       return result;
     }
   }
 };
 
-}  // namespace graft
+}  // namespace graft::ops

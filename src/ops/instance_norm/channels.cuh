@@ -8,7 +8,7 @@
 #include "kernels/strides.cuh"
 #include "ops/instance_norm/channel_map.cuh"
 
-namespace graft {
+namespace graft::ops {
 
 /// Channels of all items, one after the other.
 struct Channels {
@@ -302,4 +302,4 @@ template <class T>
                 : run_blocks<T, N, false>(x, y, channels, norm, fills, device, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 
 #include "ops/channel_values.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr std::size_t scale_port = 1;
@@ -94,4 +94,4 @@ std::vector<DropIn> InstanceNorm::drop_ins() {
   return versions;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

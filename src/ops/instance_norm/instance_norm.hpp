@@ -5,7 +5,7 @@
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// What follows the normalization.
 enum class InstanceNormActivation : std::uint8_t { none, relu, leaky_relu };
@@ -88,4 +88,4 @@ struct InstanceNorm {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<InstanceNorm>> cuda_kernels(const InstanceNorm& op);
 
-}  // namespace graft
+}  // namespace graft::ops

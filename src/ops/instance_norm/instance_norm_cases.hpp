@@ -7,7 +7,7 @@
 #include "ops/operator_case.hpp"
 #include "ops/random_cases.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const InstanceNorm& /*tag*/) {
   using enum DType;
@@ -159,4 +159,4 @@ namespace graft {
           .inputs = {{.dtype = draw.one_of(drawn_dtypes), .extents = extents}, channels, channels}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 #include "ops/instance_norm/instance_norm.hpp"
 #include "ops/reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 Status run(const InstanceNorm& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
   const Extents& extents = problem.inputs[0].extents;
@@ -42,4 +42,4 @@ Status run(const InstanceNorm& op, const Problem& problem, const Buffers& buffer
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -5,7 +5,7 @@
 #include "ops/instance_norm/instance_norm.hpp"
 #include "ops/instance_norm/split.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
@@ -107,4 +107,4 @@ std::span<const Variant<InstanceNorm>> cuda_kernels(const InstanceNorm& /*op*/) 
   return variants;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/matcher.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/matcher.hpp"
+#include "onnx/operator_node.hpp"
 #include "ops/instance_norm/fusion/activation.hpp"
 #include "ops/instance_norm/fusion/channel_follower.hpp"
 #include "ops/instance_norm/fusion/ranks.hpp"
@@ -27,7 +27,7 @@
 #include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 namespace {
 
 constexpr std::string_view pattern_name = "InstanceNorm";
@@ -42,12 +42,12 @@ std::vector<std::int64_t> moving_channels(std::size_t rank, std::size_t from, st
 }
 
 /// Type and shape are set: the activations are looked at before shapes are inferred again.
-Value* transposed(Graph& graph, Value* x, std::size_t from, std::size_t to, Node* before) {
+onnx::Value* transposed(onnx::Graph& graph, onnx::Value* x, std::size_t from, std::size_t to, onnx::Node* before) {
   if (from == to) return x;
   const auto permutation = moving_channels(x->shape.value().size(), from, to);
-  Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
-  node->attributes["perm"] = NodeAttribute(AttributeData(permutation));
-  Value* y = node->output();
+  onnx::Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
+  node->attributes["perm"] = onnx::NodeAttribute(onnx::AttributeData(permutation));
+  onnx::Value* y = node->output();
   y->type = x->type;
   y->shape.emplace();
   for (const std::int64_t axis : permutation) y->shape->push_back((*x->shape)[static_cast<std::size_t>(axis)]);
@@ -70,16 +70,16 @@ struct Change {
   std::vector<float> bias;
 };
 
-std::function<void(Graph&)> edit_for(Change change) {
-  return [change = std::move(change)](Graph& graph) {
-    Value* y = graph.find(change.y);
-    Node* old = y->producer;
-    std::vector<Value*> inputs{transposed(graph, graph.find(change.x), change.x_channel_axis, 1, old)};
+std::function<void(onnx::Graph&)> edit_for(Change change) {
+  return [change = std::move(change)](onnx::Graph& graph) {
+    onnx::Value* y = graph.find(change.y);
+    onnx::Node* old = y->producer;
+    std::vector<onnx::Value*> inputs{transposed(graph, graph.find(change.x), change.x_channel_axis, 1, old)};
     if (!change.scale.empty()) {
-      inputs.push_back(graph.add_constant(change.y + "_scale", TensorData::from_floats(change.scale)));
-      inputs.push_back(graph.add_constant(change.y + "_bias", TensorData::from_floats(change.bias)));
+      inputs.push_back(graph.add_constant(change.y + "_scale", onnx::TensorData::from_floats(change.scale)));
+      inputs.push_back(graph.add_constant(change.y + "_bias", onnx::TensorData::from_floats(change.bias)));
     }
-    Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalized"}, old);
+    onnx::Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalized"}, old);
     node->name = old->name;
     node->output()->type = inputs[0]->type;
     node->output()->shape = inputs[0]->shape;
@@ -89,7 +89,7 @@ std::function<void(Graph&)> edit_for(Change change) {
 }
 
 /// Spatial axes in the same order and of the same sizes.
-bool same_spatial(const Value& x, std::size_t x_channel_axis, const Value& y, std::size_t y_channel_axis) {
+bool same_spatial(const onnx::Value& x, std::size_t x_channel_axis, const onnx::Value& y, std::size_t y_channel_axis) {
   if (!y.shape || y.shape->size() != x.shape->size()) return false;
   std::vector<const Dim*> a;
   std::vector<const Dim*> b;
@@ -100,17 +100,17 @@ bool same_spatial(const Value& x, std::size_t x_channel_axis, const Value& y, st
   return std::equal(a.begin(), a.end(), b.begin(), [](const Dim* l, const Dim* r) { return *l == *r; });
 }
 
-bool computes(const Node& node) {
+bool computes(const onnx::Node& node) {
   return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div") || node.is("ReduceMean") ||
          node.is("GlobalAveragePool");
 }
 
 class Finder {
  public:
-  Finder(Rewriter& rewriter, Graph& graph) : rewriter_(rewriter), graph_(graph), nodes_(graph.nodes()) {}
+  Finder(Rewriter& rewriter, onnx::Graph& graph) : rewriter_(rewriter), graph_(graph), nodes_(graph.nodes()) {}
 
   void run() {
-    for (Node* node : nodes_) {
+    for (onnx::Node* node : nodes_) {
       const bool begins = (averaged_axes(*node) && !node->is("ReduceSum")) || node->is("InstanceNormalization");
       if (!begins || taken_.contains(node)) continue;
       near_ = std::nullopt;
@@ -120,18 +120,18 @@ class Finder {
 
  private:
   /// From the input of an average on, and from what it is a reshape or transposition of.
-  bool try_all(Node& node) {
-    std::vector<Value*> sources;
-    for (Value* value = node.input(0); value != nullptr;) {
+  bool try_all(onnx::Node& node) {
+    std::vector<onnx::Value*> sources;
+    for (onnx::Value* value = node.input(0); value != nullptr;) {
       sources.push_back(value);
-      const Node* producer = value->graph == &graph_ ? value->producer : nullptr;
+      const onnx::Node* producer = value->graph == &graph_ ? value->producer : nullptr;
       const bool passes_on =
           producer != nullptr && (producer->is("Reshape") || producer->is("Transpose") || producer->is("Squeeze") ||
                                   producer->is("Unsqueeze") || producer->is("Flatten") || producer->is("Cast"));
       value = passes_on ? producer->input(0) : nullptr;
     }
     for (std::size_t i = sources.size(); i-- > 0;) {
-      const Value& x = *sources[i];
+      const onnx::Value& x = *sources[i];
       const auto rank = x.rank();
       if (!rank || *rank < least_rank || *rank > most_rank || !is_real(x)) continue;
       for (const std::size_t axis : {std::size_t{1}, static_cast<std::size_t>(*rank) - 1}) {
@@ -143,9 +143,9 @@ class Finder {
     return false;
   }
 
-  bool try_from(const Value& x, std::size_t channel_axis) {
+  bool try_from(const onnx::Value& x, std::size_t channel_axis) {
     const FollowedTensor found = follow_channels(x, channel_axis, nodes_);
-    std::optional<NearMiss> leak;
+    std::optional<onnx::NearMiss> leak;
     for (const NormalizedValue& result : found.normalized) {
       std::string why_not;
       const auto nodes = nodes_between({&x}, *result.y, why_not);
@@ -153,7 +153,7 @@ class Finder {
         if (to_dtype(*x.type)) return change({x, channel_axis, found.epsilon}, result, *nodes);
         why_not = fmt::format("'{}' is {}; InstanceNorm takes f32, f16 and bf16", x.name, to_string(*x.type));
       }
-      if (!leak && !why_not.empty()) leak = NearMiss{result.y->producer, 8, 8, why_not};
+      if (!leak && !why_not.empty()) leak = onnx::NearMiss{result.y->producer, 8, 8, why_not};
     }
     const auto near = found.normalized.empty() ? found.near_miss : leak;
     if (near && (!near_ || near->matched_nodes > near_->matched_nodes)) near_ = near;
@@ -161,15 +161,15 @@ class Finder {
   }
 
   struct Source {
-    const Value& x;
+    const onnx::Value& x;
     std::size_t channel_axis;
     double epsilon;
   };
 
-  bool change(const Source& source, const NormalizedValue& result, const std::vector<Node*>& nodes) {
-    const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return computes(*n); });
+  bool change(const Source& source, const NormalizedValue& result, const std::vector<onnx::Node*>& nodes) {
+    const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const onnx::Node* n) { return computes(*n); });
     if (!has_more && rewriter_.options().plugins != PluginMode::always) return false;
-    Value& x = const_cast<Value&>(source.x);
+    onnx::Value& x = const_cast<onnx::Value&>(source.x);
     std::shared_ptr<Operator> op = find_operator("InstanceNorm")->create();
     if (const Status status = op->set("epsilon", static_cast<float>(source.epsilon)); !status.ok()) return false;
     Change change{op, x.name, result.y->name, source.channel_axis, result.channel_axis, {}, {}};
@@ -195,27 +195,27 @@ class Finder {
   }
 
   Rewriter& rewriter_;
-  Graph& graph_;
-  std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> taken_;
-  std::set<std::pair<const Value*, std::size_t>> tried_;
-  std::optional<NearMiss> near_;
+  onnx::Graph& graph_;
+  std::vector<onnx::Node*> nodes_;
+  std::unordered_set<const onnx::Node*> taken_;
+  std::set<std::pair<const onnx::Value*, std::size_t>> tried_;
+  std::optional<onnx::NearMiss> near_;
 };
 
 /// The same formulas over other axes, which are other normalizations; matched only to say so.
-const Pattern& over_other_axes() {
-  static const Pattern pattern(R"(
+const onnx::Pattern& over_other_axes() {
+  static const onnx::Pattern pattern(R"(
     centered = Sub(x, ReduceMean(x, @axes){keepdims=1})
     variance = ReduceMean(Mul(centered, centered) | Pow(centered, 2), @axes){keepdims=1}
     deviation = Sqrt(Add(variance, @epsilon))
     inverse = Reciprocal(deviation) | Div(1, deviation)
     y = Div(centered, deviation) | Mul(centered, inverse)
   )",
-                               std::string(pattern_name));
+                                     std::string(pattern_name));
   return pattern;
 }
 
-bool is_over_spatial_axes(const Match& match) {
+bool is_over_spatial_axes(const onnx::Match& match) {
   const auto axes = averaged_axes(*match.named_nodes.at("variance"));
   const auto rank = match.value("x").rank();
   if (!axes || !rank || static_cast<std::int64_t>(axes->size()) != *rank - 2) return false;
@@ -224,9 +224,9 @@ bool is_over_spatial_axes(const Match& match) {
 }
 
 void fuse_instance_norm(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
     Finder(rewriter, *graph).run();
-    for (const Match& match : find_matches(over_other_axes(), *graph).matches) {
+    for (const onnx::Match& match : find_matches(over_other_axes(), *graph).matches) {
       if (is_over_spatial_axes(match)) continue;  // what else is wrong has been said
       rewriter.near_miss(
           std::string(pattern_name),
@@ -242,13 +242,13 @@ void fuse_instance_norm(Rewriter& rewriter) {
 
 }  // namespace
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm
 
-namespace graft {
+namespace graft::passes {
 
 extern const OperatorFusion instance_norm_fusion{
     .pass = {"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows",
              instance_norm::fuse_instance_norm},
     .after = "fuse_leaky_relu"};
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -8,7 +8,7 @@
 
 #include "kernels/vector.cuh"
 
-namespace graft {
+namespace graft::ops {
 
 struct Moments {
   float count = 0;
@@ -128,4 +128,4 @@ __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "kernels/two_steps.cuh"
 #include "ops/instance_norm/channel_map.cuh"
 
-namespace graft {
+namespace graft::ops {
 
 /// Channels from `first` on; element `at` of a channel lies in the vector at / N.
 struct SplitChannels {
@@ -115,4 +115,4 @@ template <class T, int N>
   return {};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

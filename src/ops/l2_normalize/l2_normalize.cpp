@@ -5,7 +5,7 @@
 
 #include "ops/reduction.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 bool L2Normalize::accepts(const TypeRow& row, std::span<const int> input_ranks) const {
   if (row.formats[0].layout == Layout::linear) return true;
@@ -42,4 +42,4 @@ std::optional<Function> L2Normalize::function(const FunctionInputs& inputs) cons
   return std::nullopt;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

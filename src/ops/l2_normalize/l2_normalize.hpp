@@ -6,7 +6,7 @@
 #include "graft/quantization.hpp"
 #include "ops/inverse_norm.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in the frameworks.
 struct L2Normalize {
@@ -57,4 +57,4 @@ struct L2Normalize {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<L2Normalize>> cuda_kernels(const L2Normalize& op);
 
-}  // namespace graft
+}  // namespace graft::ops

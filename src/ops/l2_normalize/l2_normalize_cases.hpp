@@ -8,7 +8,7 @@
 #include "ops/random_cases.hpp"
 #include "ops/reduction.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const L2Normalize& /*tag*/) {
   using Axes = std::vector<std::int64_t>;
@@ -199,4 +199,4 @@ namespace graft {
   return {.attributes = {{"axes", axes}, {"epsilon_mode", std::string("norm")}}, .inputs = {x}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -2,7 +2,7 @@
 #include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/norm_reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
   ReductionPlan plan;
@@ -11,4 +11,4 @@ Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers
   return normalize_cpu(op, plan, {op.epsilon, op.epsilon_mode}, no_weight, problem, buffers, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -2,7 +2,7 @@
 #include "kernels/norm_kernels.cuh"
 #include "ops/l2_normalize/l2_normalize.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 struct Traits {
@@ -20,4 +20,4 @@ struct Traits {
 
 std::span<const Variant<L2Normalize>> cuda_kernels(const L2Normalize& /*op*/) { return norm_kernels<Traits>(); }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -14,17 +14,17 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/matcher.hpp"
+#include "onnx/matcher.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 struct Form {
   std::string_view epsilon_mode;
   std::string_view why;
-  Pattern pattern;
+  onnx::Pattern pattern;
 };
 
 /// Squares and their sum, with or without keepdims, and what makes a norm of it.
@@ -42,7 +42,7 @@ constexpr std::string_view division = R"(
 )";
 
 Form form(std::string_view mode, std::string_view name, std::string_view why, const std::string& text) {
-  return {mode, why, Pattern(text, fmt::format("L2Normalize, epsilon_mode {}{}", mode, name))};
+  return {mode, why, onnx::Pattern(text, fmt::format("L2Normalize, epsilon_mode {}{}", mode, name))};
 }
 
 std::vector<Form> make_forms() {
@@ -86,7 +86,7 @@ const std::vector<Form>& forms() {
 /// What is often written and is none of the three modes; matched only to say so.
 struct Lookalike {
   std::string_view reason;
-  Pattern pattern;
+  onnx::Pattern pattern;
 };
 
 const std::vector<Lookalike>& lookalikes() {
@@ -94,7 +94,7 @@ const std::vector<Lookalike>& lookalikes() {
     const std::string norm = std::string(sum_of_squares) + std::string(norm_of_sum);
     std::vector<Lookalike> result;
     const auto add = [&](std::string_view reason, const std::string& text) {
-      result.push_back({reason, Pattern(norm + text, "L2Normalize")});
+      result.push_back({reason, onnx::Pattern(norm + text, "L2Normalize")});
     };
     constexpr std::string_view none = "there is no epsilon: a vector of zeros gives NaN, and has to go on doing so";
     add(none, "y = Div(x, Expand(norm, _) | norm)");
@@ -118,14 +118,14 @@ std::optional<std::vector<std::int64_t>> normalized(std::vector<std::int64_t> ax
   return axes;
 }
 
-bool is_whole_shape_of(const Value& target, const Value& x) {
-  const Node* shape = target.producer;
+bool is_whole_shape_of(const onnx::Value& target, const onnx::Value& x) {
+  const onnx::Node* shape = target.producer;
   return shape != nullptr && shape->is("Shape") && shape->input(0) == &x && shape->int_or("start", 0) == 0 &&
          shape->attribute("end") == nullptr;
 }
 
-Fusion read(const Form& form, const Match& match) {
-  const Value& x = match.value("x");
+Fusion read(const Form& form, const onnx::Match& match) {
+  const onnx::Value& x = match.value("x");
   if (std::string obstacle = obstacle_of_x(match, "L2Normalize"); !obstacle.empty()) return obstacle;
   const std::int64_t rank = x.rank().value();
 
@@ -138,9 +138,9 @@ Fusion read(const Form& form, const Match& match) {
     if (back != axes) return Fusion("the norm is put back along another axis than it was taken over");
   }
   if (match.has("target")) {
-    const Value& target = match.value("target");
-    const Value* expanded = nullptr;
-    for (const Use& use : target.uses) {
+    const onnx::Value& target = match.value("target");
+    const onnx::Value* expanded = nullptr;
+    for (const onnx::Use& use : target.uses) {
       const bool matched = std::find(match.nodes.begin(), match.nodes.end(), use.node) != match.nodes.end();
       if (matched && use.node->is("Expand")) expanded = use.node->output();
     }
@@ -174,9 +174,9 @@ Fusion read(const Form& form, const Match& match) {
 }
 
 void fuse_l2_normalize(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
     for (const Lookalike& lookalike : lookalikes()) {
-      for (const Match& match : find_matches(lookalike.pattern, *graph).matches) {
+      for (const onnx::Match& match : find_matches(lookalike.pattern, *graph).matches) {
         rewriter.near_miss(lookalike.pattern.name(), {.node = match.root,
                                                       .matched_nodes = match.nodes.size(),
                                                       .pattern_nodes = match.nodes.size(),
@@ -184,7 +184,7 @@ void fuse_l2_normalize(Rewriter& rewriter) {
       }
     }
     for (const Form& form : forms()) {
-      fuse(rewriter, *graph, form.pattern, form.why, [&](const Match& match) { return read(form, match); });
+      fuse(rewriter, *graph, form.pattern, form.why, [&](const onnx::Match& match) { return read(form, match); });
     }
   }
 }
@@ -196,4 +196,4 @@ extern const OperatorFusion l2_normalize_fusion{
              fuse_l2_normalize},
     .after = "fuse_spatial_pyramid_pooling"};
 
-}  // namespace graft
+}  // namespace graft::passes

@@ -3,7 +3,7 @@
 
 #include "graft/elementwise.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 struct L2NormHelper : Elementwise {
   static constexpr auto name = "L2NormHelper";
@@ -42,4 +42,4 @@ struct L2NormHelper : Elementwise {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<L2NormHelper>> cuda_kernels(const L2NormHelper& op);
 
-}  // namespace graft
+}  // namespace graft::ops

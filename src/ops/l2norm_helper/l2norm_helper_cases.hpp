@@ -4,11 +4,11 @@
 #include "ops/elementwise_cases.hpp"
 #include "ops/l2norm_helper/l2norm_helper.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const L2NormHelper& /*tag*/) {
   return elementwise_cases<L2NormHelper>(
       {{{"op_type", std::int64_t{0}}}, {{"op_type", std::int64_t{1}}, {"eps", 0.25F}}}, 2);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -2,10 +2,10 @@
 #include "kernels/elementwise.cuh"
 #include "ops/l2norm_helper/l2norm_helper.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 std::span<const Variant<L2NormHelper>> cuda_kernels(const L2NormHelper& /*op*/) {
   return elementwise_kernels<L2NormHelper>();
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 
 #include "graft/elementwise.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 struct LeakyReLU : Elementwise {
   static constexpr auto name = "LeakyReLU";
@@ -50,4 +50,4 @@ struct LeakyReLU : Elementwise {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<LeakyReLU>> cuda_kernels(const LeakyReLU& op);
 
-}  // namespace graft
+}  // namespace graft::ops

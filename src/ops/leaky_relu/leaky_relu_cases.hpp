@@ -5,7 +5,7 @@
 #include "ops/leaky_relu/leaky_relu.hpp"
 #include "ops/random_cases.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const LeakyReLU& /*tag*/) {
   return elementwise_cases<LeakyReLU>({{{"alpha", 0.01F}}, {{"alpha", 0.F}}, {{"alpha", -1.5F}}}, 1);
@@ -33,4 +33,4 @@ namespace graft {
           .inputs = {{.dtype = draw.one_of(drawn_dtypes), .extents = extents}}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

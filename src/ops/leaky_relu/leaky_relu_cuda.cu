@@ -2,8 +2,8 @@
 #include "kernels/elementwise.cuh"
 #include "ops/leaky_relu/leaky_relu.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 std::span<const Variant<LeakyReLU>> cuda_kernels(const LeakyReLU& /*op*/) { return elementwise_kernels<LeakyReLU>(); }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/matcher.hpp"
+#include "onnx/matcher.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// What alpha has to be for the form to be a leaky ReLU at all.
@@ -27,14 +27,14 @@ struct Form {
   std::string_view why;
   Alpha alpha;
   bool negated;  ///< The constant is -alpha.
-  Pattern pattern;
+  onnx::Pattern pattern;
 };
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> all = [] {
     std::vector<Form> result;
     const auto add = [&](std::string_view name, std::string_view why, Alpha alpha, bool negated, const char* text) {
-      result.push_back({why, alpha, negated, Pattern(text, fmt::format("LeakyReLU, {}", name))});
+      result.push_back({why, alpha, negated, onnx::Pattern(text, fmt::format("LeakyReLU, {}", name))});
     };
     add("where", "x where x > 0, alpha * x elsewhere", Alpha::any, false, R"(
       positive = Greater(x, 0) | GreaterOrEqual(x, 0) | Less(0, x) | LessOrEqual(0, x) | Not(Less(x, 0)) | Not(Greater(0, x))
@@ -73,7 +73,7 @@ const std::vector<Form>& forms() {
   return all;
 }
 
-Fusion read(const Form& form, const Match& match) {
+Fusion read(const Form& form, const onnx::Match& match) {
   if (std::string obstacle = obstacle_of_x(match, "LeakyReLU"); !obstacle.empty()) return obstacle;
   // Old operator sets give Clip's other bound a default, which limits nothing.
   if (match.has("ceiling") && !(match.scalar("ceiling").value_or(0) >= std::numeric_limits<float>::max())) {
@@ -104,9 +104,9 @@ Fusion read(const Form& form, const Match& match) {
 }
 
 void fuse_leaky_relu(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
     for (const Form& form : forms()) {
-      fuse(rewriter, *graph, form.pattern, form.why, [&](const Match& match) { return read(form, match); });
+      fuse(rewriter, *graph, form.pattern, form.why, [&](const onnx::Match& match) { return read(form, match); });
     }
   }
 }
@@ -117,4 +117,4 @@ extern const OperatorFusion leaky_relu_fusion{
     .pass = {"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
     .after = "fuse_normalize"};
 
-}  // namespace graft
+}  // namespace graft::passes

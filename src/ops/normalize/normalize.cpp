@@ -6,7 +6,7 @@
 
 #include "ops/channel_values.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// As NVIDIA's plugin (plugin/normalizePlugin and plugin/common/kernels/normalizeLayer.cu of TensorRT 10.14) has it:
@@ -123,4 +123,4 @@ std::vector<DropIn> Normalize::drop_ins() {
            .translate = translate}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -5,7 +5,7 @@
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in Caffe.
 struct Normalize {
@@ -75,4 +75,4 @@ struct Normalize {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<Normalize>> cuda_kernels(const Normalize& op);
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -7,7 +7,7 @@
 #include "ops/operator_case.hpp"
 #include "ops/random_cases.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const Normalize& /*tag*/) {
   using enum DType;
@@ -158,4 +158,4 @@ namespace graft {
   return {.attributes = {{"across_spatial", std::int64_t{across}}}, .inputs = {x, {.extents = {extents[1]}}}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

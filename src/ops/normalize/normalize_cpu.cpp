@@ -4,7 +4,7 @@
 #include "ops/norm_reference.hpp"
 #include "ops/normalize/normalize.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 Status run(const Normalize& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
   const Extents& extents = problem.inputs[0].extents;
@@ -19,4 +19,4 @@ Status run(const Normalize& op, const Problem& problem, const Buffers& buffers, 
   return normalize_cpu(op, plan, {op.epsilon, EpsilonMode::add}, weight, problem, buffers, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -2,7 +2,7 @@
 #include "kernels/norm_kernels.cuh"
 #include "ops/normalize/normalize.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 struct Traits {
@@ -25,4 +25,4 @@ struct Traits {
 
 std::span<const Variant<Normalize>> cuda_kernels(const Normalize& /*op*/) { return norm_kernels<Traits>(); }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,22 +9,22 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/matcher.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/matcher.hpp"
+#include "onnx/operator_node.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
-const Pattern& scaled_norm() {
-  static const Pattern pattern(
+const onnx::Pattern& scaled_norm() {
+  static const onnx::Pattern pattern(
       "y = Mul(graft::L2Normalize(x){axes=@axes, epsilon=@epsilon, epsilon_mode=@mode}, @scale)", "Normalize");
   return pattern;
 }
 
-const Pattern& factor_first() {
-  static const Pattern pattern(R"(
+const onnx::Pattern& factor_first() {
+  static const onnx::Pattern pattern(R"(
     square = Mul(x, x) | Pow(x, 2)
     sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
     guarded = Add(sum, @epsilon)
@@ -32,7 +32,7 @@ const Pattern& factor_first() {
     inverse = Reciprocal(norm) | Div(1, norm) | Pow(guarded, -0.5)
     y = Mul(x, Mul(inverse, @scale) | Div(@scale, norm))
   )",
-                               "Normalize, the factor first");
+                                     "Normalize, the factor first");
   return pattern;
 }
 
@@ -43,7 +43,7 @@ struct Found {
 };
 
 /// One number, or one for each channel of a tensor of this rank.
-std::optional<std::vector<float>> factors(const TensorData& scale, std::int64_t rank, const Dim& channels) {
+std::optional<std::vector<float>> factors(const onnx::TensorData& scale, std::int64_t rank, const Dim& channels) {
   const auto numbers = scale.numbers();
   if (!numbers || static_cast<std::int64_t>(scale.dims.size()) > rank) return std::nullopt;
   std::vector<float> result(numbers->begin(), numbers->end());
@@ -58,9 +58,9 @@ std::optional<std::vector<float>> factors(const TensorData& scale, std::int64_t 
   return result;
 }
 
-Found read(const Match& match) {
+Found read(const onnx::Match& match) {
   const auto fail = [](std::string why) { return Found{nullptr, {}, std::move(why)}; };
-  const Value& x = match.value("x");
+  const onnx::Value& x = match.value("x");
   if (std::string obstacle = obstacle_of_x(match, "Normalize"); !obstacle.empty()) return fail(std::move(obstacle));
   const std::int64_t rank = *x.rank();
   constexpr std::int64_t least_rank = 2;
@@ -90,10 +90,10 @@ Found read(const Match& match) {
   return found;
 }
 
-void fuse(Rewriter& rewriter, const Pattern& pattern) {
-  for (Graph* graph : rewriter.graphs()) {
-    const MatchResult result = find_matches(pattern, *graph);
-    for (const Match& match : result.matches) {
+void fuse(Rewriter& rewriter, const onnx::Pattern& pattern) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    const onnx::MatchResult result = find_matches(pattern, *graph);
+    for (const onnx::Match& match : result.matches) {
       Found found = read(match);
       if (!found.op) {
         rewriter.near_miss(pattern.name(), {.node = match.root,
@@ -102,7 +102,7 @@ void fuse(Rewriter& rewriter, const Pattern& pattern) {
                                             .reason = found.obstacle});
         continue;
       }
-      Value& x = match.value("x");
+      onnx::Value& x = match.value("x");
       if (!is_wanted(rewriter, *found.op, x, 2)) continue;
       rewriter.apply({.nodes = match.nodes,
                       .inputs = {&x},
@@ -111,11 +111,12 @@ void fuse(Rewriter& rewriter, const Pattern& pattern) {
                       .reason = "x / sqrt(sum(x^2) + epsilon) * scale, as SSD has it",
                       .by_definition = "",
                       .edit = [op = found.op, scale = found.scale, x_name = x.name,
-                               y_name = match.root->output()->name](Graph& edited) {
-                        Value* y = edited.find(y_name);
-                        Node* old = y->producer;
-                        Value* factor = edited.add_constant(y_name + "_scale", TensorData::from_floats(scale));
-                        Node* node = add_operator_node(edited, *op, {edited.find(x_name), factor}, {y_name}, old);
+                               y_name = match.root->output()->name](onnx::Graph& edited) {
+                        onnx::Value* y = edited.find(y_name);
+                        onnx::Node* old = y->producer;
+                        onnx::Value* factor =
+                            edited.add_constant(y_name + "_scale", onnx::TensorData::from_floats(scale));
+                        onnx::Node* node = add_operator_node(edited, *op, {edited.find(x_name), factor}, {y_name}, old);
                         node->name = old->name;
                         edited.move_output(*old, y->output_index, *node, 0);
                       }});
@@ -134,4 +135,4 @@ extern const OperatorFusion normalize_fusion{
     .pass = {"fuse_normalize", "an L2Normalize that has just been found, with the factor after it", fuse_normalize},
     .after = "fuse_l2_normalize"};
 
-}  // namespace graft
+}  // namespace graft::passes

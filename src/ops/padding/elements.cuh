@@ -5,7 +5,7 @@
 #include "kernels/strides.cuh"
 #include "ops/padding/lines.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int elements_threads = 256;
@@ -49,4 +49,4 @@ __global__ void __launch_bounds__(elements_threads) pad_elements(const __grid_co
   return start(task.ratio != 1 ? pad_elements<1, true> : pad_elements<1, false>);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

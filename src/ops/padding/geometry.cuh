@@ -8,7 +8,7 @@
 
 #include "ops/padding/padding.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// Which element of x stands at an index of y, along one axis. Outside x the index is mirrored (sign -1), shifted (1)
 /// or replaced (0), so that no mode needs a branch of its own.
@@ -180,4 +180,4 @@ struct Geometry {
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,7 +9,7 @@
 #include "kernels/vector.cuh"
 #include "ops/padding/geometry.cuh"
 
-namespace graft {
+namespace graft::ops {
 
 /// What goes into a kernel.
 struct PaddingTask {
@@ -144,11 +144,12 @@ __device__ inline uint4 rescaled(const uint4& vector, float ratio) {
   Vector<std::int8_t, 16>{vector}.unpack(steps);
 #pragma unroll
   for (float& each : steps) each *= ratio;
-  return make_uint4(round_to_i8(steps), round_to_i8(steps + 4), round_to_i8(steps + 8), round_to_i8(steps + 12));
+  return make_uint4(kernels::round_to_i8(steps), kernels::round_to_i8(steps + 4), kernels::round_to_i8(steps + 8),
+                    kernels::round_to_i8(steps + 12));
 }
 __device__ inline std::uint8_t rescaled(std::uint8_t value, float ratio) {
   return static_cast<std::uint8_t>(quantize_device(static_cast<float>(static_cast<std::int8_t>(value)) * ratio, 1.F));
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 std::string mode_name(PaddingMode mode) {
@@ -201,4 +201,4 @@ std::vector<DropIn> Padding::drop_ins() {
            .translate = to_pads}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

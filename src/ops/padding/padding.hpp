@@ -5,7 +5,7 @@
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// What lies outside the tensor.
 enum class PaddingMode : std::uint8_t {
@@ -76,4 +76,4 @@ struct Padding {
 [[nodiscard]] Status run(const Padding& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
 [[nodiscard]] std::span<const Variant<Padding>> cuda_kernels(const Padding& op);
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "ops/padding/padding.hpp"
 #include "ops/random_cases.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const Padding& /*tag*/) {
   using Pads = std::vector<std::int64_t>;
@@ -166,4 +166,4 @@ namespace graft {
           .inputs = {x}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 #include "ops/padding/padding.hpp"
 #include "ops/reference.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// The element of an axis of `size` elements that stands at `i` of its continuation, as numpy.pad has it; -1 for the
@@ -62,4 +62,4 @@ Status run(const Padding& op, const Problem& problem, const Buffers& buffers, co
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "ops/padding/units.cuh"
 #include "ops/padding/vectors.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
@@ -121,4 +121,4 @@ std::span<const Variant<Padding>> cuda_kernels(const Padding& /*op*/) {
   return variants;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -16,7 +16,7 @@
 #include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 /// In the order of preference where several fit: what TensorRT has itself first.
@@ -137,4 +137,4 @@ extern const OperatorFusion padding_fusion{
     .pass = {"fuse_padding", "the same; after repetitions, parts of which look like a border", fuse_padding},
     .after = "fuse_upsampling"};
 
-}  // namespace graft
+}  // namespace graft::passes

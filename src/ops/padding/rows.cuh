@@ -8,7 +8,7 @@
 
 #include "ops/padding/lines.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H200.
@@ -305,4 +305,4 @@ template <int Unit, bool Scaled>
   }
 }
 
-}  // namespace graft
+}  // namespace graft::ops

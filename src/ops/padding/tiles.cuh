@@ -6,7 +6,7 @@
 
 #include "ops/padding/lines.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H200.
@@ -249,4 +249,4 @@ template <int Unit>
   return detail::start_tiles<4>(task, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

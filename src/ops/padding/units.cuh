@@ -3,7 +3,7 @@
 
 #include "ops/padding/lines.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H100: vectors fill the memory's queues with two to a thread, elements need more. Of small tensors each
@@ -150,4 +150,4 @@ template <bool Scaled, class Lines>
   return start_elements<false, PlaneLines>(task, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

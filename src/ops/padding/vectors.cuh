@@ -3,7 +3,7 @@
 
 #include "ops/padding/lines.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H100.
@@ -192,4 +192,4 @@ template <bool Inner, class Lines>
   return start_small_units<false, PlaneLines>(task, context);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

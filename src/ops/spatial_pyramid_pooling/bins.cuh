@@ -3,7 +3,7 @@
 
 #include "ops/spatial_pyramid_pooling/planes.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int bins_threads = 128;
@@ -75,4 +75,4 @@ template <class T, class Reduce>
   return {};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -5,7 +5,7 @@
 
 #include "graft/elementwise.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 enum class Binning : std::uint8_t {
   adaptive,  ///< PyTorch: the smallest bins that cover everything, overlapping where n does not divide the size.
@@ -47,4 +47,4 @@ struct Bin {
   return {begin, end, end - begin};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

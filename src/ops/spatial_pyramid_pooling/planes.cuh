@@ -11,7 +11,7 @@
 #include "ops/spatial_pyramid_pooling/pyramid.cuh"
 #include "ops/spatial_pyramid_pooling/reduction.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H200.
@@ -421,4 +421,4 @@ template <class T>
   return bytes + 64 + detail::plane_shared(pyramid, extents[3] + widest<T>) <= detail::PlanesPolicy::most_shared;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,7 +9,7 @@
 #include "kernels/divisor.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 inline constexpr int most_axis_cells = 64;
 inline constexpr int most_axis_bins = 64;
@@ -101,4 +101,4 @@ struct Pyramid {
   return true;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -12,7 +12,7 @@
 #include "ops/spatial_pyramid_pooling/reduction.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H200.
@@ -338,4 +338,4 @@ template <class T, class Reduce>
   return start(pool_quarters<T, Reduce>, Grid{plan.planes, shares * 128});
 }
 
-}  // namespace graft
+}  // namespace graft::ops

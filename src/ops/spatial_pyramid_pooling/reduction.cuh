@@ -6,7 +6,7 @@
 #include "kernels/quantizer.cuh"
 #include "kernels/vector.cuh"
 
-namespace graft::detail {
+namespace graft::ops::detail {
 
 struct Maximum {
   /// Where columns wait for what is made of them.
@@ -203,4 +203,4 @@ requires(N > 1) class Columns<std::int8_t, Average, N> {
   int sums_[N] = {};
 };
 
-}  // namespace graft::detail
+}  // namespace graft::ops::detail

@@ -7,7 +7,7 @@
 #include "ops/spatial_pyramid_pooling/reduction.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H100.
@@ -120,4 +120,4 @@ template <class T, class Reduce>
   return launch("SpatialPyramidPooling small bins", pool_small_bins<T, Reduce>, grid, context, x, y, plan);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -1,7 +1,7 @@
 // Definition of SpatialPyramidPooling: rules, shapes, ONNX function, drop-ins.
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 std::string name_of(const auto& value) {
@@ -146,4 +146,4 @@ std::vector<DropIn> SpatialPyramidPooling::drop_ins() {
            .doc = "the name that hand-written networks use"}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

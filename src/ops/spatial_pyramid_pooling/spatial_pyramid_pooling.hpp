@@ -6,7 +6,7 @@
 #include "graft/quantization.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 enum class PoolingMode : std::uint8_t { max, average };
 constexpr std::array<Choice<PoolingMode>, 2> choices(PoolingMode /*tag*/) {
@@ -74,4 +74,4 @@ struct SpatialPyramidPooling {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<SpatialPyramidPooling>> cuda_kernels(const SpatialPyramidPooling& op);
 
-}  // namespace graft
+}  // namespace graft::ops

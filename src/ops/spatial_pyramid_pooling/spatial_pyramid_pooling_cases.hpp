@@ -8,7 +8,7 @@
 #include "ops/random_cases.hpp"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const SpatialPyramidPooling& /*tag*/) {
   using Levels = std::vector<std::int64_t>;
@@ -130,4 +130,4 @@ namespace graft {
           .inputs = {{.dtype = draw.one_of(drawn_dtypes), .extents = extents}}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

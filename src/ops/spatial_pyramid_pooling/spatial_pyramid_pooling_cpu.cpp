@@ -5,7 +5,7 @@
 #include "ops/reference.hpp"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// The maximum over the bin, NaN if it has one, or its average.
@@ -55,4 +55,4 @@ Status run(const SpatialPyramidPooling& op, const Problem& problem, const Buffer
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -6,7 +6,7 @@
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 #include "ops/spatial_pyramid_pooling/whole.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 using Op = SpatialPyramidPooling;
@@ -83,4 +83,4 @@ std::span<const Variant<Op>> cuda_kernels(const Op& /*op*/) {
   return variants;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -19,23 +19,23 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/schema.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
-constexpr std::array<std::pair<Binning, std::string_view>, 3> binnings{
-    {{Binning::adaptive, "adaptive"}, {Binning::window, "window"}, {Binning::caffe, "caffe"}}};
+constexpr std::array<std::pair<ops::Binning, std::string_view>, 3> binnings{
+    {{ops::Binning::adaptive, "adaptive"}, {ops::Binning::window, "window"}, {ops::Binning::caffe, "caffe"}}};
 constexpr std::size_t image_rank = 4;
 /// Of a level along one axis. Pyramids have a handful; a few bytes of a hostile file may make billions.
 constexpr std::int64_t most_bins = 4096;
 
 /// The bins of a pool along one axis.
-using Bins = std::vector<Bin>;
+using Bins = std::vector<ops::Bin>;
 
 using Sizes = std::array<std::int64_t, 2>;  ///< Height and width.
 
@@ -48,8 +48,8 @@ struct Windows {
 };
 
 struct Level {
-  Value* x = nullptr;
-  const Value* y = nullptr;
+  onnx::Value* x = nullptr;
+  const onnx::Value* y = nullptr;
   bool is_max = false;
   bool includes_padding = false;  ///< In the divisor of an average.
   bool by_cells = false;          ///< Flattened in the order of n x n x C.
@@ -61,12 +61,12 @@ struct Level {
   [[nodiscard]] bool is_whole_image() const { return windows[0].kernel == 0; }
 };
 
-std::int64_t size_of(const Value& x, std::size_t axis) {
+std::int64_t size_of(const onnx::Value& x, std::size_t axis) {
   const Dim& dim = (*x.shape)[axis];
   return dim.is_constant() ? dim.value() : 0;
 }
 
-bool is_whole_image(const Node& node) {
+bool is_whole_image(const onnx::Node& node) {
   if (node.is("GlobalMaxPool") || node.is("GlobalAveragePool")) return true;
   if (!node.is("ReduceMean") && !node.is("ReduceMax")) return false;
   auto axes = node.ints("axes");
@@ -81,8 +81,8 @@ bool is_whole_image(const Node& node) {
 }
 
 /// The level that a pool of an image is, without its bins; `why_not` says what is unusual about it.
-std::optional<Level> read_pool(const Node& node, std::string& why_not) {
-  Value* x = node.input(0);
+std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
+  onnx::Value* x = node.input(0);
   if (x == nullptr || !x->shape || x->shape->size() != image_rank) return std::nullopt;
   Level level;
   level.x = x;
@@ -96,7 +96,7 @@ std::optional<Level> read_pool(const Node& node, std::string& why_not) {
   }
   if (!node.is("MaxPool") && !node.is("AveragePool")) return std::nullopt;
   if (node.output(1) != nullptr) return std::nullopt;
-  const Value& y = *node.output();
+  const onnx::Value& y = *node.output();
   const auto kernel = node.ints("kernel_shape").value_or(std::vector<std::int64_t>{});
   const auto stride = node.ints("strides").value_or(std::vector<std::int64_t>{1, 1});
   const auto pads = node.ints("pads").value_or(std::vector<std::int64_t>{0, 0, 0, 0});
@@ -145,11 +145,11 @@ std::string set_bins(Level& level) {
 }
 
 /// From an input of the concatenation back to the pool that it is the flat result of. `by_cells`: channels last.
-const Node* pool_behind(const Value* value, bool& by_cells) {
+const onnx::Node* pool_behind(const onnx::Value* value, bool& by_cells) {
   by_cells = false;
   while (value != nullptr && value->producer != nullptr) {
-    const Node& node = *value->producer;
-    const bool only_reshapes = has_trait(node, trait::view);
+    const onnx::Node& node = *value->producer;
+    const bool only_reshapes = has_trait(node, onnx::trait::view);
     const bool moves_channels =
         !by_cells && node.is("Transpose") && node.ints("perm") == std::vector<std::int64_t>{0, 2, 3, 1};
     if (!only_reshapes && !moves_channels) return &node;
@@ -160,18 +160,18 @@ const Node* pool_behind(const Value* value, bool& by_cells) {
 }
 
 /// Of one axis.
-bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t count, Binning binning) {
+bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t count, ops::Binning binning) {
   if (static_cast<std::int64_t>(bins.size()) != count || !can_bin(binning, size, count)) return false;
   for (std::int64_t i = 0; i < count; ++i) {
-    const Bin& here = bins[static_cast<std::size_t>(i)];
-    const Bin wanted = bin_at(binning, size, count, i);
+    const ops::Bin& here = bins[static_cast<std::size_t>(i)];
+    const ops::Bin wanted = bin_at(binning, size, count, i);
     if (here.begin != wanted.begin || here.end != wanted.end) return false;
     if (!is_max && here.divisor != wanted.divisor) return false;
   }
   return true;
 }
 
-bool has_bins(const Level& level, std::int64_t count, Binning binning) {
+bool has_bins(const Level& level, std::int64_t count, ops::Binning binning) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     if (level.bins[axis].empty()) continue;  // the whole axis, which one bin of every rule is
     if (!has_bins(level.bins[axis], level.is_max, level.sizes[axis], count, binning)) return false;
@@ -180,14 +180,14 @@ bool has_bins(const Level& level, std::int64_t count, Binning binning) {
 }
 
 /// [N, C n n], in the order of C x n x n.
-bool is_flat(const Value& value, const Value& x, std::int64_t count) {
+bool is_flat(const onnx::Value& value, const onnx::Value& x, std::int64_t count) {
   const auto channels = size_of(x, 1);
   return value.shape && value.shape->size() == 2 && channels > 0 && (*value.shape)[1].is_constant() &&
          (*value.shape)[1].value() == channels * count * count;
 }
 
 /// n of a level of n x n bins, from the length of its flat result; 0 where that tells nothing.
-std::int64_t count_by_length(const Value& flat, const Value& x) {
+std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
   const std::int64_t channels = size_of(x, 1);
   if (!flat.shape || flat.shape->size() != 2 || !(*flat.shape)[1].is_constant() || channels < 1) return 0;
   const std::int64_t length = (*flat.shape)[1].value();
@@ -199,7 +199,7 @@ std::int64_t count_by_length(const Value& flat, const Value& x) {
 
 /// The sizes of an axis at which all windows are the bins of a rule; with their bins, the levels are those of it.
 std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
-                                       std::size_t axis, Binning binning) {
+                                       std::size_t axis, ops::Binning binning) {
   // As many windows as bins: the stride leaves a range.
   std::int64_t lowest = 1;
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
@@ -232,7 +232,7 @@ std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const s
 }
 
 struct Pyramid {
-  Value* x = nullptr;
+  onnx::Value* x = nullptr;
   std::shared_ptr<Operator> op;
   std::size_t pools = 0;
   std::vector<std::int64_t> order;         ///< Of the elements, where it is not the operator's.
@@ -256,11 +256,11 @@ std::vector<std::int64_t> order_of(const std::vector<Level>& levels, const std::
   return order;
 }
 
-void read_levels(Pyramid& found, const Node& concat, std::vector<Level>& levels) {
+void read_levels(Pyramid& found, const onnx::Node& concat, std::vector<Level>& levels) {
   std::string why_not;
-  for (const Value* input : concat.inputs) {
+  for (const onnx::Value* input : concat.inputs) {
     bool by_cells = false;
-    const Node* pool = pool_behind(input, by_cells);
+    const onnx::Node* pool = pool_behind(input, by_cells);
     auto level = pool == nullptr ? std::nullopt : read_pool(*pool, why_not);
     const bool is_fixed = level && level->sizes[0] > 0 && level->sizes[1] > 0;
     // Of a fixed size, layers of TensorRT do it without a movement of the elements.
@@ -283,7 +283,7 @@ void read_levels(Pyramid& found, const Node& concat, std::vector<Level>& levels)
   if (levels.size() != concat.inputs.size()) found.obstacle = why_not;
 }
 
-Pyramid read(const Node& concat) {
+Pyramid read(const onnx::Node& concat) {
   Pyramid found;
   const auto fail = [&](std::string why) {
     found.obstacle = std::move(why);
@@ -293,7 +293,7 @@ Pyramid read(const Node& concat) {
   read_levels(found, concat, levels);
   if (levels.size() != concat.inputs.size()) return found;
   found.x = levels[0].x;
-  const Value& x = *found.x;
+  const onnx::Value& x = *found.x;
   for (const Level& level : levels) {
     if (level.x != &x) return fail(fmt::format("'{}' and '{}' are pooled, not one tensor", x.name, level.x->name));
     if (level.is_max != levels[0].is_max) return fail("one level takes the maximum, another one the average");
@@ -367,16 +367,16 @@ Pyramid read(const Node& concat) {
 }
 
 /// The operator, and its elements in the order of cells of channels.
-std::function<void(Graph&)> ordered_edit(const Pyramid& found, const Value& y) {
+std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx::Value& y) {
   return [op = std::shared_ptr<const Operator>(found.op), x = found.x->name, y = y.name,
-          order = found.order](Graph& graph) {
-    Value* value = graph.find(y);
-    Node* old = value->producer;
-    Node* pyramid = add_operator_node(graph, *op, {graph.find(x)}, {y + "/by_channels"}, old);
+          order = found.order](onnx::Graph& graph) {
+    onnx::Value* value = graph.find(y);
+    onnx::Node* old = value->producer;
+    onnx::Node* pyramid = add_operator_node(graph, *op, {graph.find(x)}, {y + "/by_channels"}, old);
     pyramid->name = old->name;
-    Value* indices = graph.add_constant(y + "/order", TensorData::from_ints(order));
-    Node* gather = graph.add_node("Gather", {pyramid->output(), indices}, {y}, old);
-    gather->attributes.emplace("axis", NodeAttribute(AttributeData(std::int64_t{1})));
+    onnx::Value* indices = graph.add_constant(y + "/order", onnx::TensorData::from_ints(order));
+    onnx::Node* gather = graph.add_node("Gather", {pyramid->output(), indices}, {y}, old);
+    gather->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
     graph.move_output(*old, value->output_index, *gather, 0);
   };
 }
@@ -396,8 +396,8 @@ std::string assumption(const Pyramid& found) {
 }
 
 void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (!node->is("Concat") || node->inputs.size() < 2 || node->output() == nullptr) continue;
       Pyramid found = read(*node);
       if (found.pools == 0) continue;
@@ -431,8 +431,8 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
         for (std::size_t axis = 0; axis < 2; ++axis) shape[axis + 2] = (*found.frozen)[axis];
         proof_shapes.emplace(found.x->name, std::move(shape));
       }
-      const std::string name = describe(*node);
-      Value& y = *node->output();
+      const std::string name = onnx::describe(*node);
+      onnx::Value& y = *node->output();
       const bool done = rewriter.apply(
           {.nodes = *nodes,
            .inputs = {found.x},
@@ -455,4 +455,4 @@ extern const OperatorFusion spatial_pyramid_pooling_fusion{
     .after = "fuse_padding",
     .lifts_frozen_sizes = true};
 
-}  // namespace graft
+}  // namespace graft::passes

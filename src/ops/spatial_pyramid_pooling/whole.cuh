@@ -10,7 +10,7 @@
 #include "ops/spatial_pyramid_pooling/reduction.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H100.
@@ -130,4 +130,4 @@ template <class T, class Reduce>
   return run(std::integral_constant<RowForm, RowForm::shifted>{});
 }
 
-}  // namespace graft
+}  // namespace graft::ops

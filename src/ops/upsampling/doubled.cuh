@@ -5,7 +5,7 @@
 
 #include "ops/upsampling/task.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int doubled_threads = 128;
@@ -266,4 +266,4 @@ __global__ void __launch_bounds__(doubled_threads, resident_blocks(doubled_threa
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

@@ -3,7 +3,7 @@
 
 #include "ops/upsampling/task.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int doubled_nearest_threads = 256;
@@ -146,4 +146,4 @@ __global__ void __launch_bounds__(CopiedTask::threads) doubled_copied(const T* x
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

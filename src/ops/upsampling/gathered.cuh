@@ -6,7 +6,7 @@
 #include "ops/upsampling/interpolated.cuh"
 #include "ops/upsampling/short_axis.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 struct GatheredTask {
@@ -192,4 +192,4 @@ __global__ void __launch_bounds__(spread_most_threads)
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

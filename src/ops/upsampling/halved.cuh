@@ -3,7 +3,7 @@
 
 #include "ops/upsampling/task.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int halved_threads = 256;
@@ -46,4 +46,4 @@ __global__ void __launch_bounds__(halved_threads) halved(const T* x, T* y, const
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

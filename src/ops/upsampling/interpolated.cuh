@@ -4,7 +4,7 @@
 
 #include "ops/upsampling/task.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int interpolated_threads = 256;
@@ -147,4 +147,4 @@ __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 
 #include "ops/upsampling/task.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int nearest_threads = 256;
@@ -67,4 +67,4 @@ __global__ void __launch_bounds__(nearest_threads) nearest(const T* x, T* y, con
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

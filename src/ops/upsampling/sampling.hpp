@@ -8,7 +8,7 @@
 
 #include "ops/upsampling/upsampling.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 struct Ratio {
   std::int64_t numerator = 1;
@@ -44,4 +44,4 @@ struct SampledAxis {
 [[nodiscard]] std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& op,
                                                                             const Problem& problem);
 
-}  // namespace graft
+}  // namespace graft::ops

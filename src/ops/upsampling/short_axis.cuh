@@ -3,7 +3,7 @@
 
 #include "ops/upsampling/task.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 /// A SampledAxis all of whose places are numbers of 31 bits.
@@ -56,4 +56,4 @@ struct ShortAxis {
 };
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

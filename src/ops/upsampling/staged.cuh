@@ -5,7 +5,7 @@
 
 #include "ops/upsampling/interpolated.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int staged_threads = 128;
@@ -141,4 +141,4 @@ __global__ void __launch_bounds__(staged_threads) staged(const T* x, T* y, const
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

@@ -8,7 +8,7 @@
 #include "kernels/vector.cuh"
 #include "ops/upsampling/sampling.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 /// A SampledAxis that threads walk along: one division where they begin, none for the elements that follow.
 struct WalkedAxis {
@@ -160,4 +160,4 @@ template <bool Finite>
   return fmaf(f, b, (1.F - f) * a);
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,7 +9,7 @@
 
 #include "ops/upsampling/sampling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 constexpr std::int64_t largest = Upsampling::largest_size;
@@ -229,4 +229,4 @@ std::vector<DropIn> Upsampling::drop_ins() {
            .translate = translate}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

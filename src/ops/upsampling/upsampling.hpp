@@ -5,7 +5,7 @@
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 enum class Interpolation : std::uint8_t { nearest, linear, cubic };
 constexpr std::array<Choice<Interpolation>, 3> choices(Interpolation /*tag*/) {
@@ -96,4 +96,4 @@ struct Upsampling {
                          const CpuContext& context);
 [[nodiscard]] std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& op);
 
-}  // namespace graft
+}  // namespace graft::ops

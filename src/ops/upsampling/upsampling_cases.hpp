@@ -7,7 +7,7 @@
 #include "ops/random_cases.hpp"
 #include "ops/upsampling/upsampling.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const Upsampling& /*tag*/) {
   using Scales = std::vector<float>;
@@ -247,4 +247,4 @@ namespace graft {
   return {.attributes = attributes, .inputs = {desc}};
 }
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 #include "ops/reference.hpp"
 #include "ops/upsampling/sampling.hpp"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// Elements along one axis and what they count for.
@@ -82,4 +82,4 @@ Status run(const Upsampling& op, const Problem& problem, const Buffers& buffers,
   });
 }
 
-}  // namespace graft
+}  // namespace graft::ops

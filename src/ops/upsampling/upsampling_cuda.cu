@@ -9,7 +9,7 @@
 #include "ops/upsampling/upsampling.hpp"
 #include "ops/upsampling/walked.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace {
 
 /// Rows of the output that a thread makes, if there are threads enough; rows of the input for "doubled".
@@ -577,4 +577,4 @@ std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& /*op*/) {
   return variants;
 }
 
-}  // namespace graft
+}  // namespace graft::ops

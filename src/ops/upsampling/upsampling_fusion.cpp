@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/matcher.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/matcher.hpp"
+#include "onnx/operator_node.hpp"
 #include "passes/fuse.hpp"
 #include "passes/movement.hpp"
 #include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 
-namespace graft {
+namespace graft::passes {
 namespace {
 
 constexpr std::size_t first_spatial = 2;
@@ -65,9 +65,10 @@ std::string describe_obstacle(const AxisMaps& run, std::size_t axis) {
                      shown < map.size() ? ", ..." : "");
 }
 
-Node* add_transpose(Graph& graph, Value* x, const std::vector<std::int64_t>& permutation, Node* before) {
-  Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
-  node->attributes["perm"] = NodeAttribute(AttributeData(permutation));
+onnx::Node* add_transpose(onnx::Graph& graph, onnx::Value* x, const std::vector<std::int64_t>& permutation,
+                          onnx::Node* before) {
+  onnx::Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
+  node->attributes["perm"] = onnx::NodeAttribute(onnx::AttributeData(permutation));
   return node;
 }
 
@@ -85,16 +86,16 @@ std::vector<std::int64_t> channels_first(std::size_t rank) {
 }
 
 /// The operator between two transpositions, for tensors whose channels come last.
-std::function<void(Graph&)> channels_last_edit(std::shared_ptr<const Operator> op, std::string input,
-                                               std::string output) {
-  return [op = std::move(op), input = std::move(input), output = std::move(output)](Graph& graph) {
-    Value* y = graph.find(output);
-    Node* old = y->producer;
+std::function<void(onnx::Graph&)> channels_last_edit(std::shared_ptr<const Operator> op, std::string input,
+                                                     std::string output) {
+  return [op = std::move(op), input = std::move(input), output = std::move(output)](onnx::Graph& graph) {
+    onnx::Value* y = graph.find(output);
+    onnx::Node* old = y->producer;
     const auto rank = static_cast<std::size_t>(y->rank().value());
-    Node* before = add_transpose(graph, graph.find(input), channels_first(rank), old);
-    Node* node = add_operator_node(graph, *op, {before->output()}, {output + "_channels_first"}, old);
+    onnx::Node* before = add_transpose(graph, graph.find(input), channels_first(rank), old);
+    onnx::Node* node = add_operator_node(graph, *op, {before->output()}, {output + "_channels_first"}, old);
     node->name = old->name;
-    Node* after = add_transpose(graph, node->output(), channels_last(rank), old);
+    onnx::Node* after = add_transpose(graph, node->output(), channels_last(rank), old);
     graph.move_output(*old, y->output_index, *after, 0);
   };
 }
@@ -192,18 +193,19 @@ double largest_difference(const std::vector<double>& weights, std::int64_t chann
   return worst;
 }
 
-std::vector<std::int64_t> ints_or(const Node& node, std::string_view attribute, std::size_t count, std::int64_t value) {
+std::vector<std::int64_t> ints_or(const onnx::Node& node, std::string_view attribute, std::size_t count,
+                                  std::int64_t value) {
   return node.ints(attribute).value_or(std::vector<std::int64_t>(count, value));
 }
 
 /// Rounding of the weights in their own type.
-double step_of(ElementType type) {
-  if (type == ElementType::f16) return 1e-3;
-  if (type == ElementType::bf16) return 8e-3;
+double step_of(onnx::ElementType type) {
+  if (type == onnx::ElementType::f16) return 1e-3;
+  if (type == onnx::ElementType::bf16) return 8e-3;
   return 1e-6;
 }
 
-Deconvolution read_deconvolution(const Node& node, const TensorData& weight) {
+Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData& weight) {
   Deconvolution found;
   const auto fail = [&](std::string why) {
     found.obstacle = std::move(why);
@@ -245,7 +247,7 @@ Deconvolution read_deconvolution(const Node& node, const TensorData& weight) {
     return fail(fmt::format("the weights are not those of {}: they differ by up to {:.2g}",
                             found.kernel == Kernel::repeat ? "a repetition" : "linear interpolation", worst));
   }
-  if (const Value* bias = node.input(2)) {
+  if (const onnx::Value* bias = node.input(2)) {
     const auto constant = bias->constant();
     const auto values = constant ? constant->numbers() : std::nullopt;
     if (!values || std::any_of(values->begin(), values->end(), [](double b) { return b != 0; })) {
@@ -284,23 +286,23 @@ Crop crop_of(const Deconvolution& found) {
   return crop;
 }
 
-std::function<void(Graph&)> deconvolution_edit(std::shared_ptr<const Operator> op, bool with_zeros, Crop crop,
-                                               std::string input, std::string output) {
+std::function<void(onnx::Graph&)> deconvolution_edit(std::shared_ptr<const Operator> op, bool with_zeros, Crop crop,
+                                                     std::string input, std::string output) {
   return [op = std::move(op), with_zeros, crop = std::move(crop), input = std::move(input),
-          output = std::move(output)](Graph& graph) {
-    Value* y = graph.find(output);
-    Node* old = y->producer;
-    Value* x = graph.find(input);
+          output = std::move(output)](onnx::Graph& graph) {
+    onnx::Value* y = graph.find(output);
+    onnx::Node* old = y->producer;
+    onnx::Value* x = graph.find(input);
     const std::size_t spatial = crop.begins.size();
     if (with_zeros) {
       std::vector<std::int64_t> ones(first_spatial, 0);
       ones.insert(ones.end(), spatial, 1);
       std::vector<std::int64_t> pads(ones);
       pads.insert(pads.end(), ones.begin(), ones.end());
-      Value* amounts = graph.add_constant(output + "_pads", TensorData::from_ints(pads));
+      onnx::Value* amounts = graph.add_constant(output + "_pads", onnx::TensorData::from_ints(pads));
       x = graph.add_node("Pad", {x, amounts}, {output + "_between_zeros"}, old)->output();
     }
-    Node* node = add_operator_node(graph, *op, {x}, {output + "_interpolated"}, old);
+    onnx::Node* node = add_operator_node(graph, *op, {x}, {output + "_interpolated"}, old);
     node->name = old->name;
     const auto is_zero = [](std::int64_t n) { return n == 0; };
     if (std::all_of(crop.begins.begin(), crop.begins.end(), is_zero) &&
@@ -314,19 +316,19 @@ std::function<void(Graph&)> deconvolution_edit(std::shared_ptr<const Operator> o
       ends.push_back(crop.ends[axis] == 0 ? std::numeric_limits<std::int32_t>::max() : -crop.ends[axis]);
       axes.push_back(static_cast<std::int64_t>(axis + first_spatial));
     }
-    Node* slice =
-        graph.add_node("Slice",
-                       {node->output(), graph.add_constant(output + "_starts", TensorData::from_ints(crop.begins)),
-                        graph.add_constant(output + "_ends", TensorData::from_ints(ends)),
-                        graph.add_constant(output + "_axes", TensorData::from_ints(axes))},
-                       {output + "_cropped"}, old);
+    onnx::Node* slice = graph.add_node(
+        "Slice",
+        {node->output(), graph.add_constant(output + "_starts", onnx::TensorData::from_ints(crop.begins)),
+         graph.add_constant(output + "_ends", onnx::TensorData::from_ints(ends)),
+         graph.add_constant(output + "_axes", onnx::TensorData::from_ints(axes))},
+        {output + "_cropped"}, old);
     graph.move_output(*old, y->output_index, *slice, 0);
   };
 }
 
-void fuse_deconvolution(Rewriter& rewriter, Node& node) {
-  Value* x = node.input(0);
-  const Value* w = node.input(1);
+void fuse_deconvolution(Rewriter& rewriter, onnx::Node& node) {
+  onnx::Value* x = node.input(0);
+  const onnx::Value* w = node.input(1);
   const auto weight = w == nullptr ? std::nullopt : w->constant();
   if (x == nullptr || node.output() == nullptr || !weight || weight->dims.size() < least_rank ||
       weight->dims.size() > most_rank) {
@@ -375,14 +377,15 @@ struct Resize {
   std::string obstacle;  ///< Why Upsampling cannot.
 };
 
-std::optional<std::vector<double>> constant_numbers(const Value* value) {
+std::optional<std::vector<double>> constant_numbers(const onnx::Value* value) {
   const auto constant = value == nullptr ? std::nullopt : value->constant();
   auto numbers = constant ? constant->numbers() : std::nullopt;
   return numbers && !numbers->empty() ? std::move(numbers) : std::nullopt;
 }
 
 /// One number for each axis of x: Resize may name the axes it means.
-std::vector<double> for_all_axes(const Node& node, const std::vector<double>& given, std::size_t rank, double other) {
+std::vector<double> for_all_axes(const onnx::Node& node, const std::vector<double>& given, std::size_t rank,
+                                 double other) {
   const auto axes = node.ints("axes");
   if (!axes) return given;
   std::vector<double> all(rank, other);
@@ -393,7 +396,7 @@ std::vector<double> for_all_axes(const Node& node, const std::vector<double>& gi
   return all;
 }
 
-Resize read_resize(const Node& node, const Value& x, const Value& y) {
+Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Value& y) {
   Resize found;
   const auto fail = [&](std::string why) {
     found.obstacle = std::move(why);
@@ -476,8 +479,8 @@ Resize read_resize(const Node& node, const Value& x, const Value& y) {
   return found;
 }
 
-void fuse_resize(Rewriter& rewriter, Node& node) {
-  Value* x = node.input(0);
+void fuse_resize(Rewriter& rewriter, onnx::Node& node) {
+  onnx::Value* x = node.input(0);
   if (x == nullptr || node.output() == nullptr || !x->type || !x->shape) return;
   const auto dtype = to_dtype(*x->type);
   if (!dtype || !is_floating_point(*dtype)) return;
@@ -506,8 +509,8 @@ void fuse_upsampling(Rewriter& rewriter) {
                  [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
                    return read_movement(rewriter, movement, runs);
                  });
-  for (Graph* graph : rewriter.graphs()) {
-    for (Node* node : graph->nodes()) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
       if (node->is("ConvTranspose")) {
         fuse_deconvolution(rewriter, *node);
       } else if (node->is("Resize")) {
@@ -523,4 +526,4 @@ extern const OperatorFusion upsampling_fusion{
     .pass = {"fuse_upsampling", "elements that only move, before anybody takes some of their nodes for something else",
              fuse_upsampling}};
 
-}  // namespace graft
+}  // namespace graft::passes

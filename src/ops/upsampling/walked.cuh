@@ -5,7 +5,7 @@
 
 #include "ops/upsampling/short_axis.cuh"
 
-namespace graft {
+namespace graft::ops {
 namespace detail {
 
 inline constexpr int walked_threads = 128;
@@ -170,4 +170,4 @@ __global__ void __launch_bounds__(walked_threads) walked(const T* x, T* y, const
 }
 
 }  // namespace detail
-}  // namespace graft
+}  // namespace graft::ops

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/node_ref.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/shape_inference.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
@@ -24,16 +24,16 @@ using Type = report::Column::Type;
 constexpr const char* rewritten = "rewritten";
 constexpr const char* tidied = "tidied";
 
-report::Table choices_of(const ConvertReport& done) {
+report::Table choices_of(const passes::ConvertReport& done) {
   report::Table table{.title = "Graft's operators in TensorRT",
                       .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
-  for (const OperatorChoice& choice : done.choices) {
-    table.rows.push_back({describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
+  for (const passes::OperatorChoice& choice : done.choices) {
+    table.rows.push_back({onnx::describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
   }
   return table;
 }
 
-report::Table rules_of(const ConvertReport& done) {
+report::Table rules_of(const passes::ConvertReport& done) {
   report::Table table{.title = "Rules",
                       .columns = {{"place", Type::code},
                                   {"rule", Type::text},
@@ -41,7 +41,7 @@ report::Table rules_of(const ConvertReport& done) {
                                   {"done", Type::number},
                                   {"why", Type::text},
                                   {"notes", Type::text}}};
-  for (const RuleOutcome& rule : done.rules) {
+  for (const passes::RuleOutcome& rule : done.rules) {
     table.rows.push_back({rule.place, rule.rule, static_cast<double>(rule.matched), static_cast<double>(rule.applied),
                           rule.reason, fmt::format("{}", fmt::join(rule.notes, "; "))});
   }
@@ -51,23 +51,24 @@ report::Table rules_of(const ConvertReport& done) {
 /// Marks and lists what was rewritten on the graph before.
 class ConvertPage {
  public:
-  ConvertPage(const std::string& file, const Model& before);
+  ConvertPage(const std::string& file, const onnx::Model& before);
   [[nodiscard]] report::Report finish(const toolkit::Conversion& conversion);
 
  private:
-  void mark(const Rewrite& rewrite);
+  void mark(const passes::Rewrite& rewrite);
   /// The first of the nodes that is drawn, and then all of them in words.
   [[nodiscard]] std::vector<report::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
   /// Those of passes that tidy up, of the others, or all.
-  [[nodiscard]] report::Table rewrites(std::string title, const std::vector<Rewrite>& rewrites,
+  [[nodiscard]] report::Table rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
                                        std::optional<bool> tidying) const;
 
   report::Report page_;
   report::ModelPlaces before_;
 };
 
-ConvertPage::ConvertPage(const std::string& file, const Model& before) : page_(new_model_report("convert", file)) {
-  Model drawn = before.clone();
+ConvertPage::ConvertPage(const std::string& file, const onnx::Model& before)
+    : page_(new_model_report("convert", file)) {
+  onnx::Model drawn = before.clone();
   infer_shapes(drawn);
   before_ = report::add_graphs(page_, drawn, "before");
   page_.kinds = {{.key = rewritten,
@@ -82,9 +83,9 @@ ConvertPage::ConvertPage(const std::string& file, const Model& before) : page_(n
                   .tone = report::Tone::blue}};
 }
 
-void ConvertPage::mark(const Rewrite& rewrite) {
+void ConvertPage::mark(const passes::Rewrite& rewrite) {
   for (const NodeRef& replaced : rewrite.nodes) {
-    const auto [first, last] = before_.descriptions.equal_range(describe(replaced));
+    const auto [first, last] = before_.descriptions.equal_range(onnx::describe(replaced));
     for (auto each = first; each != last; ++each) {
       report::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
@@ -99,7 +100,7 @@ void ConvertPage::mark(const Rewrite& rewrite) {
 std::vector<report::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const {
   report::Cell drawn;
   for (const NodeRef& node : nodes) {
-    const auto found = before_.descriptions.find(describe(node));
+    const auto found = before_.descriptions.find(onnx::describe(node));
     if (found == before_.descriptions.end()) continue;
     drawn = found->second;
     break;
@@ -107,7 +108,7 @@ std::vector<report::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& node
   return {drawn, text};
 }
 
-report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite>& rewrites,
+report::Table ConvertPage::rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
                                     std::optional<bool> tidying) const {
   report::Table table{.title = std::move(title),
                       .columns = {{"at", Type::node},
@@ -117,7 +118,7 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite
                                   {"why it may be done", Type::text},
                                   {"proof", Type::text}},
                       .is_folded = tidying.value_or(false)};
-  for (const Rewrite& rewrite : rewrites) {
+  for (const passes::Rewrite& rewrite : rewrites) {
     if (tidying && tidies_up(rewrite.pass) != *tidying) continue;
     std::vector<report::Cell> row =
         cells_of(rewrite.nodes, fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")));
@@ -130,10 +131,10 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite
 }
 
 report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
-  const ConvertReport& done = conversion.report;
+  const passes::ConvertReport& done = conversion.report;
   page_.summary.push_back({"result", summary_text(conversion)});
   add_ends(page_, conversion.model);
-  for (const Rewrite& rewrite : done.rewrites) mark(rewrite);
+  for (const passes::Rewrite& rewrite : done.rewrites) mark(rewrite);
   report::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, "after");
   verdicts.title = "Nodes after";
 
@@ -154,8 +155,8 @@ report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
                                    {"nodes matched", Type::number},
                                    {"the condition that failed", Type::text}},
                        .is_folded = true};
-  for (const NearMissNote& near : done.near_misses) {
-    std::vector<report::Cell> row = cells_of({near.node}, describe(near.node));
+  for (const passes::NearMissNote& near : done.near_misses) {
+    std::vector<report::Cell> row = cells_of({near.node}, onnx::describe(near.node));
     row.emplace_back(near.pattern);
     row.emplace_back(static_cast<double>(near.matched_nodes));
     row.emplace_back(near.reason);

@@ -65,8 +65,8 @@ report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
 
 }  // namespace
 
-report::Table add_verdicts(report::Report& report, const Model& model, const std::vector<inspect::NodeVerdict>& nodes,
-                           const std::string& title) {
+report::Table add_verdicts(report::Report& report, const onnx::Model& model,
+                           const std::vector<inspect::NodeVerdict>& nodes, const std::string& title) {
   for (const inspect::Verdict verdict : inspect::all_verdicts) {
     const bool is_there =
         std::any_of(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& n) { return n.verdict == verdict; });
@@ -75,7 +75,7 @@ report::Table add_verdicts(report::Report& report, const Model& model, const std
   }
   const report::ModelPlaces drawn = report::add_graphs(report, model, title);
   std::vector<std::optional<report::Place>> places;
-  model.graph().for_each_node([&](const Node& node) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     const auto found = drawn.nodes.find(&node);
     places.push_back(found == drawn.nodes.end() ? std::nullopt : std::optional(found->second));
   });

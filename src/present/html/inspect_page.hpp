@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "inspect/verdicts.hpp"
+#include "onnx/model.hpp"
 #include "present/html/report.hpp"
 #include "toolkit/inspect.hpp"
 
 namespace graft::present {
 
 /// Adds the kinds of verdicts and the model's graphs, and returns a table of all nodes. `nodes` is of judge_nodes.
-[[nodiscard]] report::Table add_verdicts(report::Report& report, const Model& model,
+[[nodiscard]] report::Table add_verdicts(report::Report& report, const onnx::Model& model,
                                          const std::vector<inspect::NodeVerdict>& nodes, const std::string& title);
 
 [[nodiscard]] report::Report inspect_page(const toolkit::Inspection& inspection);

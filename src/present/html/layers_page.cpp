@@ -8,10 +8,10 @@
 
 namespace graft::present {
 
-std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
+std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
   std::vector<ComparedTensor> tensors;
   for (std::size_t i = 0; i < report.layers.size(); ++i) {
-    const LayerComparison& layer = report.layers[i];
+    const verify::LayerComparison& layer = report.layers[i];
     ComparedTensor& tensor = tensors.emplace_back();
     tensor.reference = layer.reference;
     tensor.candidate = layer.candidate;
@@ -38,16 +38,17 @@ std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
       for (const std::string& text : difference_texts(*report.first)) tensor.facts.push_back({"differs in", text});
     }
     if (!tensor.is_first && !layer.is_output) continue;
-    for (std::size_t bin = 0; bin < ErrorHistogram::names.size(); ++bin) {
+    for (std::size_t bin = 0; bin < verify::ErrorHistogram::names.size(); ++bin) {
       const auto count = static_cast<std::size_t>(layer.error.histogram.counts.at(bin));
-      tensor.errors.push_back({std::string(ErrorHistogram::names.at(bin)), count, {}});
+      tensor.errors.push_back({std::string(verify::ErrorHistogram::names.at(bin)), count, {}});
     }
     while (!tensor.errors.empty() && tensor.errors.back().count == 0) tensor.errors.pop_back();
   }
   return tensors;
 }
 
-report::Report layers_page(const Model& candidate, const LayerReport& report, const VerifiedFiles& files) {
+report::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report,
+                           const VerifiedFiles& files) {
   report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs);
   if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
   if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {

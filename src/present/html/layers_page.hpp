@@ -8,8 +8,9 @@
 
 namespace graft::present {
 
-[[nodiscard]] std::vector<ComparedTensor> tensors_of(const LayerReport& report);
+[[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report);
 
-[[nodiscard]] report::Report layers_page(const Model& candidate, const LayerReport& report, const VerifiedFiles& files);
+[[nodiscard]] report::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report,
+                                         const VerifiedFiles& files);
 
 }  // namespace graft::present

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/utf8.hpp"
-#include "graph/operator_name.hpp"
-#include "graph/text.hpp"
+#include "onnx/operator_name.hpp"
+#include "onnx/text.hpp"
 
 namespace graft::report {
 namespace {
@@ -22,19 +22,19 @@ std::string cut(std::string text) {
   return text + "…";
 }
 
-std::string name_of(const graft::Node& node) {
+std::string name_of(const graft::onnx::Node& node) {
   if (!node.name.empty()) return node.name;
   return node.output(0) == nullptr ? "" : node.output(0)->name;
 }
 
 /// The int8 of a weight: what makes f32 of it is no work of the network's, as a constant is none.
-const Value* dequantized_constant(const Value& value) {
+const onnx::Value* dequantized_constant(const onnx::Value& value) {
   if (value.producer == nullptr || !value.producer->is("DequantizeLinear")) return nullptr;
-  const Value* steps = value.producer->input(0);
+  const onnx::Value* steps = value.producer->input(0);
   return steps != nullptr && steps->initializer ? steps : nullptr;
 }
 
-bool is_constant(const graft::Node& node) {
+bool is_constant(const graft::onnx::Node& node) {
   return node.is("Constant") || (node.output(0) != nullptr && dequantized_constant(*node.output(0)) != nullptr);
 }
 
@@ -42,31 +42,31 @@ class GraphMaker {
  public:
   GraphMaker(Report& report, ModelPlaces& places) : report_(report), places_(places) {}
 
-  std::size_t add(const graft::Graph& graph, const std::string& title) {
+  std::size_t add(const graft::onnx::Graph& graph, const std::string& title) {
     const std::size_t index = report_.graphs.size();
     report_.graphs.emplace_back();
     Graph drawn{.title = title, .nodes = {}, .edges = {}};
-    std::unordered_map<const Value*, std::size_t> producers;
-    for (const Value* input : graph.inputs()) {
+    std::unordered_map<const onnx::Value*, std::size_t> producers;
+    for (const onnx::Value* input : graph.inputs()) {
       if (input->initializer) continue;
       producers[input] = drawn.nodes.size();
       drawn.nodes.push_back(end_node("input", *input));
     }
-    for (const graft::Node* node : graph.nodes()) {
+    for (const graft::onnx::Node* node : graph.nodes()) {
       if (is_constant(*node)) continue;
       const Place place{index, drawn.nodes.size()};
       places_.nodes.emplace(node, place);
-      places_.descriptions.emplace(describe(*node), place);
-      for (const Value* output : node->outputs) {
+      places_.descriptions.emplace(onnx::describe(*node), place);
+      for (const onnx::Value* output : node->outputs) {
         if (output == nullptr) continue;
         producers[output] = place.node;
         places_.tensors.emplace(output->name, place);
       }
-      std::set<const Value*> read(node->inputs.begin(), node->inputs.end());
+      std::set<const onnx::Value*> read(node->inputs.begin(), node->inputs.end());
       drawn.nodes.push_back(make_node(*node, read, title));
       add_edges(drawn, producers, read, place.node);
     }
-    for (const Value* output : graph.outputs()) {
+    for (const onnx::Value* output : graph.outputs()) {
       drawn.nodes.push_back(end_node("output", *output));
       places_.tensors.emplace(output->name, Place{index, drawn.nodes.size() - 1});
       add_edges(drawn, producers, {output}, drawn.nodes.size() - 1);
@@ -76,7 +76,7 @@ class GraphMaker {
   }
 
  private:
-  static Node end_node(std::string op, const Value& value) {
+  static Node end_node(std::string op, const onnx::Value& value) {
     Node node;
     node.op = std::move(op);
     node.name = value.name;
@@ -85,9 +85,9 @@ class GraphMaker {
     return node;
   }
 
-  static Port port_of(const Value* value) {
+  static Port port_of(const onnx::Value* value) {
     if (value == nullptr) return {.name = "", .type = "absent", .is_constant = false};
-    if (const Value* steps = dequantized_constant(*value)) value = steps;
+    if (const onnx::Value* steps = dequantized_constant(*value)) value = steps;
     return {
         .name = value->name,
         .type = cut(type_text(*value)),
@@ -95,21 +95,21 @@ class GraphMaker {
   }
 
   /// Adds to `read` what its sub-graphs read of the graphs around them.
-  Node make_node(const graft::Node& node, std::set<const Value*>& read, const std::string& title) {
+  Node make_node(const graft::onnx::Node& node, std::set<const onnx::Value*>& read, const std::string& title) {
     Node drawn;
     drawn.op = qualified_operator_name(node);
     drawn.name = name_of(node);
     if (node.output(0) != nullptr) drawn.type = type_text(*node.output(0));
-    for (const Value* input : node.inputs) drawn.inputs.push_back(port_of(input));
-    for (const Value* output : node.outputs) drawn.outputs.push_back(port_of(output));
+    for (const onnx::Value* input : node.inputs) drawn.inputs.push_back(port_of(input));
+    for (const onnx::Value* output : node.outputs) drawn.outputs.push_back(port_of(output));
     for (const auto& [name, attribute] : node.attributes) {
       if (attribute.kind() == "graph" || attribute.kind() == "graphs") continue;
       drawn.attributes.push_back({name, cut(to_text(attribute))});
     }
-    const std::vector<graft::Graph*> subgraphs = node.subgraphs();
+    const std::vector<graft::onnx::Graph*> subgraphs = node.subgraphs();
     for (std::size_t i = 0; i < subgraphs.size(); ++i) {
       subgraphs[i]->for_each_node(
-          [&](const graft::Node& inner) { read.insert(inner.inputs.begin(), inner.inputs.end()); });
+          [&](const graft::onnx::Node& inner) { read.insert(inner.inputs.begin(), inner.inputs.end()); });
       read.insert(subgraphs[i]->outputs().begin(), subgraphs[i]->outputs().end());
       drawn.graphs.push_back(
           add(*subgraphs[i], fmt::format("{}, {} {}: sub-graph {}", title, drawn.op, drawn.name, i + 1)));
@@ -117,10 +117,10 @@ class GraphMaker {
     return drawn;
   }
 
-  static void add_edges(Graph& drawn, const std::unordered_map<const Value*, std::size_t>& producers,
-                        const std::set<const Value*>& read, std::size_t to) {
+  static void add_edges(Graph& drawn, const std::unordered_map<const onnx::Value*, std::size_t>& producers,
+                        const std::set<const onnx::Value*>& read, std::size_t to) {
     std::map<std::size_t, std::string> tensors;  // in an order that does not depend on addresses
-    for (const Value* value : read) {
+    for (const onnx::Value* value : read) {
       const auto found = value == nullptr ? producers.end() : producers.find(value);
       if (found == producers.end()) continue;
       std::string& tensor = tensors[found->second];
@@ -135,7 +135,7 @@ class GraphMaker {
 
 }  // namespace
 
-ModelPlaces add_graphs(Report& report, const Model& model, const std::string& title) {
+ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::string& title) {
   ModelPlaces places;
   GraphMaker(report, places).add(model.graph(), title);
   return places;

@@ -8,14 +8,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "present/html/report.hpp"
 
 namespace graft::report {
 
 /// Where the nodes and tensors of a model stand in a report.
 struct ModelPlaces {
-  std::unordered_map<const graft::Node*, Place> nodes;
+  std::unordered_map<const graft::onnx::Node*, Place> nodes;
   std::multimap<std::string, Place, std::less<>> descriptions;  ///< By graft::describe.
   /// The node that gives it, then the output of the graph that it is.
   std::multimap<std::string, Place, std::less<>> tensors;
@@ -23,6 +23,6 @@ struct ModelPlaces {
 
 /// Adds the main graph, then its sub-graphs. Constants, and what is dequantized of them, are part of the nodes that
 /// read them; inputs and outputs are nodes of their own.
-[[nodiscard]] ModelPlaces add_graphs(Report& report, const Model& model, const std::string& title);
+[[nodiscard]] ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::string& title);
 
 }  // namespace graft::report

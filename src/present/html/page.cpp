@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "graph/text.hpp"
+#include "onnx/text.hpp"
 
 namespace graft::present {
 
@@ -24,15 +24,15 @@ report::Report new_model_report(std::string command, const std::string& file) {
   return report;
 }
 
-void add_ends(report::Report& report, const Model& model) {
+void add_ends(report::Report& report, const onnx::Model& model) {
   // Sizes that a network computes from its input's are long sums.
   constexpr std::size_t longest = 70;
-  const auto text_of = [](const Value& value) {
+  const auto text_of = [](const onnx::Value& value) {
     const std::string type = type_text(value);
     return type.size() <= longest ? type : type.substr(0, longest) + "…";
   };
-  const auto add = [&](const char* side, const std::vector<Value*>& values) {
-    for (const Value* value : values) {
+  const auto add = [&](const char* side, const std::vector<onnx::Value*>& values) {
+    for (const onnx::Value* value : values) {
       report.summary.push_back({side, fmt::format("{}: {}", value->name, text_of(*value))});
     }
   };

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "present/html/report.hpp"
 
 namespace graft::present {
@@ -13,7 +13,7 @@ namespace graft::present {
 /// With the file's name as its title.
 [[nodiscard]] report::Report new_model_report(std::string command, const std::string& file);
 /// "input  image: f32[1, 3, 224, 224]".
-void add_ends(report::Report& report, const Model& model);
+void add_ends(report::Report& report, const onnx::Model& model);
 /// A cell of a column of nodes or, for one that is not drawn, its name.
 [[nodiscard]] report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name);
 

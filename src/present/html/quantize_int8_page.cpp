@@ -31,19 +31,19 @@ constexpr auto kept_kind = "kept";
 constexpr double whole = 100;
 constexpr int most_steps = 127;
 
-const char* kind_of(const ChosenInt8& chosen, const Int8Node& node) {
+const char* kind_of(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
   if (chosen.is_in_the_rest(node)) return rest_kind;
   switch (node.kind) {
-    case Int8Kind::computes: return int8_kind;
-    case Int8Kind::moves: return moves_kind;
-    case Int8Kind::follows: return fused_kind;
-    case Int8Kind::kept: return node.by_form ? form_kind : kept_kind;
-    case Int8Kind::none: return "";
+    case quant::Int8Kind::computes: return int8_kind;
+    case quant::Int8Kind::moves: return moves_kind;
+    case quant::Int8Kind::follows: return fused_kind;
+    case quant::Int8Kind::kept: return node.by_form ? form_kind : kept_kind;
+    case quant::Int8Kind::none: return "";
   }
   return "";
 }
 
-void add_kinds(report::Report& page, const ChosenInt8& chosen) {
+void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
   using report::Tone;
   page.kinds = {
       {.key = int8_kind, .mark = "✓", .title = "int8", .meaning = "computes from int8", .tone = Tone::green},
@@ -126,14 +126,14 @@ class Written {
 /// Of each layer that was judged alone.
 using AloneByKey = std::map<std::string, double, std::less<>>;
 
-AloneByKey alone_by_key(const ChosenInt8& chosen) {
+AloneByKey alone_by_key(const quant::ChosenInt8& chosen) {
   AloneByKey alone;
-  for (const Sensitivity& layer : chosen.sensitivities) alone.emplace(layer.node.id, layer.snr_db);
+  for (const quant::Sensitivity& layer : chosen.sensitivities) alone.emplace(layer.node.id, layer.snr_db);
   return alone;
 }
 
-void color_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
-  for (const Int8Node& planned : chosen.plan.nodes) {
+void color_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
+  for (const quant::Int8Node& planned : chosen.plan.nodes) {
     const auto place = written.maker_of(planned.node.id);
     if (!place) continue;
     report::Node& node = written.at(*place);
@@ -144,7 +144,7 @@ void color_nodes(const Written& written, const ChosenInt8& chosen, const AloneBy
   }
 }
 
-report::Table table_of_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
+report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
   report::Table table{
       .title = "Nodes",
       .columns = {{"node", Type::node}, {"operator", Type::code}, {"does", Type::kind}, {"why", Type::text}}};
@@ -152,9 +152,9 @@ report::Table table_of_nodes(const Written& written, const ChosenInt8& chosen, c
     table.columns.push_back(
         {"alone", Type::number, "SNR of the worst output with this layer alone in int8, in dB", true});
   }
-  for (const Int8Node& planned : chosen.plan.nodes) {
-    std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), describe(planned.node)), planned.node.op,
-                                  std::string(kind_of(chosen, planned)), explanation(planned)};
+  for (const quant::Int8Node& planned : chosen.plan.nodes) {
+    std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
+                                  planned.node.op, std::string(kind_of(chosen, planned)), explanation(planned)};
     const auto found = alone.find(planned.node.id);
     if (!alone.empty()) row.push_back(found == alone.end() ? report::Cell() : report::Cell(found->second));
     table.rows.push_back(std::move(row));
@@ -164,10 +164,10 @@ report::Table table_of_nodes(const Written& written, const ChosenInt8& chosen, c
 
 // ---- Tensors
 
-std::string threshold_text(const Int8Tensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
+std::string threshold_text(const quant::Int8Tensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
 
 /// As wide as what was seen or what int8 reaches, with far fewer bins than were counted.
-report::Distribution distribution_of(const Int8Tensor& tensor, const Histogram& found) {
+report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found) {
   constexpr std::size_t bins = 60;
   constexpr double middle = 0.5;
   const double end = std::max(static_cast<double>(found.used_bins()) * found.width(), tensor.threshold);
@@ -188,7 +188,7 @@ report::Distribution distribution_of(const Int8Tensor& tensor, const Histogram& 
 /// Names of tensors, by the group whose scale they have.
 using Groups = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-std::string others_of(const Int8Tensor& tensor, const Groups& groups) {
+std::string others_of(const quant::Int8Tensor& tensor, const Groups& groups) {
   constexpr std::size_t most_names = 6;
   std::vector<std::string> others;
   for (const std::string& name : groups.at(tensor.group)) {
@@ -199,7 +199,7 @@ std::string others_of(const Int8Tensor& tensor, const Groups& groups) {
   return fmt::format("{}{}", fmt::join(others, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
 }
 
-std::vector<report::Fact> facts_of(const Int8Tensor& tensor, const Groups& groups) {
+std::vector<report::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& groups) {
   std::vector<report::Fact> facts{{"int8 tensor", tensor.name},
                                   {"threshold", threshold_text(tensor)},
                                   {"one step", fmt::format("{:.4g}", tensor.scale)}};
@@ -213,7 +213,7 @@ std::vector<report::Fact> facts_of(const Int8Tensor& tensor, const Groups& group
   return facts;
 }
 
-std::vector<report::Cell> row_of(const Int8Tensor& tensor, const std::string& shared, const report::Cell& place,
+std::vector<report::Cell> row_of(const quant::Int8Tensor& tensor, const std::string& shared, const report::Cell& place,
                                  const report::Cell& distribution) {
   std::vector<report::Cell> row{place, distribution, {}, {}, tensor.threshold, static_cast<double>(tensor.scale),
                                 {},    {},           {}};
@@ -227,9 +227,9 @@ std::vector<report::Cell> row_of(const Int8Tensor& tensor, const std::string& sh
   return row;
 }
 
-std::string note_on(const std::vector<Int8Tensor>& tensors) {
-  const Int8Tensor* worst = nullptr;
-  for (const Int8Tensor& tensor : tensors) {
+std::string note_on(const std::vector<quant::Int8Tensor>& tensors) {
+  const quant::Int8Tensor* worst = nullptr;
+  for (const quant::Int8Tensor& tensor : tensors) {
     if (tensor.snr_db && (worst == nullptr || *tensor.snr_db < *worst->snr_db)) worst = &tensor;
   }
   std::string note =
@@ -242,7 +242,7 @@ std::string note_on(const std::vector<Int8Tensor>& tensors) {
   return note;
 }
 
-report::Table add_tensors(report::Report& page, const Written& written, const std::vector<Int8Tensor>& tensors) {
+report::Table add_tensors(report::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors) {
   report::Table table{.title = "Tensors in int8",
                       .note = note_on(tensors),
                       .columns = {{"tensor", Type::node},
@@ -255,8 +255,8 @@ report::Table add_tensors(report::Report& page, const Written& written, const st
                                   {"SNR", Type::number, "of rounding alone, in dB", true},
                                   {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
   Groups groups;
-  for (const Int8Tensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
-  for (const Int8Tensor& tensor : tensors) {
+  for (const quant::Int8Tensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
+  for (const quant::Int8Tensor& tensor : tensors) {
     const std::string shared = groups.at(tensor.group).size() > 1 ? tensor.group : "";
     report::Cell distribution;
     std::optional<std::size_t> index;
@@ -283,16 +283,16 @@ report::Table add_tensors(report::Report& page, const Written& written, const st
 
 // ---- Outputs
 
-report::Cell decibels_of(const OutputFigures& output) {
+report::Cell decibels_of(const verify::OutputFigures& output) {
   return output.is_real && output.snr_db ? report::Cell(*output.snr_db) : report::Cell();
 }
 
-report::Cell agreement_of(const OutputFigures& output) {
+report::Cell agreement_of(const verify::OutputFigures& output) {
   if (output.rows == 0) return {};
   return whole * static_cast<double>(output.same_top) / static_cast<double>(output.rows);
 }
 
-report::Table table_of_outputs(const ChosenInt8& chosen) {
+report::Table table_of_outputs(const quant::ChosenInt8& chosen) {
   const bool was_searched = chosen.trials.size() > 1;
   report::Table table{
       .title = "Outputs, against the f32 network on the CPU",
@@ -306,10 +306,10 @@ report::Table table_of_outputs(const ChosenInt8& chosen) {
     table.columns.push_back({"top-1, all in int8", Type::number, "in per cent"});
   }
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
-    const OutputFigures& is = chosen.outputs[i];
+    const verify::OutputFigures& is = chosen.outputs[i];
     std::vector<report::Cell> row{is.name, quality_text(is), decibels_of(is), agreement_of(is)};
     if (was_searched) {
-      const OutputFigures& was = chosen.plain[i];
+      const verify::OutputFigures& was = chosen.plain[i];
       for (report::Cell& cell : std::vector<report::Cell>{quality_text(was), decibels_of(was), agreement_of(was)}) {
         row.push_back(std::move(cell));
       }
@@ -324,7 +324,7 @@ report::Table table_of_outputs(const ChosenInt8& chosen) {
 /// What trials are judged by: the metric, or the signal to noise ratio of the worst output.
 class Goal {
  public:
-  Goal(const ChosenInt8& chosen, const Int8Options& options)
+  Goal(const quant::ChosenInt8& chosen, const quant::Int8Options& options)
       : by_metric_(chosen.metric_f32.has_value()),
         has_metric_of_user_(options.metric != nullptr),
         metric_f32_(chosen.metric_f32),
@@ -332,9 +332,11 @@ class Goal {
     if (metric_f32_ && options.max_drop) least_metric_ = *metric_f32_ - *options.max_drop;
   }
 
-  [[nodiscard]] double of(const Int8Trial& trial) const { return by_metric_ ? trial.metric.value_or(0) : trial.snr_db; }
+  [[nodiscard]] double of(const quant::Int8Trial& trial) const {
+    return by_metric_ ? trial.metric.value_or(0) : trial.snr_db;
+  }
 
-  [[nodiscard]] bool is_met_by(const Int8Trial& trial) const {
+  [[nodiscard]] bool is_met_by(const quant::Int8Trial& trial) const {
     if (limit_db_ && trial.snr_db < *limit_db_) return false;
     return !least_metric_ || trial.metric.value_or(0) >= *least_metric_;
   }
@@ -368,15 +370,15 @@ struct RelativeCost {
 };
 
 /// In per cent of the network in f32.
-RelativeCost relative(const Int8Cost& cost, const Int8Cost& f32) {
+RelativeCost relative(const quant::Int8Cost& cost, const quant::Int8Cost& f32) {
   return {share(cost.weighted_multiply_adds(), f32.weighted_multiply_adds()), share(cost.bytes_moved, f32.bytes_moved)};
 }
 
-std::string label_of(const Int8Trial& trial) {
+std::string label_of(const quant::Int8Trial& trial) {
   return trial.kept == 0 ? "all in int8" : count_text(trial.kept, "layer") + " kept in f32";
 }
 
-report::Scatter plot_of(const ChosenInt8& chosen, const Goal& goal) {
+report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
   report::Scatter plot{
       .title = "Accuracy against speed",
       .note =
@@ -388,7 +390,7 @@ report::Scatter plot_of(const ChosenInt8& chosen, const Goal& goal) {
       .lines = goal.lines(),
       .points = {}};
   for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
-    const Int8Trial& trial = chosen.trials[i];
+    const quant::Int8Trial& trial = chosen.trials[i];
     const RelativeCost cost = relative(trial.cost, chosen.f32_cost);
     plot.points.push_back({.label = label_of(trial),
                            .x = {cost.multiply_adds, cost.bytes_moved},
@@ -399,7 +401,7 @@ report::Scatter plot_of(const ChosenInt8& chosen, const Goal& goal) {
   return plot;
 }
 
-report::Table table_of_trials(const ChosenInt8& chosen, const Goal& goal) {
+report::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal) {
   report::Table table{
       .title = "Trials",
       .columns = {{"trial", Type::number, "in the order of the search"},
@@ -412,7 +414,7 @@ report::Table table_of_trials(const ChosenInt8& chosen, const Goal& goal) {
                   {"is", Type::text}},
       .is_folded = true};
   for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
-    const Int8Trial& trial = chosen.trials[i];
+    const quant::Int8Trial& trial = chosen.trials[i];
     std::string is = goal.is_met_by(trial) ? "good enough" : "not good enough";
     if (i == chosen.written_trial) is += ", chosen";
     table.rows.push_back({static_cast<double>(i + 1), label_of(trial), trial.snr_db,
@@ -422,7 +424,7 @@ report::Table table_of_trials(const ChosenInt8& chosen, const Goal& goal) {
   return table;
 }
 
-report::BarChart chart_of_layers(const ChosenInt8& chosen, const Int8Options& options) {
+report::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
   constexpr std::size_t most_rows = 24;
   report::BarChart chart{
       .title = "Layers that lose most",
@@ -435,12 +437,13 @@ report::BarChart chart_of_layers(const ChosenInt8& chosen, const Int8Options& op
     chart.note +=
         fmt::format(" The worst {} of {}; the table of nodes has them all.", most_rows, chosen.sensitivities.size());
   }
-  for (const Sensitivity& layer : chosen.sensitivities) {
+  for (const quant::Sensitivity& layer : chosen.sensitivities) {
     if (chart.rows.size() == most_rows) break;
     const auto planned = std::find_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
-                                      [&](const Int8Node& node) { return node.node.id == layer.node.id; });
-    const bool is_kept = planned != chosen.plan.nodes.end() && planned->kind == Int8Kind::kept;
-    report::BarChart::Row row{.label = describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
+                                      [&](const quant::Int8Node& node) { return node.node.id == layer.node.id; });
+    const bool is_kept = planned != chosen.plan.nodes.end() && planned->kind == quant::Int8Kind::kept;
+    report::BarChart::Row row{
+        .label = onnx::describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
     row.values[is_kept ? 1 : 0] = layer.snr_db;
     chart.rows.push_back(std::move(row));
   }
@@ -449,15 +452,15 @@ report::BarChart chart_of_layers(const ChosenInt8& chosen, const Int8Options& op
 
 // ---- Facts
 
-std::string method_text(const Int8Options& options) {
+std::string method_text(const quant::Int8Options& options) {
   if (options.cache) return "scales of the calibration cache";
   const std::string method(to_string(options.thresholds.method));
-  return options.thresholds.method == ThresholdMethod::percentile
+  return options.thresholds.method == quant::ThresholdMethod::percentile
              ? fmt::format("{} {:g} %", method, options.thresholds.percentile)
              : method;
 }
 
-void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options& options) {
+void add_facts(report::Report& page, const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
   page.summary.push_back(
       {"thresholds", options.cache ? method_text(options)
                                    : fmt::format("{}, {}", method_text(options),
@@ -498,25 +501,25 @@ void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options
 
 }  // namespace
 
-std::string type_name(const ChosenInt8& chosen, const Int8Node& node) {
+std::string type_name(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
   return std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision) : to_string(node.kind));
 }
 
-std::string explanation(const Int8Node& node) {
+std::string explanation(const quant::Int8Node& node) {
   switch (node.kind) {
-    case Int8Kind::computes: return node.reason.empty() ? "computes from int8" : node.reason;
-    case Int8Kind::moves: return "gives int8 on";
-    case Int8Kind::follows:
+    case quant::Int8Kind::computes: return node.reason.empty() ? "computes from int8" : node.reason;
+    case quant::Int8Kind::moves: return "gives int8 on";
+    case quant::Int8Kind::follows:
       return "between the sums of the int8 node before it and their rounding" +
              (node.reason.empty() ? "" : "; " + node.reason);
-    case Int8Kind::kept: return node.reason;
-    case Int8Kind::none: return "it computes nothing in f32";
+    case quant::Int8Kind::kept: return node.reason;
+    case quant::Int8Kind::none: return "it computes nothing in f32";
   }
   return "";
 }
 
-report::Report int8_page(const ChosenInt8& chosen, const QuantizedFiles& files, const Int8Options& options,
-                         const std::string& summary) {
+report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files,
+                         const quant::Int8Options& options, const std::string& summary) {
   report::Report page = new_quantize_page(files, summary);
   add_facts(page, chosen, options);
   add_kinds(page, chosen);

@@ -9,13 +9,13 @@
 namespace graft::present {
 
 /// "int8", "fused", "f32", or the type that the rest has; "" for a node without f32 tensors.
-[[nodiscard]] std::string type_name(const ChosenInt8& chosen, const Int8Node& node);
+[[nodiscard]] std::string type_name(const quant::ChosenInt8& chosen, const quant::Int8Node& node);
 /// What a node does in int8, or why it does not.
-[[nodiscard]] std::string explanation(const Int8Node& node);
+[[nodiscard]] std::string explanation(const quant::Int8Node& node);
 
 /// Facts, kinds, graph, distributions, and sections. `options` are those that it was chosen with, `summary` is
 /// int8_summary.
-[[nodiscard]] report::Report int8_page(const ChosenInt8& chosen, const QuantizedFiles& files,
-                                       const Int8Options& options, const std::string& summary);
+[[nodiscard]] report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files,
+                                       const quant::Int8Options& options, const std::string& summary);
 
 }  // namespace graft::present

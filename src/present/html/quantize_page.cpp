@@ -21,17 +21,18 @@ constexpr auto kept_kind = "kept";
 constexpr auto left_kind = "left";
 constexpr auto cast_kind = "cast";
 
-const char* kind_of(const ChosenNode& node) {
+const char* kind_of(const quant::ChosenNode& node) {
   switch (node.node.type) {
-    case NodeType::narrow: return narrow_kind;
-    case NodeType::kept: return node.why == WhyKept::form || node.why == WhyKept::asked ? left_kind : kept_kind;
-    case NodeType::follows: return left_kind;
-    case NodeType::none: return "";
+    case quant::NodeType::narrow: return narrow_kind;
+    case quant::NodeType::kept:
+      return node.why == quant::WhyKept::form || node.why == quant::WhyKept::asked ? left_kind : kept_kind;
+    case quant::NodeType::follows: return left_kind;
+    case quant::NodeType::none: return "";
   }
   return "";
 }
 
-void add_kinds(report::Report& page, Precision precision) {
+void add_kinds(report::Report& page, verify::Precision precision) {
   const std::string type(to_string(precision));
   const auto add = [&](const char* key, const char* mark, std::string title, std::string meaning, report::Tone tone) {
     page.kinds.push_back(
@@ -44,7 +45,7 @@ void add_kinds(report::Report& page, Precision precision) {
 }
 
 std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
-                                      const ChosenNode& node, const std::string& type) {
+                                      const quant::ChosenNode& node, const std::string& type) {
   // The result of an output's node has a name of its own; the cast behind it has the output's.
   for (const std::string& name : {node.node.node.id + "/" + type, node.node.node.id}) {
     const auto found = drawn.tensors.find(name);
@@ -57,22 +58,22 @@ std::optional<report::Place> place_of(const report::Report& page, const report::
 
 }  // namespace
 
-std::string type_name(const ChosenNode& node, Precision precision) {
+std::string type_name(const quant::ChosenNode& node, verify::Precision precision) {
   switch (node.node.type) {
-    case NodeType::narrow: return std::string(to_string(precision));
-    case NodeType::kept:
-    case NodeType::follows: return "f32";
-    case NodeType::none: return "";
+    case quant::NodeType::narrow: return std::string(to_string(precision));
+    case quant::NodeType::kept:
+    case quant::NodeType::follows: return "f32";
+    case quant::NodeType::none: return "";
   }
   return "";
 }
 
-std::string explanation(const ChosenNode& node) {
+std::string explanation(const quant::ChosenNode& node) {
   switch (node.node.type) {
-    case NodeType::kept: return node.node.reason;
-    case NodeType::follows: return "all around it is f32";
-    case NodeType::none: return "it computes nothing in f32";
-    case NodeType::narrow: break;
+    case quant::NodeType::kept: return node.node.reason;
+    case quant::NodeType::follows: return "all around it is f32";
+    case quant::NodeType::none: return "it computes nothing in f32";
+    case quant::NodeType::narrow: break;
   }
   if (!node.has_figures) return "it reads what is there, and gives no f32";
   const std::string lost = node.rounding.to_string();
@@ -81,7 +82,7 @@ std::string explanation(const ChosenNode& node) {
                      lost.empty() ? "" : ", " + lost);
 }
 
-std::string quality_text(const OutputFigures& output) {
+std::string quality_text(const verify::OutputFigures& output) {
   if (!output.is_real) {
     return output.differing == 0 ? fmt::format("the same {} elements", output.elements)
                                  : fmt::format("{} of {} elements differ", output.differing, output.elements);
@@ -105,8 +106,8 @@ report::Report new_quantize_page(const QuantizedFiles& files, const std::string&
   return page;
 }
 
-report::Report types_page(const ChosenTypes& chosen, const QuantizedFiles& files, Precision precision, bool has_data,
-                          const std::string& summary) {
+report::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files, verify::Precision precision,
+                          bool has_data, const std::string& summary) {
   report::Report page = new_quantize_page(files, summary);
   for (const std::string& input : chosen.inputs) {
     page.summary.push_back({has_data ? "input" : "synthetic input", input});
@@ -133,7 +134,7 @@ report::Report types_page(const ChosenTypes& chosen, const QuantizedFiles& files
                                   {"why", Type::text},
                                   {"largest", Type::number, "of its first output, in the f32 network"},
                                   {"SNR", Type::number, "of that after rounding alone, in dB"}}};
-  for (const ChosenNode& node : chosen.nodes) {
+  for (const quant::ChosenNode& node : chosen.nodes) {
     const auto place = place_of(page, drawn, node, type);
     const std::string why = explanation(node);
     if (place) {
@@ -145,8 +146,8 @@ report::Report types_page(const ChosenTypes& chosen, const QuantizedFiles& files
     report::Cell decibels;
     if (node.has_figures) largest = node.range.largest();
     if (node.has_figures && node.rounding.snr_db) decibels = *node.rounding.snr_db;
-    nodes.rows.push_back({node_cell(place, describe(node.node.node)), node.node.node.op, std::string(kind_of(node)),
-                          why, largest, decibels});
+    nodes.rows.push_back({node_cell(place, onnx::describe(node.node.node)), node.node.node.op,
+                          std::string(kind_of(node)), why, largest, decibels});
   }
   page.sections.emplace_back(std::move(outputs));
   page.sections.emplace_back(std::move(nodes));

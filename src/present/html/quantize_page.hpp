@@ -18,17 +18,17 @@ struct QuantizedFiles {
 };
 
 /// "f16", "f32", or "" for a node without f32 tensors.
-[[nodiscard]] std::string type_name(const ChosenNode& node, Precision precision);
+[[nodiscard]] std::string type_name(const quant::ChosenNode& node, verify::Precision precision);
 /// Why it has that type: the reason in f32, what its numbers are otherwise.
-[[nodiscard]] std::string explanation(const ChosenNode& node);
+[[nodiscard]] std::string explanation(const quant::ChosenNode& node);
 /// "SNR 62.1 dB, largest error 0.01, ...".
-[[nodiscard]] std::string quality_text(const OutputFigures& output);
+[[nodiscard]] std::string quality_text(const verify::OutputFigures& output);
 
 /// What the page of a typed model says first: what was written.
 [[nodiscard]] report::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary);
 
 /// Kinds, graph, and tables of outputs and nodes. `summary` is types_summary.
-[[nodiscard]] report::Report types_page(const ChosenTypes& chosen, const QuantizedFiles& files, Precision precision,
-                                        bool has_data, const std::string& summary);
+[[nodiscard]] report::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files,
+                                        verify::Precision precision, bool has_data, const std::string& summary);
 
 }  // namespace graft::present

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "graph/shape_inference.hpp"
+#include "onnx/shape_inference.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/verify_text.hpp"
@@ -166,7 +166,7 @@ report::Table table_of(const std::vector<ComparedTensor>& tensors,
                                   {"found", Type::text}}};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const ComparedTensor& tensor = tensors[i];
-    const Difference& difference = tensor.difference;
+    const verify::Difference& difference = tensor.difference;
     const bool compared = difference.incomparable.empty();
     const auto figure = [&](double value) { return compared ? report::Cell(value) : report::Cell(); };
     table.rows.push_back({name_of(tensor), node_cell(places[i], ""), kind_of(tensor), tensor.type,
@@ -179,7 +179,7 @@ report::Table table_of(const std::vector<ComparedTensor>& tensors,
 
 }  // namespace
 
-std::string tolerance_text(const Tolerance& tolerance) {
+std::string tolerance_text(const verify::Tolerance& tolerance) {
   if (tolerance.snr_db) return fmt::format("an SNR of {:.3g} dB", *tolerance.snr_db);
   std::string text = fmt::format("relative {:.2g}", tolerance.relative);
   if (tolerance.of_largest != 0) {
@@ -189,13 +189,13 @@ std::string tolerance_text(const Tolerance& tolerance) {
   return text;
 }
 
-std::string allowed_text(const Tolerance& tolerance, const std::string& why) {
+std::string allowed_text(const verify::Tolerance& tolerance, const std::string& why) {
   return "allowed: " + tolerance_text(tolerance) + (why.empty() ? "" : ", since " + why);
 }
 
-std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
+std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report) {
   std::vector<ComparedTensor> tensors;
-  for (const OutputReport& output : report.outputs) {
+  for (const verify::OutputReport& output : report.outputs) {
     tensors.push_back({.reference = output.reference_name,
                        .candidate = output.candidate_name,
                        .type = output.candidate_type,
@@ -221,10 +221,10 @@ report::Report new_comparison_page(const VerifiedFiles& files, const std::string
   return page;
 }
 
-void add_comparison(report::Report& page, const Model& candidate, const std::vector<ComparedTensor>& tensors,
+void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {
   page.kinds = kinds();
-  Model drawn = candidate.clone();
+  onnx::Model drawn = candidate.clone();
   infer_shapes(drawn);
   const report::ModelPlaces drawn_at = report::add_graphs(page, drawn, "candidate");
   std::vector<std::optional<report::Place>> places;
@@ -247,7 +247,8 @@ void add_comparison(report::Report& page, const Model& candidate, const std::vec
   page.sections.emplace_back(table_of(tensors, places));
 }
 
-report::Report verify_page(const Model& candidate, const VerifyReport& report, const VerifiedFiles& files) {
+report::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
+                           const VerifiedFiles& files) {
   report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs);
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
   add_comparison(page, candidate, tensors_of(report), report.problems);

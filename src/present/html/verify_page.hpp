@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "present/html/report.hpp"
 #include "verify/compare.hpp"
 #include "verify/verify_models.hpp"
@@ -24,9 +24,9 @@ struct ComparedTensor {
   std::string reference;  ///< Its names.
   std::string candidate;
   std::string type;  ///< Of the candidate's.
-  Tolerance tolerance;
-  Difference difference;
-  std::optional<NoiseFloor> floor;
+  verify::Tolerance tolerance;
+  verify::Difference difference;
+  std::optional<verify::NoiseFloor> floor;
   bool is_equal = false;
   bool is_first = false;      ///< What it is made of is right.
   bool is_reordered = false;  ///< Equal but for the order of its numbers.
@@ -38,21 +38,21 @@ struct ComparedTensor {
 };
 
 /// "relative 0.00012 + 3.1e-05 of the largest".
-[[nodiscard]] std::string tolerance_text(const Tolerance& tolerance);
+[[nodiscard]] std::string tolerance_text(const verify::Tolerance& tolerance);
 /// "allowed: relative 0.016 + 0.016 of the largest, since it is computed from f16 in the candidate".
-[[nodiscard]] std::string allowed_text(const Tolerance& tolerance, const std::string& why);
+[[nodiscard]] std::string allowed_text(const verify::Tolerance& tolerance, const std::string& why);
 
-[[nodiscard]] std::vector<ComparedTensor> tensors_of(const VerifyReport& report);
+[[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report);
 
 /// A page with its summary: files, result, inputs.
 [[nodiscard]] report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result,
                                                  std::size_t runs, const std::vector<std::string>& inputs);
 
 /// Adds kinds, graph, histogram and table. Tensors are in the order of computation.
-void add_comparison(report::Report& page, const Model& candidate, const std::vector<ComparedTensor>& tensors,
+void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 
-[[nodiscard]] report::Report verify_page(const Model& candidate, const VerifyReport& report,
+[[nodiscard]] report::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
                                          const VerifiedFiles& files);
 
 }  // namespace graft::present

@@ -1,20 +1,20 @@
 // What the engine driver told of a build, with the reasons for plugins, and the engine's layers.
 #include "present/json/build_json.hpp"
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 
 namespace graft::present {
 namespace {
 
-Json json_of(const std::vector<EngineTensor>& tensors) {
+Json json_of(const std::vector<engine::EngineTensor>& tensors) {
   Json json = Json::array();
-  for (const EngineTensor& tensor : tensors) json.push_back({{"tensor", tensor.name}, {"type", tensor.type}});
+  for (const engine::EngineTensor& tensor : tensors) json.push_back({{"tensor", tensor.name}, {"type", tensor.type}});
   return json;
 }
 
-void add_engine_layers(Json& result, const EngineLayers& engine) {
+void add_engine_layers(Json& result, const engine::EngineLayers& engine) {
   Json layers = Json::array();
-  for (const EngineLayer& layer : engine.layers) {
+  for (const engine::EngineLayer& layer : engine.layers) {
     layers.push_back({{"name", layer.name},
                       {"kind", layer.kind},
                       {"is_matrix", layer.is_matrix},
@@ -23,8 +23,8 @@ void add_engine_layers(Json& result, const EngineLayers& engine) {
                       {"nodes", layer.nodes}});
   }
   Json islands = Json::array();
-  for (const FloatIsland& island : engine.islands) {
-    islands.push_back({{"node", describe(island.node)}, {"layer", island.layer}, {"type", island.type}});
+  for (const engine::FloatIsland& island : engine.islands) {
+    islands.push_back({{"node", onnx::describe(island.node)}, {"layer", island.layer}, {"type", island.type}});
   }
   result["layers"] = engine.unknown.empty() ? layers : Json();
   result["layer_summary"] = {{"unknown", engine.unknown},

@@ -1,7 +1,7 @@
 // Nodes are there by their descriptions.
 #include "present/json/convert_json.hpp"
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "present/json/model_json.hpp"
 #include "present/json/verdicts.hpp"
 #include "present/text/convert_text.hpp"
@@ -9,9 +9,9 @@
 namespace graft::present {
 namespace {
 
-Json to_json(const std::vector<Rewrite>& rewrites) {
+Json to_json(const std::vector<passes::Rewrite>& rewrites) {
   Json list = Json::array();
-  for (const Rewrite& rewrite : rewrites) {
+  for (const passes::Rewrite& rewrite : rewrites) {
     list.push_back({{"pass", rewrite.pass},
                     {"nodes", replaced_texts(rewrite)},
                     {"replacement", rewrite.replacement},
@@ -22,28 +22,28 @@ Json to_json(const std::vector<Rewrite>& rewrites) {
   return list;
 }
 
-Json to_json(const ConvertReport& report) {
+Json to_json(const passes::ConvertReport& report) {
   Json passes = Json::array();
-  for (const PassSummary& pass : report.passes) {
+  for (const passes::PassSummary& pass : report.passes) {
     passes.push_back({{"pass", pass.pass}, {"why", pass.why}, {"rewrites", pass.rewrites}, {"seconds", pass.seconds}});
   }
   Json near_misses = Json::array();
-  for (const NearMissNote& near : report.near_misses) {
+  for (const passes::NearMissNote& near : report.near_misses) {
     near_misses.push_back({{"pass", near.pass},
                            {"pattern", near.pattern},
-                           {"node", describe(near.node)},
+                           {"node", onnx::describe(near.node)},
                            {"matched_nodes", near.matched_nodes},
                            {"reason", near.reason}});
   }
   Json choices = Json::array();
-  for (const OperatorChoice& choice : report.choices) {
-    choices.push_back({{"node", describe(choice.node)},
+  for (const passes::OperatorChoice& choice : report.choices) {
+    choices.push_back({{"node", onnx::describe(choice.node)},
                        {"operator", choice.op},
                        {"kind", to_string(choice.kind)},
                        {"reason", choice.reason}});
   }
   Json rules = Json::array();
-  for (const RuleOutcome& rule : report.rules) {
+  for (const passes::RuleOutcome& rule : report.rules) {
     rules.push_back({{"place", rule.place},
                      {"rule", rule.rule},
                      {"reason", rule.reason},

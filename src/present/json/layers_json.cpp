@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
   return names;
 }
 
-Json to_json(const TensorRange& range) {
+Json to_json(const verify::TensorRange& range) {
   return {{"lowest", number(range.lowest)},
           {"highest", number(range.highest)},
           {"nan", range.nan},
@@ -26,7 +26,7 @@ Json to_json(const TensorRange& range) {
           {"zeros", range.zeros}};
 }
 
-Json to_json(const Difference& difference) {
+Json to_json(const verify::Difference& difference) {
   return {{"elements", difference.count},
           {"mismatched", difference.mismatched},
           {"within_noise", difference.within_noise},
@@ -43,7 +43,7 @@ Json to_json(const Difference& difference) {
           {"incomparable", difference.incomparable}};
 }
 
-Json to_json(const RoundingEffect& effect) {
+Json to_json(const verify::RoundingEffect& effect) {
   return {{"overflow", effect.overflow},
           {"saturated", effect.saturated},
           {"underflow", effect.underflow},
@@ -51,10 +51,10 @@ Json to_json(const RoundingEffect& effect) {
           {"snr_db", number(effect.snr_db)}};
 }
 
-Json to_json(const LayerComparison& layer) {
+Json to_json(const verify::LayerComparison& layer) {
   Json histogram = Json::object();
   for (std::size_t i = 0; i < layer.error.histogram.counts.size(); ++i) {
-    histogram[std::string(ErrorHistogram::names.at(i))] = layer.error.histogram.counts.at(i);
+    histogram[std::string(verify::ErrorHistogram::names.at(i))] = layer.error.histogram.counts.at(i);
   }
   Json json = {{"reference", layer.reference},
                {"candidate", layer.candidate},
@@ -67,7 +67,7 @@ Json to_json(const LayerComparison& layer) {
                {"is_output", layer.is_output},
                {"reference_type", layer.reference_type},
                {"candidate_type", layer.candidate_type},
-               {"equal", layer.verdict() == Verdict::same},
+               {"equal", layer.verdict() == verify::Verdict::same},
                {"compared", layer.compared},
                {"failed_runs", layer.failed_runs},
                {"worst_run", layer.worst_run},
@@ -88,9 +88,9 @@ Json to_json(const LayerComparison& layer) {
   return json;
 }
 
-Json to_json(const LayerReport& report) {
+Json to_json(const verify::LayerReport& report) {
   Json constants = Json::array();
-  for (const LargeConstant& constant : report.large_constants) {
+  for (const verify::LargeConstant& constant : report.large_constants) {
     constants.push_back({{"name", constant.name},
                          {"node", constant.node.name},
                          {"largest", number(constant.largest)},
@@ -98,7 +98,7 @@ Json to_json(const LayerReport& report) {
                          {"elements", constant.elements}});
   }
   Json layers = Json::array();
-  for (const LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
+  for (const verify::LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
   Json failure;
   if (report.failure) {
     failure = {{"node", report.failure->node ? report.failure->node->name : ""},
@@ -107,7 +107,7 @@ Json to_json(const LayerReport& report) {
   }
   Json first;
   if (report.first) {
-    const LayerComparison& layer = report.layers[report.first->layer];
+    const verify::LayerComparison& layer = report.layers[report.first->layer];
     first = {{"layer", report.first->layer},
              {"reference", layer.reference},
              {"candidate", layer.candidate},
@@ -121,7 +121,7 @@ Json to_json(const LayerReport& report) {
   }
   return {{"schema", schema},
           {"version", schema_version},
-          {"equal", report.verdict() == Verdict::same},
+          {"equal", report.verdict() == verify::Verdict::same},
           {"nothing_compared", report.nothing_compared()},
           {"runs", report.runs},
           {"inputs", report.inputs},

@@ -5,10 +5,10 @@
 
 namespace graft::present {
 
-Json json_of_io(const Model& model) {
+Json json_of_io(const onnx::Model& model) {
   const auto listed = [](const auto& values) {
     Json list = Json::array();
-    for (const Value* value : values) {
+    for (const onnx::Value* value : values) {
       Json shape;
       if (value->shape) {
         shape = Json::array();

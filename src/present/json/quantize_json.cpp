@@ -9,7 +9,7 @@
 namespace graft::present {
 namespace {
 
-Json to_json(const OutputFigures& output) {
+Json to_json(const verify::OutputFigures& output) {
   Json json = {{"name", output.name}, {"elements", output.elements}};
   if (!output.is_real) {
     json["differing"] = output.differing;
@@ -23,13 +23,13 @@ Json to_json(const OutputFigures& output) {
   return json;
 }
 
-Json to_json(const std::vector<OutputFigures>& outputs) {
+Json to_json(const std::vector<verify::OutputFigures>& outputs) {
   Json list = Json::array();
-  for (const OutputFigures& output : outputs) list.push_back(to_json(output));
+  for (const verify::OutputFigures& output : outputs) list.push_back(to_json(output));
   return list;
 }
 
-Json to_json(const ChosenNode& node, Precision precision) {
+Json to_json(const quant::ChosenNode& node, verify::Precision precision) {
   Json json = {{"node", node.node.node.name},
                {"operator", node.node.node.op},
                {"output", node.node.node.id},
@@ -47,22 +47,22 @@ Json to_json(const ChosenNode& node, Precision precision) {
   return json;
 }
 
-Json json_of_nodes(const ChosenInt8& chosen) {
+Json json_of_nodes(const quant::ChosenInt8& chosen) {
   Json nodes = Json::array();
-  for (const Int8Node& node : chosen.plan.nodes) {
+  for (const quant::Int8Node& node : chosen.plan.nodes) {
     nodes.push_back({{"node", node.node.name},
                      {"operator", node.node.op},
                      {"output", node.node.id},
                      {"type", type_name(chosen, node)},
-                     {"why", node.kind != Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
+                     {"why", node.kind != quant::Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
                      {"reason", explanation(node)}});
   }
   return nodes;
 }
 
-Json json_of_tensors(const ChosenInt8& chosen) {
+Json json_of_tensors(const quant::ChosenInt8& chosen) {
   Json tensors = Json::array();
-  for (const Int8Tensor& tensor : chosen.tensors) {
+  for (const quant::Int8Tensor& tensor : chosen.tensors) {
     Json json = {{"name", tensor.name},
                  {"group", tensor.group},
                  {"scale", number(tensor.scale)},
@@ -78,13 +78,13 @@ Json json_of_tensors(const ChosenInt8& chosen) {
   return tensors;
 }
 
-Json json_of_search(const ChosenInt8& chosen) {
+Json json_of_search(const quant::ChosenInt8& chosen) {
   Json sensitivities = Json::array();
-  for (const Sensitivity& layer : chosen.sensitivities) {
+  for (const quant::Sensitivity& layer : chosen.sensitivities) {
     sensitivities.push_back({{"node", layer.node.name}, {"output", layer.node.id}, {"snr_db", number(layer.snr_db)}});
   }
   Json trials = Json::array();
-  for (const Int8Trial& trial : chosen.trials) {
+  for (const quant::Int8Trial& trial : chosen.trials) {
     trials.push_back({{"kept", trial.kept},
                       {"snr_db", number(trial.snr_db)},
                       {"metric", number(trial.metric)},
@@ -97,12 +97,13 @@ Json json_of_search(const ChosenInt8& chosen) {
 
 }  // namespace
 
-Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files, Precision precision, bool has_data) {
-  const ChosenTypes& chosen = report.chosen;
+Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files, verify::Precision precision,
+                bool has_data) {
+  const quant::ChosenTypes& chosen = report.chosen;
   Json nodes = Json::array();
-  for (const ChosenNode& node : chosen.nodes) nodes.push_back(to_json(node, precision));
+  for (const quant::ChosenNode& node : chosen.nodes) nodes.push_back(to_json(node, precision));
   Json adjusted = Json::array();
-  for (const AdjustedConstant& constant : chosen.typed.adjusted) {
+  for (const quant::AdjustedConstant& constant : chosen.typed.adjusted) {
     adjusted.push_back({{"name", constant.name}, {"change", constant.change}});
   }
   return {{"schema", "graft.quantize"},
@@ -127,8 +128,8 @@ Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files,
           {"plain_outputs", to_json(chosen.plain)}};
 }
 
-Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, const Int8Options& options) {
-  const ChosenInt8& chosen = report.chosen;
+Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, const quant::Int8Options& options) {
+  const quant::ChosenInt8& chosen = report.chosen;
   Json json = {{"schema", "graft.quantize"},
                {"version", 1},
                {"model", files.model},

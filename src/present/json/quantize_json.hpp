@@ -11,10 +11,10 @@
 namespace graft::present {
 
 /// Schema graft.quantize.
-[[nodiscard]] Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files, Precision precision,
-                              bool has_data);
+[[nodiscard]] Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files,
+                              verify::Precision precision, bool has_data);
 [[nodiscard]] Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files,
-                             const Int8Options& options);
+                             const quant::Int8Options& options);
 /// Of --write-cache alone.
 [[nodiscard]] Json scales_json(const std::string& model, const std::string& cache, std::size_t scales);
 

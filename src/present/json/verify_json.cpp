@@ -4,13 +4,13 @@
 namespace graft::present {
 namespace {
 
-Json to_json(const OutputReport& output) {
-  const Difference& worst = output.worst;
+Json to_json(const verify::OutputReport& output) {
+  const verify::Difference& worst = output.worst;
   return {{"reference_name", output.reference_name},
           {"candidate_name", output.candidate_name},
           {"reference_type", output.reference_type},
           {"candidate_type", output.candidate_type},
-          {"equal", output.verdict() == Verdict::same},
+          {"equal", output.verdict() == verify::Verdict::same},
           {"verdict", verdict_cell(output.verdict()).text},
           {"failed_runs", output.failed_runs},
           {"worst_run", output.worst_run},
@@ -39,18 +39,15 @@ Json to_json(const OutputReport& output) {
 
 }  // namespace
 
-Json to_json(const std::optional<NoiseFloor>& floor) {
+Json to_json(const std::optional<verify::NoiseFloor>& floor) {
   if (!floor) return {};
-  return {{"largest", number(floor->largest())},
-          {"share_of_largest", number(floor->share())},
-          {"factor", NoiseFloor::factor},
-          {"runs", floor->runs()},
-          {"other_dimensions", floor->has_other_dims()},
-          {"unlimited", floor->has_unlimited()},
+  return {{"largest", number(floor->largest())},         {"share_of_largest", number(floor->share())},
+          {"factor", verify::NoiseFloor::factor},        {"runs", floor->runs()},
+          {"other_dimensions", floor->has_other_dims()}, {"unlimited", floor->has_unlimited()},
           {"says_little", floor->says_little()}};
 }
 
-Json to_json(const std::optional<SelectionDifference>& selection) {
+Json to_json(const std::optional<verify::SelectionDifference>& selection) {
   if (!selection) return {};
   return {{"axis", selection->axis},
           {"lowest", selection->lowest},
@@ -59,12 +56,12 @@ Json to_json(const std::optional<SelectionDifference>& selection) {
           {"without_partner_between_draws", selection->between_draws}};
 }
 
-Json tolerance_json(const Tolerance& tolerance, const std::string& why) {
+Json tolerance_json(const verify::Tolerance& tolerance, const std::string& why) {
   return {{"relative", tolerance.relative}, {"absolute", tolerance.absolute},     {"of_largest", tolerance.of_largest},
           {"by_slice", tolerance.by_slice}, {"snr_db", number(tolerance.snr_db)}, {"why", why}};
 }
 
-Json ranges_json(const InputRanges& ranges) {
+Json ranges_json(const verify::InputRanges& ranges) {
   Json json = Json::object();
   for (const auto& [name, range] : ranges) {
     json[name] = {{"lowest", range.lowest}, {"highest", range.highest}, {"why", range.why}};
@@ -73,12 +70,12 @@ Json ranges_json(const InputRanges& ranges) {
 }
 
 Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles& files) {
-  const VerifyReport& report = compared.report;
+  const verify::VerifyReport& report = compared.report;
   Json outputs = Json::array();
-  for (const OutputReport& output : report.outputs) outputs.push_back(to_json(output));
+  for (const verify::OutputReport& output : report.outputs) outputs.push_back(to_json(output));
   return {{"schema", "graft.verify"},
           {"version", 1},
-          {"equal", report.verdict() == Verdict::same},
+          {"equal", report.verdict() == verify::Verdict::same},
           {"verdict", result_text(report.verdict())},
           {"reference", files.reference},
           {"candidate", files.candidate},

@@ -11,10 +11,10 @@
 namespace graft::present {
 
 /// null without one.
-[[nodiscard]] Json to_json(const std::optional<NoiseFloor>& floor);
-[[nodiscard]] Json to_json(const std::optional<SelectionDifference>& selection);
-[[nodiscard]] Json tolerance_json(const Tolerance& tolerance, const std::string& why);
-[[nodiscard]] Json ranges_json(const InputRanges& ranges);
+[[nodiscard]] Json to_json(const std::optional<verify::NoiseFloor>& floor);
+[[nodiscard]] Json to_json(const std::optional<verify::SelectionDifference>& selection);
+[[nodiscard]] Json tolerance_json(const verify::Tolerance& tolerance, const std::string& why);
+[[nodiscard]] Json ranges_json(const verify::InputRanges& ranges);
 
 /// Schema graft.verify.
 [[nodiscard]] Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles& files);

@@ -39,7 +39,7 @@ Listing build_text(const toolkit::BuildReport& report, const std::string& engine
   text.add({"wrote ",
             {engine, Color::strong},
             fmt::format(": {}, {}{}, {:.1f} s", bytes_text(built.value("bytes", std::uint64_t{0})),
-                        tensorrt_text(tensorrt.value("flavor", ""), tensorrt.value("version", "")), targets,
+                        engine::tensorrt_text(tensorrt.value("flavor", ""), tensorrt.value("version", "")), targets,
                         built.value("seconds", 0.0))});
   const nlohmann::json& network = built["network"];
   const nlohmann::json& plugins = network["plugins"];

@@ -8,14 +8,14 @@
 #include <array>
 #include <utility>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
 
 namespace graft::present {
 namespace {
 
-std::string nodes_text(const Rewrite& rewrite, bool all) {
+std::string nodes_text(const passes::Rewrite& rewrite, bool all) {
   const std::vector<std::string> nodes = replaced_texts(rewrite);
   constexpr std::size_t few = 2;
   return all || nodes.size() <= few ? fmt::format("{}", fmt::join(nodes, ", ")) : count_text(nodes.size(), "node");
@@ -31,25 +31,25 @@ struct Line {
 };
 
 /// "each proven", or "3 proven, 2 spot-checked, 15 alike to those".
-std::string proofs_text(const std::vector<const Rewrite*>& rewrites) {
+std::string proofs_text(const std::vector<const passes::Rewrite*>& rewrites) {
   std::size_t own = 0;
   std::size_t checked = 0;
   std::size_t alike = 0;
-  for (const Rewrite* rewrite : rewrites) {
-    own += rewrite->proof_kind == ProofKind::own ? 1U : 0U;
-    checked += rewrite->proof_kind == ProofKind::spot_check ? 1U : 0U;
-    alike += rewrite->proof_kind == ProofKind::one_of_a_kind ? 1U : 0U;
+  for (const passes::Rewrite* rewrite : rewrites) {
+    own += rewrite->proof_kind == passes::ProofKind::own ? 1U : 0U;
+    checked += rewrite->proof_kind == passes::ProofKind::spot_check ? 1U : 0U;
+    alike += rewrite->proof_kind == passes::ProofKind::one_of_a_kind ? 1U : 0U;
   }
   if (own == rewrites.size()) return "each proven";
   return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights", own, checked,
                      alike);
 }
 
-std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass, bool all) {
+std::vector<Line> lines_of(const passes::ConvertReport& report, const passes::PassSummary& pass, bool all) {
   std::vector<Line> lines;
-  std::vector<std::vector<const Rewrite*>> of_lines;
-  std::vector<const Rewrite*> proven;
-  for (const Rewrite& rewrite : report.rewrites) {
+  std::vector<std::vector<const passes::Rewrite*>> of_lines;
+  std::vector<const passes::Rewrite*> proven;
+  for (const passes::Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
     const std::size_t nodes = replaced_texts(rewrite).size();
     if (!rewrite.proof.empty()) proven.push_back(&rewrite);
@@ -88,13 +88,13 @@ std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass,
   return lines;
 }
 
-std::string outcome_text(const RuleOutcome& rule) {
+std::string outcome_text(const passes::RuleOutcome& rule) {
   if (rule.matched == 0) return "matched nothing";
   if (rule.applied == rule.matched) return fmt::format("done, {}", count_text(rule.applied, "place"));
   return fmt::format("done in {} of {}", rule.applied, count_text(rule.matched, "place"));
 }
 
-std::string count_of_proofs(const ConvertReport& report) {
+std::string count_of_proofs(const passes::ConvertReport& report) {
   const std::size_t proofs = report.proofs_run - report.spot_checks;
   std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
   if (report.spot_checks + report.proofs_alike == 0) return text;
@@ -110,10 +110,10 @@ bool tidies_up(std::string_view pass) {
   return std::find(passes.begin(), passes.end(), pass) != passes.end();
 }
 
-std::vector<std::string> replaced_texts(const Rewrite& rewrite) {
+std::vector<std::string> replaced_texts(const passes::Rewrite& rewrite) {
   std::vector<std::string> texts;
   if (!rewrite.others.empty()) texts.push_back(rewrite.others);
-  for (const NodeRef& node : rewrite.nodes) texts.push_back(describe(node));
+  for (const NodeRef& node : rewrite.nodes) texts.push_back(onnx::describe(node));
   return texts;
 }
 
@@ -131,9 +131,9 @@ std::string timings_text(const toolkit::Conversion& conversion) {
                      seconds.rewrite, seconds.prove, seconds.write);
 }
 
-Table rewrites_table(const ConvertReport& report, bool verbose) {
+Table rewrites_table(const passes::ConvertReport& report, bool verbose) {
   Table table;
-  for (const PassSummary& pass : report.passes) {
+  for (const passes::PassSummary& pass : report.passes) {
     if (pass.rewrites == 0) continue;
     bool first = true;
     for (const Line& line : lines_of(report, pass, verbose)) {
@@ -146,9 +146,9 @@ Table rewrites_table(const ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table choices_table(const ConvertReport& report, bool verbose) {
-  std::vector<std::pair<const OperatorChoice*, std::size_t>> groups;
-  for (const OperatorChoice& choice : report.choices) {
+Table choices_table(const passes::ConvertReport& report, bool verbose) {
+  std::vector<std::pair<const passes::OperatorChoice*, std::size_t>> groups;
+  for (const passes::OperatorChoice& choice : report.choices) {
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
       return group.first->kind == choice.kind && group.first->op == choice.op && group.first->reason == choice.reason;
     });
@@ -161,32 +161,32 @@ Table choices_table(const ConvertReport& report, bool verbose) {
   constexpr std::size_t widest = 60;
   Table table;
   for (const auto& [choice, count] : groups) {
-    const bool plugin = choice->kind == OperatorChoice::Kind::plugin;
+    const bool plugin = choice->kind == passes::OperatorChoice::Kind::plugin;
     table.add({{std::string(to_string(choice->kind)), plugin ? Color::good : Color::none},
-               count == 1 ? (verbose ? describe(choice->node) : shortened(describe(choice->node), widest))
+               count == 1 ? (verbose ? onnx::describe(choice->node) : shortened(onnx::describe(choice->node), widest))
                           : fmt::format("{} nodes ({})", count, choice->op),
                choice->reason});
   }
   return table;
 }
 
-Table explanation_table(const ConvertReport& report, const PassSummary& pass) {
+Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass) {
   Table table;
-  for (const Rewrite& rewrite : report.rewrites) {
+  for (const passes::Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
     table.add({{"done", Color::good}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
     table.add({"", {rewrite.reason, Color::faint}});
     if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Color::faint}});
   }
-  for (const Rewrite& rewrite : report.rejected) {
+  for (const passes::Rewrite& rewrite : report.rejected) {
     if (rewrite.pass != pass.pass) continue;
     table.add({{"not done", Color::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
     table.add({"", {rewrite.proof, Color::faint}});
   }
-  for (const NearMissNote& near : report.near_misses) {
+  for (const passes::NearMissNote& near : report.near_misses) {
     if (near.pass != pass.pass) continue;
     table.add({{"nearly", Color::faint},
-               fmt::format("{} at {}, {} matched", near.pattern, describe(near.node),
+               fmt::format("{} at {}, {} matched", near.pattern, onnx::describe(near.node),
                            count_text(near.matched_nodes, "node"))});
     table.add({"", {near.reason, Color::faint}});
   }
@@ -194,9 +194,9 @@ Table explanation_table(const ConvertReport& report, const PassSummary& pass) {
   return table;
 }
 
-Table rules_table(const ConvertReport& report, bool explained) {
+Table rules_table(const passes::ConvertReport& report, bool explained) {
   Table table;
-  for (const RuleOutcome& rule : report.rules) {
+  for (const passes::RuleOutcome& rule : report.rules) {
     const Color color = rule.failed() ? Color::bad : rule.applied == 0 ? Color::caution : Color::good;
     table.add({rule.place, {outcome_text(rule), color}, rule.rule});
     if (!explained) continue;
@@ -206,9 +206,9 @@ Table rules_table(const ConvertReport& report, bool explained) {
   return table;
 }
 
-std::vector<std::string> rule_errors(const ConvertReport& report) {
+std::vector<std::string> rule_errors(const passes::ConvertReport& report) {
   std::vector<std::string> errors;
-  for (const RuleOutcome& rule : report.rules) {
+  for (const passes::RuleOutcome& rule : report.rules) {
     if (!rule.failed()) continue;
     std::string text = fmt::format("{}: {}: {}", rule.place, rule.rule, outcome_text(rule));
     for (const std::string& note : rule.notes) text += "\n" + note;
@@ -217,9 +217,9 @@ std::vector<std::string> rule_errors(const ConvertReport& report) {
   return errors;
 }
 
-std::vector<std::string> rejection_warnings(const ConvertReport& report) {
+std::vector<std::string> rejection_warnings(const passes::ConvertReport& report) {
   std::vector<std::string> warnings;
-  for (const Rewrite& rewrite : report.rejected) {
+  for (const passes::Rewrite& rewrite : report.rejected) {
     if (rewrite.pass.starts_with("rules_")) continue;
     warnings.push_back(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
   }

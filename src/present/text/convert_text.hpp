@@ -17,7 +17,7 @@ namespace graft::present {
 [[nodiscard]] bool tidies_up(std::string_view pass);
 
 /// Returns what a rewrite is about, a text for each: "3 Constant nodes", "node 'conv1' (Conv)".
-[[nodiscard]] std::vector<std::string> replaced_texts(const Rewrite& rewrite);
+[[nodiscard]] std::vector<std::string> replaced_texts(const passes::Rewrite& rewrite);
 
 /// "12 nodes before, 4 after, 3 proofs, 1.2 MB of weights".
 [[nodiscard]] std::string summary_text(const toolkit::Conversion& conversion);
@@ -26,22 +26,22 @@ namespace graft::present {
 [[nodiscard]] std::string timings_text(const toolkit::Conversion& conversion);
 
 /// Of the passes that tidy up, how much they did; fusions with the same result in one line. Verbose: every rewrite.
-[[nodiscard]] Table rewrites_table(const ConvertReport& report, bool verbose);
+[[nodiscard]] Table rewrites_table(const passes::ConvertReport& report, bool verbose);
 
 /// How nodes of Graft run in TensorRT. Those that run alike for the same reason share a line, unless verbose.
-[[nodiscard]] Table choices_table(const ConvertReport& report, bool verbose);
+[[nodiscard]] Table choices_table(const passes::ConvertReport& report, bool verbose);
 
 /// What one pass did, rejected and nearly did.
-[[nodiscard]] Table explanation_table(const ConvertReport& report, const PassSummary& pass);
+[[nodiscard]] Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass);
 
 /// What became of the rules; with the reason and notes of each where they are explained.
-[[nodiscard]] Table rules_table(const ConvertReport& report, bool explained);
+[[nodiscard]] Table rules_table(const passes::ConvertReport& report, bool explained);
 
 /// A message for each rule that is not optional and was not done everywhere.
-[[nodiscard]] std::vector<std::string> rule_errors(const ConvertReport& report);
+[[nodiscard]] std::vector<std::string> rule_errors(const passes::ConvertReport& report);
 
 /// A warning for each rewrite that was rejected, those of rules apart, which rule_errors has.
-[[nodiscard]] std::vector<std::string> rejection_warnings(const ConvertReport& report);
+[[nodiscard]] std::vector<std::string> rejection_warnings(const passes::ConvertReport& report);
 
 /// Nodes with that verdict; those with the same reason and operator in one row.
 [[nodiscard]] Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);

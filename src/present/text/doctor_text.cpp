@@ -28,7 +28,7 @@ Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
 }
 
 Finding plugin_library(const toolkit::Diagnosis& diagnosis) {
-  const PluginLibrary& library = diagnosis.plugin_library;
+  const engine::PluginLibrary& library = diagnosis.plugin_library;
   Finding finding{.name = "plugin library", .found = library.exists, .needed = true};
   finding.facts = {{"path", library.path.string()}};
   if (!library.exists) {

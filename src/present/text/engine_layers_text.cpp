@@ -6,18 +6,18 @@
 
 #include <utility>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 
 namespace graft::present {
 namespace {
 
-std::string types_of(const std::vector<EngineTensor>& tensors) {
+std::string types_of(const std::vector<engine::EngineTensor>& tensors) {
   std::string text;
-  for (const EngineTensor& tensor : tensors) text += (text.empty() ? "" : ", ") + tensor.type;
+  for (const engine::EngineTensor& tensor : tensors) text += (text.empty() ? "" : ", ") + tensor.type;
   return text;
 }
 
-std::string text_of_reads(const std::vector<EngineLayer>& layers) {
+std::string text_of_reads(const std::vector<engine::EngineLayer>& layers) {
   std::string text;
   for (const auto& [type, count] : count_reads(layers)) {
     text += fmt::format("{}{} read{} {}", text.empty() ? "" : ", ", count, count == 1 ? "s" : "", type);
@@ -27,11 +27,11 @@ std::string text_of_reads(const std::vector<EngineLayer>& layers) {
 
 }  // namespace
 
-Listing engine_layers_text(const EngineLayers& engine) {
+Listing engine_layers_text(const engine::EngineLayers& engine) {
   Listing text;
   if (!engine.unknown.empty()) return text;
   Table table;
-  for (const EngineLayer& layer : engine.layers) {
+  for (const engine::EngineLayer& layer : engine.layers) {
     const std::string nodes = fmt::format("{}", fmt::join(layer.nodes, ", "));
     table.add({{layer.kind, layer.is_matrix ? Color::strong : Color::none},
                fmt::format("{} -> {}", types_of(layer.inputs), types_of(layer.outputs)),
@@ -40,16 +40,16 @@ Listing engine_layers_text(const EngineLayers& engine) {
   text.add("");
   text.add("Layers of the engine: types of what they read and write, and the model's nodes in them");
   text.add(std::move(table));
-  const std::vector<EngineLayer> matrices = matrix_layers(engine);
+  const std::vector<engine::EngineLayer> matrices = matrix_layers(engine);
   text.add(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
   if (!matrices.empty()) {
     text.add(fmt::format(
         "{}: {}", count_text(matrices.size(), "convolution or matrix product", "convolutions and matrix products"),
         text_of_reads(matrices)));
   }
-  for (const FloatIsland& island : engine.islands) {
+  for (const engine::FloatIsland& island : engine.islands) {
     text.add(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear stand before it",
-                         describe(island.node), island.type));
+                         onnx::describe(island.node), island.type));
   }
   return text;
 }

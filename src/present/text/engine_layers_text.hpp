@@ -9,6 +9,6 @@
 namespace graft::present {
 
 /// The layers, what they read, and a note for each island of f32. Empty where they are not known.
-[[nodiscard]] Listing engine_layers_text(const EngineLayers& engine);
+[[nodiscard]] Listing engine_layers_text(const engine::EngineLayers& engine);
 
 }  // namespace graft::present

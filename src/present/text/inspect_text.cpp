@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "engine/engine_session.hpp"
-#include "graph/node_ref.hpp"
 #include "inspect/verdict_groups.hpp"
+#include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
 
@@ -134,11 +134,11 @@ std::string few_names(const std::vector<NodeRef>& nodes) {
 
 Listing::Line line_of(const SmallestPart& part) {
   const std::string who = part.nodes.size() == 1
-                              ? describe(part.failing_node())
+                              ? onnx::describe(part.failing_node())
                               : fmt::format("these together: {}", fmt::join(names_of(part.nodes), ", "));
   std::string rest =
       fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.outcome));
-  if (part.inside) rest += fmt::format(", inside {}", describe(part.nodes.front()));
+  if (part.inside) rest += fmt::format(", inside {}", onnx::describe(part.nodes.front()));
   if (!part.alike.empty()) rest += fmt::format("; {} alike: {}", part.alike.size(), few_names(part.alike));
   if (!part.shapes.empty()) rest += fmt::format("; --shapes {}", fmt::join(part.shapes, " --shapes "));
   return {{"wrote "}, {part.file, Color::strong}, {std::move(rest)}};
@@ -185,7 +185,7 @@ Listing probe_text(const toolkit::Inspection& inspection) {
     listing.add(fmt::format("the nodes that build were built in {} pieces, and not all together", answer.pieces));
   }
   listing.add(fmt::format("{} was asked: {}, {}, {}, {:.1f} s",
-                          tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
+                          engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
                           count_text(answer.trials.parses, "parse"), count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
   if (inspection.prospect.is_another) {

@@ -10,30 +10,30 @@
 #include <numeric>
 #include <utility>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/text/verify_text.hpp"
 
 namespace graft::present {
 namespace {
 
-std::string name_of(const LayerComparison& layer) {
+std::string name_of(const verify::LayerComparison& layer) {
   return layer.reference == layer.candidate ? layer.candidate
                                             : fmt::format("{} / {}", layer.reference, layer.candidate);
 }
 
-Cell verdict_of(const LayerReport& report, std::size_t index) {
-  const LayerComparison& layer = report.layers[index];
+Cell verdict_of(const verify::LayerReport& report, std::size_t index) {
+  const verify::LayerComparison& layer = report.layers[index];
   if (!layer.not_compared.empty()) return {"not compared", Color::caution};
   if (report.first && report.first->layer == index) return {"first", Color::bad};
-  if (layer.verdict() != Verdict::same) return verdict_cell(layer.verdict());
+  if (layer.verdict() != verify::Verdict::same) return verdict_cell(layer.verdict());
   if (layer.layout) return {"other order", Color::caution};
-  return verdict_cell(Verdict::same);
+  return verdict_cell(verify::Verdict::same);
 }
 
-void add_row(Table& table, const LayerReport& report, std::size_t index) {
-  const LayerComparison& layer = report.layers[index];
-  const Difference& difference = layer.difference;
+void add_row(Table& table, const verify::LayerReport& report, std::size_t index) {
+  const verify::LayerComparison& layer = report.layers[index];
+  const verify::Difference& difference = layer.difference;
   const std::string name = name_of(layer);
   constexpr std::size_t longest = 48;
   if (!layer.not_compared.empty()) {
@@ -81,7 +81,7 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
 
 /// All of them where they are few or where it was asked for; otherwise those round the first that differs, or those
 /// that come nearest to it; and the outputs.
-std::vector<std::size_t> rows_to_show(const LayerReport& report, bool verbose) {
+std::vector<std::size_t> rows_to_show(const verify::LayerReport& report, bool verbose) {
   constexpr std::size_t few = 40;
   constexpr std::size_t before = 5;
   constexpr std::size_t after = 15;
@@ -111,18 +111,19 @@ void add_nodes(Table& table, const char* what, const std::vector<NodeRef>& nodes
   const std::size_t shown = std::min(few, nodes.size());
   std::string last;
   for (std::size_t i = nodes.size() - shown; i < nodes.size(); ++i) {
-    last += (last.empty() ? "" : ", ") + describe(nodes[i]);
+    last += (last.empty() ? "" : ", ") + onnx::describe(nodes[i]);
   }
   table.add({{what, Color::faint},
              fmt::format("{}{}", nodes.size() > shown ? fmt::format("{} nodes, the last of them ", nodes.size()) : "",
                          last)});
 }
 
-void add_first(Listing& text, const LayerReport& report) {
-  const LayerComparison* different = report.first_different();
+void add_first(Listing& text, const verify::LayerReport& report) {
+  const verify::LayerComparison* different = report.first_different();
   if (!report.first && different == nullptr) {
-    const auto compared = std::count_if(report.layers.begin(), report.layers.end(),
-                                        [](const LayerComparison& layer) { return layer.not_compared.empty(); });
+    const auto compared =
+        std::count_if(report.layers.begin(), report.layers.end(),
+                      [](const verify::LayerComparison& layer) { return layer.not_compared.empty(); });
     text.add({{"no tensor differs", Color::good},
               fmt::format(": {} compared", count_text(static_cast<std::size_t>(compared), "tensor"))});
     return;
@@ -135,9 +136,9 @@ void add_first(Listing& text, const LayerReport& report) {
                   name_of(*different))});
     return;
   }
-  const LayerComparison& layer = report.layers[report.first->layer];
-  text.add(
-      {{"first divergence", Color::bad}, fmt::format(": '{}', by {}", name_of(layer), describe(layer.candidate_node))});
+  const verify::LayerComparison& layer = report.layers[report.first->layer];
+  text.add({{"first divergence", Color::bad},
+            fmt::format(": '{}', by {}", name_of(layer), onnx::describe(layer.candidate_node))});
   Table table;
   table.add({{"given the reference's inputs", Color::faint}, report.first->why});
   for (const std::string& difference : difference_texts(*report.first)) {
@@ -148,20 +149,20 @@ void add_first(Listing& text, const LayerReport& report) {
   text.add(std::move(table));
 }
 
-void add_nan(Listing& text, const LayerReport& report) {
+void add_nan(Listing& text, const verify::LayerReport& report) {
   if (!report.nan_begins) return;
-  const LayerComparison& layer = report.layers[*report.nan_begins];
+  const verify::LayerComparison& layer = report.layers[*report.nan_begins];
   text.add({{"NaN begins", Color::bad},
             fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, made of tensors "
                         "without NaN",
-                        name_of(layer), describe(layer.candidate_node), layer.reference_range.nan,
+                        name_of(layer), onnx::describe(layer.candidate_node), layer.reference_range.nan,
                         layer.candidate_range.nan, layer.reference_range.count)});
 }
 
-Listing failure_text(const Failure& failure) {
+Listing failure_text(const verify::Failure& failure) {
   Listing text;
   text.add({{"the candidate does not run", Color::bad},
-            fmt::format(": {}", failure.node ? describe(*failure.node) : "no node of it fails by itself")});
+            fmt::format(": {}", failure.node ? onnx::describe(*failure.node) : "no node of it fails by itself")});
   Table table;
   table.add({{"why", Color::faint}, failure.message});
   if (!failure.nodes.empty()) add_nodes(table, "fails with", failure.nodes);
@@ -170,16 +171,17 @@ Listing failure_text(const Failure& failure) {
 }
 
 /// What the emulated type does: the first tensor that is beyond its range, and the layer that loses most.
-void add_losses(Listing& text, const LayerReport& report) {
+void add_losses(Listing& text, const verify::LayerReport& report) {
   const Cell beyond("beyond the range of the type", Color::bad);
-  for (const LargeConstant& constant : report.large_constants) {
-    text.add({beyond, fmt::format(": the constant '{}' that {} reads: {} of {} elements, up to {:.4g}", constant.name,
-                                  describe(constant.node), constant.overflow, constant.elements, constant.largest)});
+  for (const verify::LargeConstant& constant : report.large_constants) {
+    text.add(
+        {beyond, fmt::format(": the constant '{}' that {} reads: {} of {} elements, up to {:.4g}", constant.name,
+                             onnx::describe(constant.node), constant.overflow, constant.elements, constant.largest)});
   }
   std::size_t overflowing = 0;
-  const LayerComparison* first = nullptr;
+  const verify::LayerComparison* first = nullptr;
   bool emulated = false;
-  for (const LayerComparison& layer : report.layers) {
+  for (const verify::LayerComparison& layer : report.layers) {
     emulated = emulated || layer.rounding.has_value();
     if (!layer.rounding || layer.rounding->overflow == 0) continue;
     if (overflowing++ == 0) first = &layer;
@@ -187,21 +189,21 @@ void add_losses(Listing& text, const LayerReport& report) {
   if (first != nullptr) {
     text.add({beyond,
               fmt::format(": {}, first '{}' by {}: {} of {} elements, up to {:.4g}", count_text(overflowing, "tensor"),
-                          first->candidate, describe(first->candidate_node), first->rounding->overflow,
+                          first->candidate, onnx::describe(first->candidate_node), first->rounding->overflow,
                           first->reference_range.count, first->reference_range.largest())});
   }
   if (emulated && report.weakest) {
-    const LayerComparison& layer = report.layers[*report.weakest];
+    const verify::LayerComparison& layer = report.layers[*report.weakest];
     text.add({{"loses most", Color::caution},
               fmt::format(": '{}' by {}, {:.1f} dB less signal to noise than what it is made of", layer.candidate,
-                          describe(layer.candidate_node), *layer.snr_lost_db)});
+                          onnx::describe(layer.candidate_node), *layer.snr_lost_db)});
   }
 }
 
 /// What cannot be looked at: those of one kind once.
-void add_not_compared(Listing& text, const LayerReport& report) {
+void add_not_compared(Listing& text, const verify::LayerReport& report) {
   std::map<std::string, std::vector<std::string>> names;
-  for (const LayerComparison& layer : report.layers) {
+  for (const verify::LayerComparison& layer : report.layers) {
     if (!layer.not_compared.empty()) names[layer.not_compared].push_back(name_of(layer));
   }
   for (const auto& [why, tensors] : names) {
@@ -211,9 +213,9 @@ void add_not_compared(Listing& text, const LayerReport& report) {
 }
 
 /// Those that are not of a tensor's own type.
-void add_tolerances(Listing& text, const LayerReport& report) {
+void add_tolerances(Listing& text, const verify::LayerReport& report) {
   std::map<std::string, std::size_t> counts;
-  for (const LayerComparison& layer : report.layers) {
+  for (const verify::LayerComparison& layer : report.layers) {
     if (!layer.why_tolerance.empty()) ++counts[allowed_text(layer.tolerance, layer.why_tolerance)];
   }
   for (const auto& [allowed, count] : counts) {
@@ -223,7 +225,7 @@ void add_tolerances(Listing& text, const LayerReport& report) {
 
 }  // namespace
 
-std::vector<std::string> difference_texts(const Divergence& first) {
+std::vector<std::string> difference_texts(const verify::Divergence& first) {
   if (!first.differences) return {};
   if (first.differences->empty()) return {"nothing: operator, attributes and constants are the same in both files"};
   constexpr std::size_t few = 6;
@@ -235,28 +237,28 @@ std::vector<std::string> difference_texts(const Divergence& first) {
   return texts;
 }
 
-std::string decibels_text(const LayerComparison& layer) {
+std::string decibels_text(const verify::LayerComparison& layer) {
   return layer.error.snr_db ? fmt::format("{:.1f} dB", *layer.error.snr_db) : "-";
 }
 
-std::string first_divergence_text(const LayerReport& report) {
+std::string first_divergence_text(const verify::LayerReport& report) {
   if (!report.first) return "";
-  const LayerComparison& layer = report.layers[report.first->layer];
-  return fmt::format("'{}', by {}: {}", name_of(layer), describe(layer.candidate_node), report.first->why);
+  const verify::LayerComparison& layer = report.layers[report.first->layer];
+  return fmt::format("'{}', by {}: {}", name_of(layer), onnx::describe(layer.candidate_node), report.first->why);
 }
 
-std::string hidden_difference_text(const LayerReport& report) {
-  const LayerComparison* different = report.first_different();
+std::string hidden_difference_text(const verify::LayerReport& report) {
+  const verify::LayerComparison* different = report.first_different();
   if (!report.equal() || different == nullptr) return "";
-  const LayerComparison& first = report.first ? report.layers[report.first->layer] : *different;
+  const verify::LayerComparison& first = report.first ? report.layers[report.first->layer] : *different;
   const auto count = static_cast<std::size_t>(std::count_if(
-      report.layers.begin(), report.layers.end(), [](const LayerComparison& layer) { return !layer.equal(); }));
+      report.layers.begin(), report.layers.end(), [](const verify::LayerComparison& layer) { return !layer.equal(); }));
   return fmt::format("the outputs are the same, so the exit code is 0; {} inside differ{}, first '{}' by {}",
                      count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first),
-                     describe(first.candidate_node));
+                     onnx::describe(first.candidate_node));
 }
 
-Listing layers_text(const LayerReport& report, bool verbose) {
+Listing layers_text(const verify::LayerReport& report, bool verbose) {
   if (report.failure) return failure_text(*report.failure);
   Listing text;
   text.add(fmt::format("{} on {} ({})", count_text(report.layers.size(), "tensor"), count_text(report.runs, "run"),
@@ -282,13 +284,13 @@ Listing layers_text(const LayerReport& report, bool verbose) {
 }
 
 std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compared, bool has_data) {
-  const LayerReport& report = compared.report;
+  const verify::LayerReport& report = compared.report;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
   for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
-  for (const LayerComparison& layer : report.layers) {
-    if (layer.verdict() == Verdict::nothing_compared) {
+  for (const verify::LayerComparison& layer : report.layers) {
+    if (layer.verdict() == verify::Verdict::nothing_compared) {
       warnings.push_back(
           nothing_compared_text(layer.reference, layer.not_compared, layer.is_lost_in_noise(), has_data));
     }

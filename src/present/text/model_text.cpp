@@ -11,7 +11,7 @@
 namespace graft::present {
 namespace {
 
-std::string sizes_text(const Value& value) {
+std::string sizes_text(const onnx::Value& value) {
   if (!value.shape) return "of unknown rank";
   std::string text;
   constexpr std::size_t longest = 24;
@@ -41,10 +41,10 @@ std::string size_text(const Dim& dim) {
   return text.find('?') == std::string::npos ? text : "?";
 }
 
-Table io_table(const Model& model) {
+Table io_table(const onnx::Model& model) {
   Table table;
   const auto add = [&](const char* side, const auto& values) {
-    for (const Value* value : values) {
+    for (const onnx::Value* value : values) {
       table.add({{side, Color::faint},
                  {value->name, Color::strong},
                  value->type ? std::string(to_string(*value->type)) : "?",
@@ -56,9 +56,9 @@ Table io_table(const Model& model) {
   return table;
 }
 
-std::vector<std::string> missing_rank_warnings(const Model& model) {
+std::vector<std::string> missing_rank_warnings(const onnx::Model& model) {
   std::vector<std::string> warnings;
-  for (const Value* input : model.graph().inputs()) {
+  for (const onnx::Value* input : model.graph().inputs()) {
     if (input->shape || !input->type) continue;
     warnings.push_back(fmt::format(
         "the input {0} has no shape in the file, and TensorRT needs one: --input {0}:1x224x224x3", input->name));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
 #include "import/origin.hpp"
+#include "onnx/model.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::present {
@@ -14,10 +14,10 @@ namespace graft::present {
 [[nodiscard]] std::string size_text(const Dim& dim);
 
 /// "image  f32 ? x 3 x 224 x 224": a row for each input and output.
-[[nodiscard]] Table io_table(const Model& model);
+[[nodiscard]] Table io_table(const onnx::Model& model);
 
 /// A warning for each input without a rank.
-[[nodiscard]] std::vector<std::string> missing_rank_warnings(const Model& model);
+[[nodiscard]] std::vector<std::string> missing_rank_warnings(const onnx::Model& model);
 
 /// "TensorFlow graph of 30 nodes"; empty for ONNX.
 [[nodiscard]] std::string origin_text(const Origin& origin);

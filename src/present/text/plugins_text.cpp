@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string tensorrt_text(const Json& identity) {
-  return graft::tensorrt_text(identity.value("flavor", ""), identity.value("version", ""));
+  return graft::engine::tensorrt_text(identity.value("flavor", ""), identity.value("version", ""));
 }
 
 std::string fields_text(const Json& creator) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "present/html/quantize_int8_page.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/text/quantize_text.hpp"
@@ -14,19 +14,19 @@
 namespace graft::present {
 namespace {
 
-std::size_t count_of(const Int8Plan& plan, Int8Kind kind) {
-  return static_cast<std::size_t>(
-      std::count_if(plan.nodes.begin(), plan.nodes.end(), [&](const Int8Node& node) { return node.kind == kind; }));
+std::size_t count_of(const quant::Int8Plan& plan, quant::Int8Kind kind) {
+  return static_cast<std::size_t>(std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                                                [&](const quant::Int8Node& node) { return node.kind == kind; }));
 }
 
-void add_nodes(Listing& text, const ChosenInt8& chosen, bool explain) {
+void add_nodes(Listing& text, const quant::ChosenInt8& chosen, bool explain) {
   constexpr std::size_t widest = 60;
   Table table;
-  for (const Int8Node& node : chosen.plan.nodes) {
-    const bool is_kept = node.kind == Int8Kind::kept;
+  for (const quant::Int8Node& node : chosen.plan.nodes) {
+    const bool is_kept = node.kind == quant::Int8Kind::kept;
     if (!is_kept && !explain) continue;
     table.add({{type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
-               shortened(describe(node.node), widest),
+               shortened(onnx::describe(node.node), widest),
                {explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
@@ -35,11 +35,11 @@ void add_nodes(Listing& text, const ChosenInt8& chosen, bool explain) {
   text.add(std::move(table));
 }
 
-void add_tensors(Listing& text, const ChosenInt8& chosen) {
+void add_tensors(Listing& text, const quant::ChosenInt8& chosen) {
   constexpr std::size_t widest = 48;
   constexpr double whole = 100;
   Table table;
-  for (const Int8Tensor& tensor : chosen.tensors) {
+  for (const quant::Int8Tensor& tensor : chosen.tensors) {
     std::string found;
     if (tensor.found) {
       found = fmt::format("{:.4g} to {:.4g}", tensor.found->figures().lowest, tensor.found->figures().highest);
@@ -53,7 +53,7 @@ void add_tensors(Listing& text, const ChosenInt8& chosen) {
   text.add(std::move(table));
 }
 
-void add_outputs(Listing& text, const ChosenInt8& chosen) {
+void add_outputs(Listing& text, const quant::ChosenInt8& chosen) {
   if (chosen.outputs.empty()) return;
   Table table;
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
@@ -69,7 +69,7 @@ void add_outputs(Listing& text, const ChosenInt8& chosen) {
 }
 
 /// What the user's metric says, the f32 network's beside it.
-void add_metric(Listing& text, const ChosenInt8& chosen) {
+void add_metric(Listing& text, const quant::ChosenInt8& chosen) {
   const auto shown = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "none"; };
   const std::string first = shown(chosen.trials.front().metric);
   const std::string last = shown(chosen.metric_int8);
@@ -80,19 +80,20 @@ void add_metric(Listing& text, const ChosenInt8& chosen) {
 
 }  // namespace
 
-std::string int8_summary(const toolkit::Int8Report& report, const Int8Options& options) {
-  const ChosenInt8& chosen = report.chosen;
-  const std::size_t in_int8 = count_of(chosen.plan, Int8Kind::computes) + count_of(chosen.plan, Int8Kind::moves);
+std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options) {
+  const quant::ChosenInt8& chosen = report.chosen;
+  const std::size_t in_int8 =
+      count_of(chosen.plan, quant::Int8Kind::computes) + count_of(chosen.plan, quant::Int8Kind::moves);
   return fmt::format("{} in int8, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
-                     count_text(in_int8, "node"), count_of(chosen.plan, Int8Kind::follows),
-                     count_of(chosen.plan, Int8Kind::kept),
+                     count_text(in_int8, "node"), count_of(chosen.plan, quant::Int8Kind::follows),
+                     count_of(chosen.plan, quant::Int8Kind::kept),
                      options.rest ? fmt::format("{} or f32", to_string(*options.rest)) : "f32",
                      count_text(chosen.placed.quantized_tensors, "tensor"), bytes_text(report.weights.after),
                      bytes_text(report.weights.before));
 }
 
 Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool explain) {
-  const ChosenInt8& chosen = report.chosen;
+  const quant::ChosenInt8& chosen = report.chosen;
   Listing text;
   add_nodes(text, chosen, explain);
   if (explain) add_tensors(text, chosen);

@@ -10,15 +10,16 @@
 namespace graft::present {
 
 /// "12 nodes in f16, 3 kept in f32, 4 casts, 1.2 MB of weights (2.4 MB before)".
-[[nodiscard]] std::string types_summary(const toolkit::TypesReport& report, Precision precision);
+[[nodiscard]] std::string types_summary(const toolkit::TypesReport& report, verify::Precision precision);
 /// Nodes that stay in f32, or with `explain` all; notes; outputs.
-[[nodiscard]] Listing types_text(const toolkit::TypesReport& report, Precision precision, bool has_data, bool explain);
+[[nodiscard]] Listing types_text(const toolkit::TypesReport& report, verify::Precision precision, bool has_data,
+                                 bool explain);
 /// Where the limit is not met.
-[[nodiscard]] std::string missed_types_text(const ChosenTypes& chosen, const std::string& model,
+[[nodiscard]] std::string missed_types_text(const quant::ChosenTypes& chosen, const std::string& model,
                                             const std::string& output);
 
 /// The same in int8.
-[[nodiscard]] std::string int8_summary(const toolkit::Int8Report& report, const Int8Options& options);
+[[nodiscard]] std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options);
 [[nodiscard]] Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool explain);
 [[nodiscard]] std::string missed_int8_text(const std::string& model, const std::string& output,
                                            const std::vector<std::string>& data);

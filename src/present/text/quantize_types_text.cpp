@@ -5,22 +5,22 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/node_ref.hpp"
+#include "onnx/node_ref.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/text/quantize_text.hpp"
 
 namespace graft::present {
 namespace {
 
-void add_nodes(Listing& text, const ChosenTypes& chosen, Precision precision, bool explain) {
+void add_nodes(Listing& text, const quant::ChosenTypes& chosen, verify::Precision precision, bool explain) {
   Table table;
   constexpr std::size_t widest = 60;
-  for (const ChosenNode& node : chosen.nodes) {
-    const bool is_kept = node.node.type == NodeType::kept;
+  for (const quant::ChosenNode& node : chosen.nodes) {
+    const bool is_kept = node.node.type == quant::NodeType::kept;
     if (!is_kept && !explain) continue;
-    const bool by_numbers = is_kept && node.why != WhyKept::form && node.why != WhyKept::asked;
+    const bool by_numbers = is_kept && node.why != quant::WhyKept::form && node.why != quant::WhyKept::asked;
     table.add({{type_name(node, precision), by_numbers ? Color::caution : Color::none},
-               shortened(describe(node.node.node), widest),
+               shortened(onnx::describe(node.node.node), widest),
                {explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
@@ -29,7 +29,7 @@ void add_nodes(Listing& text, const ChosenTypes& chosen, Precision precision, bo
   text.add(std::move(table));
 }
 
-void add_outputs(Listing& text, const ChosenTypes& chosen, Precision precision) {
+void add_outputs(Listing& text, const quant::ChosenTypes& chosen, verify::Precision precision) {
   Table table;
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     const std::string is = quality_text(chosen.outputs[i]);
@@ -45,23 +45,24 @@ void add_outputs(Listing& text, const ChosenTypes& chosen, Precision precision) 
 
 }  // namespace
 
-std::string types_summary(const toolkit::TypesReport& report, Precision precision) {
-  const ChosenTypes& chosen = report.chosen;
-  const auto count = [&](NodeType type) {
-    return static_cast<std::size_t>(std::count_if(chosen.nodes.begin(), chosen.nodes.end(),
-                                                  [type](const ChosenNode& node) { return node.node.type == type; }));
+std::string types_summary(const toolkit::TypesReport& report, verify::Precision precision) {
+  const quant::ChosenTypes& chosen = report.chosen;
+  const auto count = [&](quant::NodeType type) {
+    return static_cast<std::size_t>(
+        std::count_if(chosen.nodes.begin(), chosen.nodes.end(),
+                      [type](const quant::ChosenNode& node) { return node.node.type == type; }));
   };
   return fmt::format("{} in {}, {} kept in f32, {}, {} of weights ({} before)",
-                     count_text(count(NodeType::narrow), "node"), to_string(precision), count(NodeType::kept),
-                     count_text(chosen.typed.casts, "cast"), bytes_text(report.weights.after),
-                     bytes_text(report.weights.before));
+                     count_text(count(quant::NodeType::narrow), "node"), to_string(precision),
+                     count(quant::NodeType::kept), count_text(chosen.typed.casts, "cast"),
+                     bytes_text(report.weights.after), bytes_text(report.weights.before));
 }
 
-Listing types_text(const toolkit::TypesReport& report, Precision precision, bool has_data, bool explain) {
-  const ChosenTypes& chosen = report.chosen;
+Listing types_text(const toolkit::TypesReport& report, verify::Precision precision, bool has_data, bool explain) {
+  const quant::ChosenTypes& chosen = report.chosen;
   Listing text;
   add_nodes(text, chosen, precision, explain);
-  for (const AdjustedConstant& constant : chosen.typed.adjusted) {
+  for (const quant::AdjustedConstant& constant : chosen.typed.adjusted) {
     text.add(fmt::format("note: the constant '{}': {}", constant.name, constant.change));
   }
   for (const std::string& note : chosen.notes) text.add("note: " + note);
@@ -73,7 +74,7 @@ Listing types_text(const toolkit::TypesReport& report, Precision precision, bool
   return text;
 }
 
-std::string missed_types_text(const ChosenTypes& chosen, const std::string& model, const std::string& output) {
+std::string missed_types_text(const quant::ChosenTypes& chosen, const std::string& model, const std::string& output) {
   return fmt::format(
       "an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n"
       "`graft verify {} {} --layers` shows where it goes; --limit says what is enough",

@@ -6,7 +6,7 @@
 
 namespace graft::present {
 
-Table outputs_table(const TensorMap& tensors) {
+Table outputs_table(const runtime::TensorMap& tensors) {
   Table table;
   for (const auto& [name, tensor] : tensors) {
     const std::string dims = fmt::format("{}", fmt::join(tensor.dims, "x"));
@@ -15,7 +15,7 @@ Table outputs_table(const TensorMap& tensors) {
   return table;
 }
 
-Json outputs_json(const TensorMap& tensors) {
+Json outputs_json(const runtime::TensorMap& tensors) {
   Json listed = Json::array();
   for (const auto& [name, tensor] : tensors) {
     listed.push_back({{"name", name}, {"type", to_string(tensor.type)}, {"shape", tensor.dims}});

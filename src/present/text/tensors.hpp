@@ -8,8 +8,8 @@
 namespace graft::present {
 
 /// "logits  f32 2x10": a row for each tensor.
-[[nodiscard]] Table outputs_table(const TensorMap& tensors);
+[[nodiscard]] Table outputs_table(const runtime::TensorMap& tensors);
 /// [{"name", "type", "shape"}].
-[[nodiscard]] Json outputs_json(const TensorMap& tensors);
+[[nodiscard]] Json outputs_json(const runtime::TensorMap& tensors);
 
 }  // namespace graft::present

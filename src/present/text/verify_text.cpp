@@ -11,7 +11,7 @@
 namespace graft::present {
 namespace {
 
-void add_rows(Table& table, const OutputReport& output, std::size_t runs, bool verbose) {
+void add_rows(Table& table, const verify::OutputReport& output, std::size_t runs, bool verbose) {
   const std::string name = output.reference_name == output.candidate_name
                                ? output.reference_name
                                : fmt::format("{} / {}", output.reference_name, output.candidate_name);
@@ -42,25 +42,25 @@ void add_rows(Table& table, const OutputReport& output, std::size_t runs, bool v
 
 }  // namespace
 
-Cell verdict_cell(Verdict verdict) {
+Cell verdict_cell(verify::Verdict verdict) {
   switch (verdict) {
-    case Verdict::same: return {"same", Color::good};
-    case Verdict::different: return {"differs", Color::bad};
-    case Verdict::nothing_compared: return {"nothing compared", Color::caution};
+    case verify::Verdict::same: return {"same", Color::good};
+    case verify::Verdict::different: return {"differs", Color::bad};
+    case verify::Verdict::nothing_compared: return {"nothing compared", Color::caution};
   }
   return {};
 }
 
-std::string result_text(Verdict verdict) {
+std::string result_text(verify::Verdict verdict) {
   switch (verdict) {
-    case Verdict::same: return "the same";
-    case Verdict::different: return "not the same";
-    case Verdict::nothing_compared: return "not compared";
+    case verify::Verdict::same: return "the same";
+    case verify::Verdict::different: return "not the same";
+    case verify::Verdict::nothing_compared: return "not compared";
   }
   return "";
 }
 
-Listing inputs_text(const VerifiedFiles& files, const InputRanges& ranges, const std::string& why_sizes) {
+Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const std::string& why_sizes) {
   Listing text;
   text.add(fmt::format("reference {}, candidate {}", files.reference, files.candidate), Color::faint);
   for (const auto& [name, range] : ranges) {
@@ -73,14 +73,14 @@ Listing inputs_text(const VerifiedFiles& files, const InputRanges& ranges, const
 }
 
 Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFiles& files, bool verbose) {
-  const VerifyReport& report = compared.report;
+  const verify::VerifyReport& report = compared.report;
   Listing text;
   text.add({{result_text(report.verdict()), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
                         files.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
   text.append(inputs_text(files, compared.ranges, report.why_sizes));
   Table table;
-  for (const OutputReport& output : report.outputs) add_rows(table, output, report.runs, verbose);
+  for (const verify::OutputReport& output : report.outputs) add_rows(table, output, report.runs, verbose);
   for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});
   text.add(std::move(table));
   return text;
@@ -112,23 +112,23 @@ std::string nothing_compared_text(const std::string& name, const std::string& wh
                      has_data ? "give other data" : "give real inputs with --data, or their numbers with --range");
 }
 
-std::vector<std::string> calibration_warnings(Verdict verdict, bool is_quantized_candidate, bool has_data) {
+std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_quantized_candidate, bool has_data) {
   // Synthetic inputs have the right range at most; layers inside were calibrated for numbers that these do not give
   // them.
-  if (verdict != Verdict::different || has_data || !is_quantized_candidate) return {};
+  if (verdict != verify::Verdict::different || has_data || !is_quantized_candidate) return {};
   return {
       "the candidate was calibrated for real inputs, and these are synthetic: give real ones with --data before the "
       "difference is held against it"};
 }
 
 std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compared, bool has_data) {
-  const VerifyReport& report = compared.report;
+  const verify::VerifyReport& report = compared.report;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
   for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
-  for (const OutputReport& output : report.outputs) {
-    if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
+  for (const verify::OutputReport& output : report.outputs) {
+    if (report.runs > 0 && output.verdict() == verify::Verdict::nothing_compared) {
       warnings.push_back(
           nothing_compared_text(output.reference_name, output.not_compared, output.is_lost_in_noise(), has_data));
     }

@@ -11,12 +11,13 @@
 namespace graft::present {
 
 /// Of one tensor: "same", "differs", "nothing compared".
-[[nodiscard]] Cell verdict_cell(Verdict verdict);
+[[nodiscard]] Cell verdict_cell(verify::Verdict verdict);
 /// Of whole models: "the same", "not the same", "not compared".
-[[nodiscard]] std::string result_text(Verdict verdict);
+[[nodiscard]] std::string result_text(verify::Verdict verdict);
 
 /// The files, and what the synthetic inputs are made of.
-[[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const InputRanges& ranges, const std::string& why_sizes);
+[[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
+                                  const std::string& why_sizes);
 
 /// The result, then a row for each output.
 [[nodiscard]] Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFiles& files, bool verbose);
@@ -29,7 +30,7 @@ namespace graft::present {
 /// `why` is the report's own reason; empty where the numbers alone are.
 [[nodiscard]] std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
                                                 bool has_data);
-[[nodiscard]] std::vector<std::string> calibration_warnings(Verdict verdict, bool is_quantized_candidate,
+[[nodiscard]] std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_quantized_candidate,
                                                             bool has_data);
 
 }  // namespace graft::present

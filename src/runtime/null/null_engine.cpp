@@ -10,11 +10,11 @@ class NullEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return "none"; }
   [[nodiscard]] bool can_run() const override { return false; }
-  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& /*model*/,
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& /*model*/,
                                                        const CompileOptions& /*options*/) const override {
     throw missing();
   }
-  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& /*model*/) const override { throw missing(); }
+  [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& /*model*/) const override { throw missing(); }
 
  private:
   static Error missing() {

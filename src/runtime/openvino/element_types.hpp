@@ -3,11 +3,11 @@
 
 #include <openvino/core/type/element_type.hpp>
 
-#include "graph/tensor_data.hpp"
+#include "onnx/tensor_data.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
-[[nodiscard]] ElementType from_openvino(const ov::element::Type& type);  ///< undefined where ONNX has none.
-[[nodiscard]] ov::element::Type to_openvino(ElementType type);           ///< dynamic where OpenVINO has none.
+[[nodiscard]] onnx::ElementType from_openvino(const ov::element::Type& type);  ///< undefined where ONNX has none.
+[[nodiscard]] ov::element::Type to_openvino(onnx::ElementType type);           ///< dynamic where OpenVINO has none.
 
-}  // namespace graft
+}  // namespace graft::runtime

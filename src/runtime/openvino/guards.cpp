@@ -39,10 +39,10 @@
 #include <utility>
 #include <vector>
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
-std::string fault_of(const Node& node) {
+std::string fault_of(const onnx::Node& node) {
   const std::int64_t opset = node.graph->opset();
   const std::string& type = node.op_type;
   if (type == "LRN") {
@@ -66,11 +66,11 @@ std::string fault_of(const Node& node) {
     }
   }
   if (type == "BitShift") {
-    const Value* data = node.input(0);
+    const onnx::Value* data = node.input(0);
     if (data != nullptr && data->type) {
-      const ElementType element = *data->type;
-      if (element == ElementType::i8 || element == ElementType::i16 || element == ElementType::i32 ||
-          element == ElementType::i64) {
+      const onnx::ElementType element = *data->type;
+      if (element == onnx::ElementType::i8 || element == onnx::ElementType::i16 || element == onnx::ElementType::i32 ||
+          element == onnx::ElementType::i64) {
         return "it is wrong for signed integers";
       }
     }
@@ -308,8 +308,8 @@ void guard_in(ov::Model& model, const std::string& source, bool is_main) {
 
 }  // namespace
 
-void refuse_known_faults(const Model& model) {
-  model.graph().for_each_node([&](const Node& node) {
+void refuse_known_faults(const onnx::Model& model) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
     const std::string fault = node.domain.empty() ? fault_of(node) : std::string();
     if (fault.empty()) return;
     throw Error(fmt::format("{}: {}: the CPU engine, OpenVINO 2026.4, computes it wrongly: {}", model.source,
@@ -322,4 +322,4 @@ void add_guards(ov::Model& model, const std::string& source) {
   model.validate_nodes_and_infer_types();
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -4,12 +4,12 @@
 #include <openvino/core/model.hpp>
 #include <string>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
 /// Throws Error naming the first node that OpenVINO 2026.4 takes and computes wrongly.
-void refuse_known_faults(const Model& model);
+void refuse_known_faults(const onnx::Model& model);
 
 /// GatherND and ScatterElements of the plugin read and write wherever an index points. Quotients, remainders, powers,
 /// matrix products and reductions of integers are computed in f32. Puts a node before each of the first and after
@@ -17,4 +17,4 @@ void refuse_known_faults(const Model& model);
 /// lies outside or an integer is too large. Throws Error naming a recurrence whose lengths the plugin ignores.
 void add_guards(ov::Model& model, const std::string& source);
 
-}  // namespace graft
+}  // namespace graft::runtime

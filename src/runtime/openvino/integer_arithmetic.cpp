@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "graph/schema.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
 #include "runtime/openvino/prepare.hpp"
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 /// Whole numbers up to here, and sums of them in any order, are exact in f32.
@@ -39,7 +39,7 @@ struct Scales {
 
 /// A tensor that DequantizeLinear gives.
 struct Operand {
-  Value* steps = nullptr;  ///< f32; null where they are known.
+  onnx::Value* steps = nullptr;  ///< f32; null where they are known.
   std::optional<WholeNumbers> known;
   Scales scales;
   std::int64_t largest = 0;  ///< Absolute value of a step.
@@ -50,25 +50,25 @@ std::int64_t product(Dims::const_iterator begin, Dims::const_iterator end) {
   return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
 }
 
-TensorData f32_tensor(const Dims& dims, const std::vector<float>& numbers) {
-  TensorData tensor = TensorData::from_floats(numbers);
+onnx::TensorData f32_tensor(const Dims& dims, const std::vector<float>& numbers) {
+  onnx::TensorData tensor = onnx::TensorData::from_floats(numbers);
   tensor.dims = dims;
   return tensor;
 }
 
-std::optional<ElementType> type_of(const Value& value) {
+std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
   if (value.type) return value.type;
   const auto constant = value.constant();
   return constant ? std::optional(constant->type) : std::nullopt;
 }
 
-bool is_byte(const Value& value) {
+bool is_byte(const onnx::Value& value) {
   const auto type = type_of(value);
-  return type == ElementType::i8 || type == ElementType::u8;
+  return type == onnx::ElementType::i8 || type == onnx::ElementType::u8;
 }
 
-bool is_narrow_or_f32(std::optional<ElementType> type) {
-  return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
+bool is_narrow_or_f32(std::optional<onnx::ElementType> type) {
+  return type == onnx::ElementType::f32 || type == onnx::ElementType::f16 || type == onnx::ElementType::bf16;
 }
 
 struct Limits {
@@ -76,8 +76,8 @@ struct Limits {
   float highest;
 };
 
-Limits limits_of(const Value& stored) {
-  return type_of(stored) == ElementType::u8 ? Limits{0, 255} : Limits{-128, 127};
+Limits limits_of(const onnx::Value& stored) {
+  return type_of(stored) == onnx::ElementType::u8 ? Limits{0, 255} : Limits{-128, 127};
 }
 
 /// The parameters of QuantizeLinear and DequantizeLinear.
@@ -87,14 +87,14 @@ struct Parameters {
   Dims dims;                       ///< Of both, so that they spread over the tensor.
 };
 
-std::vector<float> floats_of(const TensorData& tensor) {
+std::vector<float> floats_of(const onnx::TensorData& tensor) {
   const auto numbers = tensor.numbers();
   return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
 }
 
 /// The functions of our own operators hand on some constants.
-std::optional<TensorData> constant_of(const Value& value) {
-  const Node* node = value.producer;
+std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
+  const onnx::Node* node = value.producer;
   const bool hands_on = node != nullptr && (node->is("Identity") || node->is("Squeeze")) && node->input(0) != nullptr;
   if (!hands_on) return value.constant();
   auto constant = constant_of(*node->input(0));
@@ -103,7 +103,7 @@ std::optional<TensorData> constant_of(const Value& value) {
 }
 
 /// Whether there is such an axis, and it has as many elements; a file may say anything.
-bool has_channels(const Value& value, std::int64_t axis, std::size_t count) {
+bool has_channels(const onnx::Value& value, std::int64_t axis, std::size_t count) {
   if (const auto constant = value.constant()) {
     return axis >= 0 && std::cmp_less(axis, constant->dims.size()) &&
            std::cmp_equal(constant->dims[static_cast<std::size_t>(axis)], count);
@@ -113,8 +113,8 @@ bool has_channels(const Value& value, std::int64_t axis, std::size_t count) {
   return dim.is_constant() && std::cmp_equal(dim.value(), count);
 }
 
-std::optional<Parameters> parameters_of(const Node& node) {
-  const Value* scale = node.input(1);
+std::optional<Parameters> parameters_of(const onnx::Node& node) {
+  const onnx::Value* scale = node.input(1);
   if (scale == nullptr || node.input(0) == nullptr || node.int_or("block_size", 0) != 0) return std::nullopt;
   const auto scales = constant_of(*scale);
   if (!scales || scales->dims.size() > 1 || !is_narrow_or_f32(scales->type)) return std::nullopt;
@@ -122,7 +122,7 @@ std::optional<Parameters> parameters_of(const Node& node) {
   found.scales.numbers = floats_of(*scales);
   if (found.scales.numbers.empty()) return std::nullopt;
   found.zero_points.assign(found.scales.numbers.size(), 0);
-  if (const Value* zero_point = node.input(2)) {
+  if (const onnx::Value* zero_point = node.input(2)) {
     const auto constant = constant_of(*zero_point);
     if (!constant) return std::nullopt;
     found.zero_points = floats_of(*constant);
@@ -149,9 +149,9 @@ std::size_t scale_index(const Dims& dims, const Scales& scales, std::size_t elem
 }
 
 /// Whole numbers of a constant, or of one that a QuantizeLinear rounds; before the zero point is taken away.
-std::optional<WholeNumbers> known_stored(const Value& stored) {
+std::optional<WholeNumbers> known_stored(const onnx::Value& stored) {
   if (const auto constant = stored.constant()) return WholeNumbers{constant->dims, floats_of(*constant)};
-  const Node* node = stored.producer;
+  const onnx::Node* node = stored.producer;
   if (node == nullptr || !node->is("QuantizeLinear") || node->input(0) == nullptr) return std::nullopt;
   const auto real = node->input(0)->constant();
   const auto parameters = parameters_of(*node);
@@ -261,22 +261,22 @@ struct Contraction {
 
 class IntegerArithmetic {
  public:
-  explicit IntegerArithmetic(Model& model) : model_(model) {}
+  explicit IntegerArithmetic(onnx::Model& model) : model_(model) {}
 
   bool run() {
     infer_shapes(model_);
-    std::vector<Node*> products;
-    std::vector<Node*> dequantize;
-    std::vector<Node*> quantize;
-    model_.graph().for_each_node([&](Node& node) {
+    std::vector<onnx::Node*> products;
+    std::vector<onnx::Node*> dequantize;
+    std::vector<onnx::Node*> quantize;
+    model_.graph().for_each_node([&](onnx::Node& node) {
       if (node.is("DequantizeLinear")) dequantize.push_back(&node);
       if (node.is("QuantizeLinear")) quantize.push_back(&node);
-      if (has_trait(node, trait::weighted)) products.push_back(&node);
+      if (has_trait(node, onnx::trait::weighted)) products.push_back(&node);
     });
-    for (Node* node : dequantize) read(*node);
-    for (Node* node : products) rewrite_product(*node);
-    for (Node* node : dequantize) rewrite_dequantize(*node);
-    for (Node* node : quantize) rewrite_quantize(*node);
+    for (onnx::Node* node : dequantize) read(*node);
+    for (onnx::Node* node : products) rewrite_product(*node);
+    for (onnx::Node* node : dequantize) rewrite_dequantize(*node);
+    for (onnx::Node* node : quantize) rewrite_quantize(*node);
     if (changed_) model_.graph().opset_imports[std::string(engine_domain)] = 1;
     return changed_;
   }
@@ -284,11 +284,11 @@ class IntegerArithmetic {
  private:
   // ---- what is there ----
 
-  void read(Node& node) {
-    Value* stored = node.input(0);
+  void read(onnx::Node& node) {
+    onnx::Value* stored = node.input(0);
     const auto parameters = parameters_of(node);
     if (!parameters || node.output() == nullptr || !is_narrow_or_f32(node.output()->type)) return;
-    if (stored == nullptr || (!is_byte(*stored) && type_of(*stored) != ElementType::i32)) return;
+    if (stored == nullptr || (!is_byte(*stored) && type_of(*stored) != onnx::ElementType::i32)) return;
     parameters_.emplace(&node, *parameters);
     if (!is_byte(*stored)) return;
     const Limits limits = limits_of(*stored);
@@ -309,7 +309,7 @@ class IntegerArithmetic {
     operands_.emplace(node.output(), std::move(operand));
   }
 
-  Operand* find(Value* value) {
+  Operand* find(onnx::Value* value) {
     if (value == nullptr) return nullptr;
     const auto found = operands_.find(value);
     if (found != operands_.end()) {
@@ -321,8 +321,8 @@ class IntegerArithmetic {
   }
 
   /// A node that rearranges elements rearranges integers in the same way.
-  Operand* find_moved(Node& node, Value& value) {
-    if (!has_trait(node, trait::rearranges)) return nullptr;
+  Operand* find_moved(onnx::Node& node, onnx::Value& value) {
+    if (!has_trait(node, onnx::trait::rearranges)) return nullptr;
     const Operand* source = find(node.input(0));
     if (source == nullptr || (!source->scales.single() && !node.is("Transpose"))) return nullptr;
     Operand moved = *source;
@@ -339,7 +339,7 @@ class IntegerArithmetic {
       moved.known.reset();
     }
     if (!moved.known) {
-      std::vector<Value*> inputs = node.inputs;
+      std::vector<onnx::Value*> inputs = node.inputs;
       inputs[0] = moved.steps;
       moved.steps = copy_of(node, inputs, value.name)->output();
     }
@@ -348,44 +348,45 @@ class IntegerArithmetic {
 
   // ---- new nodes ----
 
-  static Value* add(Node& before, std::string_view type, const std::vector<Value*>& inputs,
-                    std::string_view domain = "") {
+  static onnx::Value* add(onnx::Node& before, std::string_view type, const std::vector<onnx::Value*>& inputs,
+                          std::string_view domain = "") {
     const std::string hint = before.output() == nullptr ? "integer" : before.output()->name;
-    Node* node = before.graph->add_node(std::string(type), inputs, {hint}, &before, std::string(domain));
-    node->output()->type = ElementType::f32;
+    onnx::Node* node = before.graph->add_node(std::string(type), inputs, {hint}, &before, std::string(domain));
+    node->output()->type = onnx::ElementType::f32;
     return node->output();
   }
 
-  static Value* cast(Node& before, Value* from, ElementType type) {
-    Value* value = add(before, "Cast", {from});
-    value->producer->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(type))));
+  static onnx::Value* cast(onnx::Node& before, onnx::Value* from, onnx::ElementType type) {
+    onnx::Value* value = add(before, "Cast", {from});
+    value->producer->attributes.emplace("to",
+                                        onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(type))));
     value->type = type;
     return value;
   }
 
-  static Value* in_f32(Node& before, Value* value) {
-    return type_of(*value) == ElementType::f32 ? value : cast(before, value, ElementType::f32);
+  static onnx::Value* in_f32(onnx::Node& before, onnx::Value* value) {
+    return type_of(*value) == onnx::ElementType::f32 ? value : cast(before, value, onnx::ElementType::f32);
   }
 
-  static Value* constant(Node& before, const Dims& dims, const std::vector<float>& numbers) {
+  static onnx::Value* constant(onnx::Node& before, const Dims& dims, const std::vector<float>& numbers) {
     return before.graph->add_constant("integer", f32_tensor(dims, numbers));
   }
 
-  static Value* fixed(Node& before, const Dims& dims, const std::vector<float>& numbers) {
+  static onnx::Value* fixed(onnx::Node& before, const Dims& dims, const std::vector<float>& numbers) {
     return add(before, engine_fixed, {constant(before, dims, numbers)}, engine_domain);
   }
 
-  static Node* copy_of(Node& node, const std::vector<Value*>& inputs, const std::string& hint) {
-    Node* copy = node.graph->add_node(node.op_type, inputs, {hint}, &node);
+  static onnx::Node* copy_of(onnx::Node& node, const std::vector<onnx::Value*>& inputs, const std::string& hint) {
+    onnx::Node* copy = node.graph->add_node(node.op_type, inputs, {hint}, &node);
     for (const auto& [name, attribute] : node.attributes) copy->attributes.emplace(name, copy_attribute(attribute));
-    copy->output()->type = ElementType::f32;
+    copy->output()->type = onnx::ElementType::f32;
     return copy;
   }
 
   /// `result` takes the place of the node's output, under its name and in its type.
-  void replace(Node& node, Value* result) {
-    Value& output = *node.output();
-    if (output.type != ElementType::f32 && !is_byte(output)) result = cast(node, result, *output.type);
+  void replace(onnx::Node& node, onnx::Value* result) {
+    onnx::Value& output = *node.output();
+    if (output.type != onnx::ElementType::f32 && !is_byte(output)) result = cast(node, result, *output.type);
     node.graph->move_output(node, 0, *result->producer, result->output_index);
     node.graph->remove_node(node);
     changed_ = true;
@@ -393,15 +394,15 @@ class IntegerArithmetic {
 
   // ---- DequantizeLinear and QuantizeLinear ----
 
-  Value* steps_of(Node& node) {
+  onnx::Value* steps_of(onnx::Node& node) {
     const Parameters& parameters = parameters_.at(&node);
-    Value* steps = cast(node, node.input(0), ElementType::f32);
+    onnx::Value* steps = cast(node, node.input(0), onnx::ElementType::f32);
     const auto is_zero = [](float number) { return number == 0; };
     if (std::all_of(parameters.zero_points.begin(), parameters.zero_points.end(), is_zero)) return steps;
     return add(node, "Sub", {steps, constant(node, parameters.dims, parameters.zero_points)});
   }
 
-  void rewrite_dequantize(Node& node) {
+  void rewrite_dequantize(onnx::Node& node) {
     const auto found = parameters_.find(&node);
     if (found == parameters_.end() || node.output()->is_unused()) return;
     const Parameters& parameters = found->second;
@@ -410,41 +411,41 @@ class IntegerArithmetic {
       make_constant(node, *operand->second.known, parameters.scales);
       return;
     }
-    Value* steps =
+    onnx::Value* steps =
         operand != operands_.end() && operand->second.steps != nullptr ? operand->second.steps : steps_of(node);
     replace(node, add(node, "Mul", {steps, fixed(node, parameters.dims, parameters.scales.numbers)}));
   }
 
   /// Whoever reads real weights (without integers on the other side) gets a constant, as of any model.
-  void make_constant(Node& node, const WholeNumbers& known, const Scales& scales) {
-    Value& output = *node.output();
+  void make_constant(onnx::Node& node, const WholeNumbers& known, const Scales& scales) {
+    onnx::Value& output = *node.output();
     std::vector<double> real;
     real.reserve(known.numbers.size());
     for (std::size_t i = 0; i < known.numbers.size(); ++i) {
       real.push_back(known.numbers[i] * scales.numbers[scale_index(known.dims, scales, i)]);
     }
-    const TensorData tensor = TensorData::from_numbers(*output.type, known.dims, real);
-    Node* constant = node.graph->add_node("Constant", {}, {output.name}, &node);
-    constant->attributes.emplace("value", NodeAttribute(AttributeData(tensor)));
+    const onnx::TensorData tensor = onnx::TensorData::from_numbers(*output.type, known.dims, real);
+    onnx::Node* constant = node.graph->add_node("Constant", {}, {output.name}, &node);
+    constant->attributes.emplace("value", onnx::NodeAttribute(onnx::AttributeData(tensor)));
     node.graph->move_output(node, 0, *constant, 0);
     node.graph->remove_node(node);
     changed_ = true;
   }
 
-  void rewrite_quantize(Node& node) {
+  void rewrite_quantize(onnx::Node& node) {
     const auto parameters = parameters_of(node);
     if (!parameters || node.output() == nullptr || !is_byte(*node.output())) return;
-    Value* scale = fixed(node, parameters->dims, parameters->scales.numbers);
-    Value* zero_point = constant(node, parameters->dims, parameters->zero_points);
+    onnx::Value* scale = fixed(node, parameters->dims, parameters->scales.numbers);
+    onnx::Value* zero_point = constant(node, parameters->dims, parameters->zero_points);
     const auto type = static_cast<std::int64_t>(*node.output()->type);
-    Value* stored = add(node, engine_quantize, {in_f32(node, node.input(0)), scale, zero_point}, engine_domain);
-    stored->producer->attributes.emplace("to", NodeAttribute(AttributeData(type)));
+    onnx::Value* stored = add(node, engine_quantize, {in_f32(node, node.input(0)), scale, zero_point}, engine_domain);
+    stored->producer->attributes.emplace("to", onnx::NodeAttribute(onnx::AttributeData(type)));
     replace(node, stored);
   }
 
   // ---- products ----
 
-  static std::optional<std::int64_t> size_of(const Value* value, std::int64_t axis) {
+  static std::optional<std::int64_t> size_of(const onnx::Value* value, std::int64_t axis) {
     if (value == nullptr || !value->shape) return std::nullopt;
     const auto rank = static_cast<std::int64_t>(value->shape->size());
     if (axis < 0) axis += rank;
@@ -453,7 +454,7 @@ class IntegerArithmetic {
     return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
   }
 
-  static std::optional<Contraction> convolution(const Node& node, const Operand& weight) {
+  static std::optional<Contraction> convolution(const onnx::Node& node, const Operand& weight) {
     if (!weight.rank) return std::nullopt;
     const bool backwards = node.is("ConvTranspose");
     const std::int64_t groups = node.int_or("group", 1);
@@ -474,7 +475,7 @@ class IntegerArithmetic {
     return found;
   }
 
-  static std::optional<Contraction> matrix_product(const Node& node, const Operand& left, const Operand& right) {
+  static std::optional<Contraction> matrix_product(const onnx::Node& node, const Operand& left, const Operand& right) {
     if (!left.rank || !right.rank) return std::nullopt;
     const bool is_gemm = node.is("Gemm");
     const bool left_turned = is_gemm && node.int_or("transA", 0) != 0;
@@ -508,11 +509,11 @@ class IntegerArithmetic {
 
   /// One value for each digit of the side that is split, from the lowest on.
   struct Split {
-    std::vector<Value*> digits;
+    std::vector<onnx::Value*> digits;
     std::int64_t base = 1;
   };
 
-  static Split split_known(Node& node, const Operand& operand, const SumAxis& sums, const Operand& other) {
+  static Split split_known(onnx::Node& node, const Operand& operand, const SumAxis& sums, const Operand& other) {
     for (const Digits& choice : choices) {
       const std::vector<WholeNumbers> digits = digits_of_known(*operand.known, choice);
       const bool exact = std::all_of(digits.begin(), digits.end(), [&](const WholeNumbers& digit) {
@@ -526,7 +527,7 @@ class IntegerArithmetic {
     return {};
   }
 
-  static Split split_steps(Node& node, const Operand& operand, std::optional<std::int64_t> terms,
+  static Split split_steps(onnx::Node& node, const Operand& operand, std::optional<std::int64_t> terms,
                            const Operand& other) {
     const auto exact = [&](const Digits& choice) {
       std::int64_t highest = operand.largest;
@@ -538,56 +539,58 @@ class IntegerArithmetic {
     auto choice = std::find_if(choices.begin(), choices.end(), exact);
     if (choice == choices.end()) --choice;
     const auto base = static_cast<float>(choice->base);
-    const std::vector<Value*> digits = digits_of(operand.steps, *choice, [&](Value* number) {
-      Value* share = add(node, "Mul", {number, constant(node, {}, {1 / base})});
-      Value* higher = add(node, "Floor", {add(node, "Add", {share, constant(node, {}, {0.5F})})});
-      Value* removed = add(node, "Mul", {higher, constant(node, {}, {base})});
+    const std::vector<onnx::Value*> digits = digits_of(operand.steps, *choice, [&](onnx::Value* number) {
+      onnx::Value* share = add(node, "Mul", {number, constant(node, {}, {1 / base})});
+      onnx::Value* higher = add(node, "Floor", {add(node, "Add", {share, constant(node, {}, {0.5F})})});
+      onnx::Value* removed = add(node, "Mul", {higher, constant(node, {}, {base})});
       return std::pair(higher, add(node, "Sub", {number, removed}));
     });
     return {digits, choice->base};
   }
 
   /// In i32, since the plugin would begin one sum with the result of the other where they are added in f32.
-  static Value* combined(Node& node, const std::vector<Value*>& sums, std::int64_t base) {
+  static onnx::Value* combined(onnx::Node& node, const std::vector<onnx::Value*>& sums, std::int64_t base) {
     if (sums.size() == 1) return sums.front();
-    Value* total = nullptr;
+    onnx::Value* total = nullptr;
     std::int64_t weight = 1;
-    for (Value* sum : sums) {
-      Value* whole = cast(node, sum, ElementType::i32);
+    for (onnx::Value* sum : sums) {
+      onnx::Value* whole = cast(node, sum, onnx::ElementType::i32);
       if (weight != 1) {
-        TensorData factor = TensorData::from_numbers(ElementType::i32, {}, {static_cast<double>(weight)});
+        onnx::TensorData factor =
+            onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(weight)});
         whole = add(node, "Mul", {whole, node.graph->add_constant("integer", std::move(factor))});
       }
       total = total == nullptr ? whole : add(node, "Add", {total, whole});
-      whole->type = total->type = ElementType::i32;
+      whole->type = total->type = onnx::ElementType::i32;
       weight *= base;
     }
-    return cast(node, total, ElementType::f32);
+    return cast(node, total, onnx::ElementType::f32);
   }
 
-  static Value* known_or_steps(Node& node, const Operand& operand) {
+  static onnx::Value* known_or_steps(onnx::Node& node, const Operand& operand) {
     return operand.known ? constant(node, operand.known->dims, operand.known->numbers) : operand.steps;
   }
 
-  static Value* sum_of_products(Node& node, const Contraction& found, const Operand& left, const Operand& right) {
+  static onnx::Value* sum_of_products(onnx::Node& node, const Contraction& found, const Operand& left,
+                                      const Operand& right) {
     const bool split_right = right.known || !left.known;
     const Operand& operand = split_right ? right : left;
     const Operand& other = split_right ? left : right;
     const SumAxis& sums = split_right ? found.right : found.left;
-    Value* whole = known_or_steps(node, other);
+    onnx::Value* whole = known_or_steps(node, other);
     const Split split =
         operand.known ? split_known(node, operand, sums, other) : split_steps(node, operand, found.terms, other);
-    std::vector<Value*> results;
-    for (Value* digit : split.digits) {
-      const std::vector<Value*> inputs = split_right ? std::vector{whole, digit} : std::vector{digit, whole};
-      Node* copy = copy_of(node, inputs, node.output()->name);
+    std::vector<onnx::Value*> results;
+    for (onnx::Value* digit : split.digits) {
+      const std::vector<onnx::Value*> inputs = split_right ? std::vector{whole, digit} : std::vector{digit, whole};
+      onnx::Node* copy = copy_of(node, inputs, node.output()->name);
       for (const char* factor : {"alpha", "beta"}) copy->attributes.erase(factor);
       results.push_back(copy->output());
     }
     return combined(node, results, split.base);
   }
 
-  static Value* factor_of(Node& node, const Contraction& found, const Operand& left, const Operand& right) {
+  static onnx::Value* factor_of(onnx::Node& node, const Contraction& found, const Operand& left, const Operand& right) {
     const bool by_left = !left.scales.single();
     const std::vector<float>& many = by_left ? left.scales.numbers : right.scales.numbers;
     const float single = by_left ? right.scales.numbers.front() : left.scales.numbers.front();
@@ -602,21 +605,21 @@ class IntegerArithmetic {
     return fixed(node, dims, factors);
   }
 
-  static Value* times(Node& node, Value* value, float factor) {
+  static onnx::Value* times(onnx::Node& node, onnx::Value* value, float factor) {
     return factor == 1 ? value : add(node, "Mul", {value, fixed(node, {}, {factor})});
   }
 
   /// What a Conv or a Gemm adds; null where there is nothing.
-  static Value* addend_of(Node& node, const Contraction& found) {
-    Value* bias = node.input(2);
+  static onnx::Value* addend_of(onnx::Node& node, const Contraction& found) {
+    onnx::Value* bias = node.input(2);
     if (bias == nullptr) return nullptr;
     bias = in_f32(node, bias);
     if (node.is("Gemm")) return times(node, bias, node.float_or("beta", 1));
-    Value* shape = node.graph->add_constant("integer", TensorData::from_ints(found.right_factor));
+    onnx::Value* shape = node.graph->add_constant("integer", onnx::TensorData::from_ints(found.right_factor));
     return add(node, "Reshape", {bias, shape});
   }
 
-  void rewrite_product(Node& node) {
+  void rewrite_product(onnx::Node& node) {
     constexpr std::int64_t optional_addend = 11;  // of Gemm, from this operator set on
     if (node.output() == nullptr || !is_narrow_or_f32(node.output()->type)) return;
     if (node.is("Gemm") && node.graph->opset() < optional_addend) return;
@@ -626,27 +629,27 @@ class IntegerArithmetic {
     const bool is_matrix_product = node.is("MatMul") || node.is("Gemm");
     const auto found = is_matrix_product ? matrix_product(node, *left, *right) : convolution(node, *right);
     if (!found || !fits(*found, *left, *right)) return;
-    Value* sum = sum_of_products(node, *found, *left, *right);
-    Value* result = add(node, "Mul", {sum, factor_of(node, *found, *left, *right)});
+    onnx::Value* sum = sum_of_products(node, *found, *left, *right);
+    onnx::Value* result = add(node, "Mul", {sum, factor_of(node, *found, *left, *right)});
     result = times(node, result, node.is("Gemm") ? node.float_or("alpha", 1) : 1);
-    if (Value* addend = addend_of(node, *found)) result = add(node, "Add", {result, addend});
+    if (onnx::Value* addend = addend_of(node, *found)) result = add(node, "Add", {result, addend});
     replace(node, result);
   }
 
-  Model& model_;
-  std::unordered_map<const Node*, Parameters> parameters_;
-  std::unordered_map<const Value*, Operand> operands_;
+  onnx::Model& model_;
+  std::unordered_map<const onnx::Node*, Parameters> parameters_;
+  std::unordered_map<const onnx::Value*, Operand> operands_;
   bool changed_ = false;
 };
 
 }  // namespace
 
-bool compute_integers(Model& model) {
+bool compute_integers(onnx::Model& model) {
   bool quantized = false;
-  std::as_const(model.graph()).for_each_node([&](const Node& node) {
+  std::as_const(model.graph()).for_each_node([&](const onnx::Node& node) {
     quantized = quantized || node.is("QuantizeLinear") || node.is("DequantizeLinear");
   });
   return quantized && IntegerArithmetic(model).run();
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
 /// Rounds x / scale (f32) to the nearest integer, ties to even, adds the zero point, saturates to the type whose ONNX
 /// code is its attribute `to`. NaN gives the zero point, as it does on a device. Inputs: x, scale, zero point; all f32.
@@ -28,6 +28,6 @@ inline constexpr std::string_view engine_fixed = "Fixed";
 ///
 /// The tensors keep their names. Left alone: scales that are no constants or that one sum does not have in common,
 /// blocks, other types than these two. Returns whether there was anything to do.
-bool compute_integers(Model& model);
+bool compute_integers(onnx::Model& model);
 
-}  // namespace graft
+}  // namespace graft::runtime

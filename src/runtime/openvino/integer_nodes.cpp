@@ -18,12 +18,12 @@
 #include "runtime/openvino/keep_nan.hpp"
 #include "runtime/openvino/pass_through.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
 ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   const ov::Output<ov::Node> scale = node.get_input(1);
   const ov::Output<ov::Node> zero_point = node.get_input(2);
-  const auto type = to_openvino(static_cast<ElementType>(node.get_attribute<std::int64_t>("to")));
+  const auto type = to_openvino(static_cast<onnx::ElementType>(node.get_attribute<std::int64_t>("to")));
   const bool is_signed = type == ov::element::i8;
   const double lowest = is_signed ? std::numeric_limits<std::int8_t>::min() : 0;
   const double highest = is_signed ? std::numeric_limits<std::int8_t>::max() : std::numeric_limits<std::uint8_t>::max();
@@ -55,4 +55,4 @@ void release_fixed(ov::Model& model) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -4,7 +4,7 @@
 #include <openvino/core/model.hpp>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 
-namespace graft {
+namespace graft::runtime {
 
 /// What the ONNX reader makes of engine_quantize and engine_fixed.
 [[nodiscard]] ov::OutputVector make_quantize(const ov::frontend::NodeContext& node);
@@ -13,4 +13,4 @@ namespace graft {
 /// Lets constant folding through what engine_fixed holds. For a model that is folded and not compiled.
 void release_fixed(ov::Model& model);
 
-}  // namespace graft
+}  // namespace graft::runtime

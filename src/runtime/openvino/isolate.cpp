@@ -6,7 +6,7 @@
 
 #include "runtime/openvino/pass_through.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
 std::string failed_transformation_root(std::string_view message) {
   constexpr std::string_view begin = "END: node: ";
@@ -34,4 +34,4 @@ bool isolate_nodes(ov::Model& model, std::string_view type) {
   return found;
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

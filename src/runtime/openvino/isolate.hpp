@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace graft {
+namespace graft::runtime {
 
 /// The type of the node at which a transformation of OpenVINO threw, "Reshape", from the exception's message; empty
 /// where it was no transformation.
@@ -17,4 +17,4 @@ namespace graft {
 /// one.
 bool isolate_nodes(ov::Model& model, std::string_view type);
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -38,7 +38,7 @@
 #include <optional>
 #include <set>
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 using Out = ov::Output<ov::Node>;
@@ -189,4 +189,4 @@ void keep_in(ov::Model& model) {
 
 void keep_nan(ov::Model& model) { keep_in(model); }
 
-}  // namespace graft
+}  // namespace graft::runtime

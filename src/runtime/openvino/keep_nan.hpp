@@ -5,7 +5,7 @@ namespace ov {
 class Model;
 }
 
-namespace graft {
+namespace graft::runtime {
 
 /// In the rt_info of a node: no NaN reaches it, so it needs no selection.
 inline constexpr const char* without_nan = "graft.without_nan";
@@ -15,4 +15,4 @@ inline constexpr const char* without_nan = "graft.without_nan";
 /// after each, also in sub-graphs; one pass over the tensor in place of the fusion with the convolution before it.
 void keep_nan(ov::Model& model);
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 constexpr std::string_view edges = " \t\r.:-";
@@ -68,4 +68,4 @@ std::string shorten_openvino_message(std::string_view text) {
   return result;
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

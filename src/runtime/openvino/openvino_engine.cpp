@@ -26,8 +26,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/check_operators.hpp"
-#include "graph/schema.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/schema.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
@@ -50,22 +50,22 @@ ov::Core& core() {
 /// What a model declares of one input.
 struct Declared {
   std::string name;
-  ElementType type = ElementType::undefined;
+  onnx::ElementType type = onnx::ElementType::undefined;
   std::optional<Shape> shape;
 };
 
-std::string type_text(ElementType type, const std::string& shape) { return graft::to_string(type) + shape; }
+std::string type_text(onnx::ElementType type, const std::string& shape) { return onnx::to_string(type) + shape; }
 
-std::string to_text(const TensorData& tensor) {
+std::string to_text(const onnx::TensorData& tensor) {
   return type_text(tensor.type, to_string(Shape(tensor.dims.begin(), tensor.dims.end())));
 }
 
-std::string to_text(ElementType type, const std::optional<Shape>& shape) {
+std::string to_text(onnx::ElementType type, const std::optional<Shape>& shape) {
   return type_text(type, shape ? to_string(*shape) : " of any shape");
 }
 
 /// The plugin keeps 64-bit and unsigned 32-bit integers in 32 signed bits and would cut off the rest without a word.
-void check_integers(const std::string& where, const TensorData& tensor) {
+void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
   constexpr std::int64_t highest = std::numeric_limits<std::int32_t>::max();
   const auto check = [&]<class T>(T /*type*/) {
@@ -80,13 +80,13 @@ void check_integers(const std::string& where, const TensorData& tensor) {
       }
     }
   };
-  if (tensor.type == ElementType::i64) check(std::int64_t{});
-  if (tensor.type == ElementType::u64) check(std::uint64_t{});
-  if (tensor.type == ElementType::u32) check(std::uint32_t{});
+  if (tensor.type == onnx::ElementType::i64) check(std::int64_t{});
+  if (tensor.type == onnx::ElementType::u64) check(std::uint64_t{});
+  if (tensor.type == onnx::ElementType::u32) check(std::uint32_t{});
 }
 
 /// Shares the bytes where OpenVINO and our kernels can use them in place.
-ov::Tensor wrap(const TensorData& tensor) {
+ov::Tensor wrap(const onnx::TensorData& tensor) {
   const ov::element::Type type = to_openvino(tensor.type);
   const ov::Shape shape(tensor.dims.begin(), tensor.dims.end());
   constexpr std::uintptr_t alignment = 64;
@@ -100,18 +100,18 @@ ov::Tensor wrap(const TensorData& tensor) {
 }
 
 /// The engine's own bytes.
-TensorData view_of(const ov::Tensor& tensor) {
-  TensorData result;
+onnx::TensorData view_of(const ov::Tensor& tensor) {
+  onnx::TensorData result;
   result.type = from_openvino(tensor.get_element_type());
   const ov::Shape& shape = tensor.get_shape();
   result.dims.assign(shape.begin(), shape.end());
-  result.bytes = Bytes(nullptr, std::span(static_cast<const char*>(tensor.data()), tensor.get_byte_size()));
+  result.bytes = onnx::Bytes(nullptr, std::span(static_cast<const char*>(tensor.data()), tensor.get_byte_size()));
   return result;
 }
 
-TensorData unwrap(const ov::Tensor& tensor) {
-  TensorData result = view_of(tensor);
-  result.bytes = Bytes(std::string(result.bytes.view()));
+onnx::TensorData unwrap(const ov::Tensor& tensor) {
+  onnx::TensorData result = view_of(tensor);
+  result.bytes = onnx::Bytes(std::string(result.bytes.view()));
   return result;
 }
 
@@ -175,11 +175,12 @@ std::string joined(const std::vector<Declared>& inputs) {
   return names.empty() ? "none" : names;
 }
 
-std::vector<Declared> declared_inputs(const Model& model) {
+std::vector<Declared> declared_inputs(const onnx::Model& model) {
   std::vector<Declared> inputs;
-  for (const Value* value : model.graph().inputs()) {
+  for (const onnx::Value* value : model.graph().inputs()) {
     if (value->initializer) continue;
-    if (!value->type || to_openvino(*value->type) == ov::element::dynamic || *value->type == ElementType::string) {
+    if (!value->type || to_openvino(*value->type) == ov::element::dynamic ||
+        *value->type == onnx::ElementType::string) {
       throw Error(model.source + ": input '" + value->name + "' is " +
                   (value->type ? "of type " + to_string(*value->type) : std::string("no tensor, or of unknown type")) +
                   ", which the CPU engine does not take");
@@ -190,8 +191,8 @@ std::vector<Declared> declared_inputs(const Model& model) {
 }
 
 /// A default makes an input a constant here, as old exporters mean it: they list every weight as an input.
-void fix_defaults(Model& model) {
-  for (Value* value : std::vector<Value*>(model.graph().inputs())) {
+void fix_defaults(onnx::Model& model) {
+  for (onnx::Value* value : std::vector<onnx::Value*>(model.graph().inputs())) {
     if (value->initializer) model.graph().set_is_input(*value, false);
   }
 }
@@ -211,11 +212,11 @@ std::vector<std::optional<std::size_t>> places_of(const std::vector<Declared>& i
   return places;
 }
 
-std::vector<std::string> output_names(const Model& model) {
+std::vector<std::string> output_names(const onnx::Model& model) {
   std::vector<std::string> names;
-  for (const Value* value : model.graph().outputs()) {
+  for (const onnx::Value* value : model.graph().outputs()) {
     // A sequence or a map is kept in wire form; of a tensor only notes are, which newer exporters write everywhere.
-    if (value->type == ElementType::string || (!value->type && !value->opaque.empty())) {
+    if (value->type == onnx::ElementType::string || (!value->type && !value->opaque.empty())) {
       throw Error(model.source + ": output '" + value->name +
                   "' is no tensor of numbers, which the CPU engine does not return");
     }
@@ -235,7 +236,7 @@ struct Part {
 /// A compiled model; a copy of it shares what is compiled.
 struct State {
   std::string source;
-  std::shared_ptr<const Model> model;  ///< Looked at where a run fails.
+  std::shared_ptr<const onnx::Model> model;  ///< Looked at where a run fails.
   std::vector<Declared> inputs;
   std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
   std::set<std::string, std::less<>> defaults;
@@ -269,12 +270,12 @@ class OpenvinoModel final : public CompiledModel {
   State state_;
 };
 
-State compile_parts(const Model& model, const CompileOptions& options) {
+State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   State own;
   own.source = model.source;
-  own.model = std::make_shared<const Model>(model.clone());
+  own.model = std::make_shared<const onnx::Model>(model.clone());
   own.inputs = declared_inputs(model);
-  for (const Value* value : model.graph().inputs()) {
+  for (const onnx::Value* value : model.graph().inputs()) {
     if (value->initializer) own.defaults.insert(value->name);
   }
   PreparedModel prepared = prepare(model, options);
@@ -349,7 +350,7 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
     if (found == inputs.end())
       throw Error(where + " (" + to_text(input.type, input.shape) + ") is missing; its inputs are " +
                   joined(own.inputs));
-    const TensorData& tensor = found->second;
+    const onnx::TensorData& tensor = found->second;
     const std::string mismatch = mismatch_of(tensor, input.type, input.shape);
     if (!mismatch.empty()) throw Error(fmt::format("{}: {}", where, mismatch));
     check_integers(where, tensor);
@@ -381,21 +382,22 @@ void OpenvinoModel::run(const TensorMap& inputs, const std::function<void(const 
   const State& own = state_;
   TensorMap outputs;
   for (std::size_t i = 0; i < own.outputs.size(); ++i) {
-    TensorData found = view_of(output(i));
-    if (own.bf16_outputs.contains(i)) found = TensorData::from_numbers(ElementType::bf16, found.dims, *found.numbers());
+    onnx::TensorData found = view_of(output(i));
+    if (own.bf16_outputs.contains(i))
+      found = onnx::TensorData::from_numbers(onnx::ElementType::bf16, found.dims, *found.numbers());
     outputs[own.outputs[i]] = std::move(found);
   }
   look(outputs);
 }
 
-TensorMap compute(const Model& model) {
+TensorMap compute(const onnx::Model& model) {
   if (!declared_inputs(model).empty()) {
     throw Error(Error::Kind::internal,
                 model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
   }
-  model.graph().for_each_node([&](const Node& node) {
-    if (has_trait(node, trait::random)) {
-      throw Error(model.source + ": " + describe(node) + " gives other numbers each time, so it is no constant");
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (has_trait(node, onnx::trait::random)) {
+      throw Error(model.source + ": " + onnx::describe(node) + " gives other numbers each time, so it is no constant");
     }
   });
   PreparedModel prepared = prepare(model, {});
@@ -426,11 +428,11 @@ TensorMap compute(const Model& model) {
 class OpenvinoEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return "OpenVINO " GRAFT_OPENVINO_VERSION; }
-  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& model,
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     return std::make_unique<OpenvinoModel>(compile_parts(model, options));
   }
-  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override { return compute(model); }
+  [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override { return compute(model); }
 };
 
 }  // namespace

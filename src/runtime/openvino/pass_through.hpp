@@ -4,7 +4,7 @@
 #include <memory>
 #include <openvino/op/op.hpp>
 
-namespace graft {
+namespace graft::runtime {
 
 /// No transformation knows it, so no pattern goes across it, and what it gives is not folded into a constant.
 class PassThroughNode : public ov::op::Op {
@@ -30,4 +30,4 @@ class PassThroughNode : public ov::op::Op {
   }
 };
 
-}  // namespace graft
+}  // namespace graft::runtime

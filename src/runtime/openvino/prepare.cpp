@@ -8,23 +8,23 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/check_operators.hpp"
-#include "graph/functions.hpp"
-#include "graph/operator_calls.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/opset.hpp"
-#include "graph/schema.hpp"
-#include "graph/shape_inference.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_calls.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_arithmetic.hpp"
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
-void add_extra_outputs(Model& model, const std::vector<std::string>& names) {
-  Graph& graph = model.graph();
+void add_extra_outputs(onnx::Model& model, const std::vector<std::string>& names) {
+  onnx::Graph& graph = model.graph();
   for (const std::string& name : names) {
-    Value* value = graph.find_local(name);
+    onnx::Value* value = graph.find_local(name);
     if (value == nullptr) {
       throw Error(model.source + ": there is no tensor '" + name + "' in the main graph to return as an extra output");
     }
@@ -34,7 +34,7 @@ void add_extra_outputs(Model& model, const std::vector<std::string>& names) {
 }
 
 void place_operators(PreparedModel& prepared) {
-  prepared.model.graph().for_each_node([&](Node& node) {
+  prepared.model.graph().for_each_node([&](onnx::Node& node) {
     std::shared_ptr<const Operator> op = make_operator(node);
     if (op == nullptr) return;
     const OperatorType& type = op->type();
@@ -42,19 +42,19 @@ void place_operators(PreparedModel& prepared) {
                            node.inputs.size() <= type.input_count() && node.outputs.size() <= type.output_count() &&
                            std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end();
     if (!ports_fit) {
-      throw Error(prepared.model.source + ": " + describe(node) + " has " + std::to_string(node.inputs.size()) +
+      throw Error(prepared.model.source + ": " + onnx::describe(node) + " has " + std::to_string(node.inputs.size()) +
                   " inputs and " + std::to_string(node.outputs.size()) + " outputs; " + std::string(type.name) +
                   " takes " + type.input_count_text() + " and " + std::to_string(type.output_count()) +
                   ", none left out");
     }
-    PlacedOperator placed{std::move(op), describe(node)};
+    PlacedOperator placed{std::move(op), onnx::describe(node)};
     node.attributes.clear();
     node.metadata.clear();
     node.op_type = engine_operator;
     node.domain = engine_domain;
     node.overload.clear();
-    node.attributes.emplace("index",
-                            NodeAttribute(AttributeData(static_cast<std::int64_t>(prepared.operators.size()))));
+    node.attributes.emplace(
+        "index", onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(prepared.operators.size()))));
     prepared.operators.push_back(std::move(placed));
   });
   if (!prepared.operators.empty()) prepared.model.graph().opset_imports[std::string(engine_domain)] = 1;
@@ -63,10 +63,10 @@ void place_operators(PreparedModel& prepared) {
 /// What OpenVINO 2026.4 misreads in some operator sets becomes that of the next one in which it is right: Softmax,
 /// LogSoftmax and Hardmax of 11 and 12, taken for those of 13, which run over one axis alone; in 13 to 17 three
 /// reductions, whose `axes` it does not see.
-void raise_what_is_misread(Model& model) {
+void raise_what_is_misread(onnx::Model& model) {
   const auto has = [&](const std::set<std::string_view>& names) {
     bool found = false;
-    std::as_const(model.graph()).for_each_node([&](const Node& node) {
+    std::as_const(model.graph()).for_each_node([&](const onnx::Node& node) {
       found = found || (node.domain.empty() && names.contains(node.op_type));
     });
     return found;
@@ -78,43 +78,45 @@ void raise_what_is_misread(Model& model) {
 }
 
 /// The plugin holds f16 and bf16 as f32, so a node of our own rounds after each that makes one.
-void round_narrow_types(Model& model) {
+void round_narrow_types(onnx::Model& model) {
   infer_shapes(model);
-  std::set<Graph*> changed;
-  model.graph().for_each_node([&](Node& node) {
+  std::set<onnx::Graph*> changed;
+  model.graph().for_each_node([&](onnx::Node& node) {
     // What was rounded before it was moved still is.
-    if (node.domain == engine_domain || has_trait(node, trait::moves_data)) return;
-    const std::vector<Value*> outputs = node.outputs;
-    for (Value* output : outputs) {
-      if (output == nullptr || (output->type != ElementType::f16 && output->type != ElementType::bf16)) continue;
+    if (node.domain == engine_domain || has_trait(node, onnx::trait::moves_data)) return;
+    const std::vector<onnx::Value*> outputs = node.outputs;
+    for (onnx::Value* output : outputs) {
+      if (output == nullptr || (output->type != onnx::ElementType::f16 && output->type != onnx::ElementType::bf16))
+        continue;
       if (output->constant()) continue;
-      Graph& graph = *node.graph;
-      Node* rounding =
+      onnx::Graph& graph = *node.graph;
+      onnx::Node* rounding =
           graph.add_node(std::string(engine_rounding), {output}, {output->name}, nullptr, std::string(engine_domain));
-      rounding->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(*output->type))));
+      rounding->attributes.emplace("to",
+                                   onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(*output->type))));
       rounding->output()->type = output->type;
       rounding->output()->shape = output->shape;
       graph.replace_all_uses(*output, *rounding->output(), rounding);
       changed.insert(&graph);
     }
   });
-  for (Graph* graph : changed) graph->topological_sort();
+  for (onnx::Graph* graph : changed) graph->topological_sort();
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
 }  // namespace
 
-PreparedModel prepare(const Model& model, const runtime::CompileOptions& options) {
+PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options) {
   check_operators(model);  // before functions are attached and inlined: a message has the names of the file's nodes
   PreparedModel prepared{.model = model.clone(), .operators = {}};
-  Model& copy = prepared.model;
+  onnx::Model& copy = prepared.model;
   add_extra_outputs(copy, options.extra_outputs);
   if (options.kernels == runtime::OperatorKernels::functions) {
     inline_functions(copy);
     attach_functions(copy);
     inline_functions(copy);
   } else {
-    inline_functions(copy, {.which = is_plain_call});
+    inline_functions(copy, {.which = onnx::is_plain_call});
   }
   prepared.integers = compute_integers(copy);
   if (options.round_inside) round_narrow_types(copy);
@@ -126,4 +128,4 @@ PreparedModel prepare(const Model& model, const runtime::CompileOptions& options
   return prepared;
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "graft/operator.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 
-namespace graft {
+namespace graft::runtime {
 
 /// The node that stands for one of Graft's operators; its attribute `index` says which of PreparedModel::operators.
 inline constexpr std::string_view engine_domain = "graft.engine";
@@ -26,13 +26,13 @@ struct PlacedOperator {
 
 /// No function is called any more, and every operator of Graft that is left runs by its own kernel.
 struct PreparedModel {
-  Model model;
+  onnx::Model model;
   std::vector<PlacedOperator> operators;
   bool integers = false;  ///< Nodes of integer_arithmetic.hpp are in it.
 };
 
 /// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an
 /// extra output that does not exist, and as make_operator and inline_functions do.
-[[nodiscard]] PreparedModel prepare(const Model& model, const runtime::CompileOptions& options);
+[[nodiscard]] PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options);
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -27,16 +27,16 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/elements.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/elements.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/integer_arithmetic.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
 #include "runtime/openvino/keep_nan.hpp"
 #include "runtime/openvino/message.hpp"
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 std::vector<TensorDesc> describe_all(const ov::TensorVector& tensors, const std::vector<DType>& dtypes) {
@@ -124,7 +124,7 @@ class OperatorNode : public ov::op::Op {
           if (outputs[i][axis].is_constant()) shape[axis] = outputs[i][axis].value();
         }
       }
-      set_output_type(i, to_openvino(to_element_type(shown_type(types.outputs[i]))), shape);
+      set_output_type(i, to_openvino(onnx::to_element_type(shown_type(types.outputs[i]))), shape);
     }
   }
 
@@ -151,7 +151,7 @@ class OperatorNode : public ov::op::Op {
 
     ov::TensorVector sources;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      sources.push_back(convert(inputs[i], to_openvino(to_element_type(types.inputs[i]))));
+      sources.push_back(convert(inputs[i], to_openvino(onnx::to_element_type(types.inputs[i]))));
     }
     const std::vector<TensorDesc> source_descs = describe_all(sources, types.inputs);
 
@@ -164,7 +164,7 @@ class OperatorNode : public ov::op::Op {
       ov::Shape shape;
       for (const Dim& dim : result_shapes[i]) shape.push_back(static_cast<std::size_t>(dim.value()));
       outputs[i].set_shape(shape);
-      const ov::element::Type type = to_openvino(to_element_type(types.outputs[i]));
+      const ov::element::Type type = to_openvino(onnx::to_element_type(types.outputs[i]));
       results.push_back(outputs[i].get_element_type() == type ? outputs[i] : ov::Tensor(type, shape));
     }
     const std::vector<TensorDesc> result_descs = describe_all(results, types.outputs);
@@ -236,7 +236,7 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node,
       const auto zero = ov::op::v0::Constant::create(ov::element::u8, {}, {0});
       outputs[i] = std::make_shared<ov::op::v1::NotEqual>(outputs[i], zero);
     } else if (shown_type(type) != type) {
-      outputs[i] = std::make_shared<ov::op::v0::Convert>(outputs[i], to_openvino(to_element_type(type)));
+      outputs[i] = std::make_shared<ov::op::v0::Convert>(outputs[i], to_openvino(onnx::to_element_type(type)));
     }
   }
   return outputs;
@@ -280,10 +280,10 @@ class RoundingNode : public ov::op::Op {
         for (std::size_t i = range.begin(); i != range.end(); ++i) to[i] = round(from[i]);
       });
     };
-    if (to_ == static_cast<std::int64_t>(ElementType::f16)) {
-      round_all([](float value) { return round_to_f16(value); });
+    if (to_ == static_cast<std::int64_t>(onnx::ElementType::f16)) {
+      round_all([](float value) { return onnx::round_to_f16(value); });
     } else {
-      round_all([](float value) { return round_to_bf16(value); });
+      round_all([](float value) { return onnx::round_to_bf16(value); });
     }
     if (result.data() != outputs[0].data()) convert(result, outputs[0].get_element_type()).copy_to(outputs[0]);
     return true;
@@ -308,7 +308,7 @@ void round_before_bf16(ov::Model& model) {
     if (wide.get_element_type() != ov::element::f32) {
       wide = std::make_shared<ov::op::v0::Convert>(wide, ov::element::f32);
     }
-    const auto rounded = std::make_shared<RoundingNode>(wide, static_cast<std::int64_t>(ElementType::bf16));
+    const auto rounded = std::make_shared<RoundingNode>(wide, static_cast<std::int64_t>(onnx::ElementType::bf16));
     node->input(0).replace_source_output(rounded);
   }
 }
@@ -374,23 +374,23 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-std::size_t constant_bytes(const Model& model) {
+std::size_t constant_bytes(const onnx::Model& model) {
   std::size_t total = 0;
-  for (const Value* value : model.graph().initializers()) total += value->initializer->bytes.size();
-  model.graph().for_each_node([&](const Node& node) {
+  for (const onnx::Value* value : model.graph().initializers()) total += value->initializer->bytes.size();
+  model.graph().for_each_node([&](const onnx::Node& node) {
     for (const auto& [name, attribute] : node.attributes) {
-      if (const auto* tensor = attribute.get<TensorData>()) total += tensor->bytes.size();
+      if (const auto* tensor = attribute.get<onnx::TensorData>()) total += tensor->bytes.size();
     }
   });
   return total;
 }
 
 /// Where OpenVINO's own words name no node: the nodes that are not of ONNX itself.
-std::string foreign_nodes(const Model& model) {
+std::string foreign_nodes(const onnx::Model& model) {
   std::set<std::string> found;
-  model.graph().for_each_node([&](const Node& node) {
-    if (node.domain != engine_domain && !is_standard_operator(node.domain, node.op_type)) {
-      found.insert(describe(node));
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (node.domain != engine_domain && !onnx::is_standard_operator(node.domain, node.op_type)) {
+      found.insert(onnx::describe(node));
     }
   });
   if (found.empty()) return "";
@@ -413,7 +413,7 @@ void divide_towards_zero(const ov::Model& model) {
 }  // namespace
 
 std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
-  const Model& model = prepared.model;
+  const onnx::Model& model = prepared.model;
   try {
     ov::frontend::onnx::FrontEnd reader;
     reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
@@ -437,7 +437,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     if (constant_bytes(model) > largest_message) {
       const TemporaryFolder folder;
       const std::filesystem::path path = folder.path() / "model.onnx";
-      write_onnx(model, path, {.external_data = ExternalData::always});
+      onnx::write_onnx(model, path, {.external_data = onnx::ExternalData::always});
       result = reader.convert(reader.load(path.string()));
     } else {
       std::string bytes = serialize_onnx(model);
@@ -455,4 +455,4 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
   }
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -9,10 +9,10 @@ namespace ov {
 class Model;
 }
 
-namespace graft {
+namespace graft::runtime {
 
 /// Parameters and results are in the order of the model's inputs and outputs. Throws Error naming file and node, in
 /// OpenVINO's words.
 [[nodiscard]] std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared);
 
-}  // namespace graft
+}  // namespace graft::runtime

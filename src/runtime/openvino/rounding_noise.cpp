@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 using Out = ov::Output<ov::Node>;
@@ -367,4 +367,4 @@ void add_rounding_noise(ov::Model& model, const std::shared_ptr<runtime::Roundin
   Noise(noise).add(model);
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

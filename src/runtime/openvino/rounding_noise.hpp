@@ -7,7 +7,7 @@ namespace ov {
 class Model;
 }
 
-namespace graft {
+namespace graft::runtime {
 
 /// Moves the last bits of each floating-point result that an operation rounds, of what goes into a sum and of weights,
 /// up or down at random (Parker 1997, Monte Carlo arithmetic): runtime::RoundingNoise says by how much. Results that
@@ -16,4 +16,4 @@ namespace graft {
 /// shows. Also in sub-graphs.
 void add_rounding_noise(ov::Model& model, const std::shared_ptr<runtime::RoundingNoise>& noise);
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 constexpr std::size_t longest_uncut = 2000;
@@ -142,4 +142,4 @@ std::vector<Segment> cut_into_segments(const std::shared_ptr<ov::Model>& model) 
   return segments;
 }
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace graft {
+namespace graft::runtime {
 
 /// A part of a model, to run after the parts before it.
 struct Segment {
@@ -22,4 +22,4 @@ struct Segment {
 /// changes how numbers round reaches over such a place, so each result stays what it is to the last bit.
 [[nodiscard]] std::vector<Segment> cut_into_segments(const std::shared_ptr<ov::Model>& model);
 
-}  // namespace graft
+}  // namespace graft::runtime

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/onnx_io.hpp"
+#include "onnx/onnx_io.hpp"
 
 namespace graft::runtime {
 namespace {
@@ -36,7 +36,7 @@ class BodyWriter {
     body_ += value;
   }
 
-  void model(const Model& model) {
+  void model(const onnx::Model& model) {
     bytes(model.source);
     bytes(serialize_onnx(model));
   }
@@ -88,23 +88,23 @@ class BodyReader {
 
   std::string text() { return std::string(bytes()); }
 
-  Model model() {
+  onnx::Model model() {
     std::string source = text();
-    return parse_onnx(bytes(), {}, std::move(source), owner_);
+    return onnx::parse_onnx(bytes(), {}, std::move(source), owner_);
   }
 
   TensorMap tensors() {
     TensorMap tensors;
     for (std::uint64_t left = number(); left != 0; --left) {
       std::string name = text();
-      TensorData tensor;
-      tensor.type = number_up_to(ElementType{std::numeric_limits<std::int32_t>::max()});
+      onnx::TensorData tensor;
+      tensor.type = number_up_to(onnx::ElementType{std::numeric_limits<std::int32_t>::max()});
       for (std::uint64_t dims = number(); dims != 0; --dims) {
         tensor.dims.push_back(number_up_to(std::numeric_limits<std::int64_t>::max()));
       }
       const std::string_view data = bytes();
       check_size(name, tensor, data.size());
-      tensor.bytes = Bytes(owner_, std::span(data));
+      tensor.bytes = onnx::Bytes(owner_, std::span(data));
       tensors.insert_or_assign(std::move(name), std::move(tensor));
     }
     return tensors;
@@ -129,7 +129,7 @@ class BodyReader {
   }
 
   /// A tensor of strings has no bytes here: no engine takes or returns one, and says so by its type.
-  static void check_size(const std::string& name, const TensorData& tensor, std::size_t size) {
+  static void check_size(const std::string& name, const onnx::TensorData& tensor, std::size_t size) {
     constexpr std::int64_t byte = 8;
     const std::int64_t count = tensor.element_count();
     const int bits = bits_of(tensor.type);
@@ -162,13 +162,13 @@ std::string encode(const Failure& failure) {
   return body.take();
 }
 
-std::string encode(const Model& model) {
+std::string encode(const onnx::Model& model) {
   BodyWriter body;
   body.model(model);
   return body.take();
 }
 
-std::string encode(const Model& model, const CompileOptions& options) {
+std::string encode(const onnx::Model& model, const CompileOptions& options) {
   BodyWriter body;
   body.number(static_cast<std::uint64_t>(options.kernels));
   body.number(options.extra_outputs.size());
@@ -214,9 +214,9 @@ Failure decode_failure(std::string_view body) {
   return failure;
 }
 
-Model decode_model(std::string body) {
+onnx::Model decode_model(std::string body) {
   BodyReader reader(std::move(body));
-  Model model = reader.model();
+  onnx::Model model = reader.model();
   reader.end();
   return model;
 }

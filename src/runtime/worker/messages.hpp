@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 
 namespace graft::runtime {
@@ -39,7 +39,7 @@ struct Failure {
 };
 
 struct ModelToCompile {
-  Model model;
+  onnx::Model model;
   CompileOptions options;
 };
 
@@ -51,8 +51,8 @@ struct RunInputs {
 [[nodiscard]] std::string encode(const Greeting& greeting);
 [[nodiscard]] std::string encode(const Failure& failure);
 /// Throws Error for a model that does not fit into protobuf's 2 GiB.
-[[nodiscard]] std::string encode(const Model& model);
-[[nodiscard]] std::string encode(const Model& model, const CompileOptions& options);
+[[nodiscard]] std::string encode(const onnx::Model& model);
+[[nodiscard]] std::string encode(const onnx::Model& model, const CompileOptions& options);
 [[nodiscard]] std::string encode(const TensorMap& tensors);
 [[nodiscard]] std::string encode(const TensorMap& inputs, std::uint64_t draw);
 
@@ -60,7 +60,7 @@ struct RunInputs {
 /// before it is believed. Weights and tensors are parts of the body and keep it alive.
 [[nodiscard]] Greeting decode_greeting(std::string_view body);
 [[nodiscard]] Failure decode_failure(std::string_view body);
-[[nodiscard]] Model decode_model(std::string body);
+[[nodiscard]] onnx::Model decode_model(std::string body);
 [[nodiscard]] ModelToCompile decode_compile(std::string body);
 [[nodiscard]] TensorMap decode_tensors(std::string body);
 [[nodiscard]] RunInputs decode_run(std::string body);

@@ -187,7 +187,7 @@ class WorkerEngine final : public Engine {
     return name_;
   }
 
-  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& model,
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     const std::string body = encode(model, options);
     std::unique_ptr<RemoteModel> remote = connect(model.source, options.noise);
@@ -195,7 +195,7 @@ class WorkerEngine final : public Engine {
     return remote;
   }
 
-  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override {
+  [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
     const std::string body = encode(model);
     return decode_tensors(connect(model.source, nullptr)->ask(MessageKind::evaluate, body, "computed"));
   }

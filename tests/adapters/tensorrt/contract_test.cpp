@@ -96,14 +96,14 @@ struct Made {
   Plugin plugin;
 };
 
-LeakyReLU leaky(float alpha) {
-  LeakyReLU op;
+ops::LeakyReLU leaky(float alpha) {
+  ops::LeakyReLU op;
   op.alpha = alpha;
   return op;
 }
 
-Convolution convolution(std::vector<float> weights = {}) {
-  Convolution op;
+ops::Convolution convolution(std::vector<float> weights = {}) {
+  ops::Convolution op;
   op.num_output = 1;
   op.kernel = {1, 1};
   op.kernel_weights = std::move(weights);
@@ -124,7 +124,7 @@ class Log final : public nvinfer1::ILogger, public nvinfer1::ILoggerFinder {
 };
 
 TEST(SupportsFormatCombination, LooksAtNothingBeyondThePosition) {
-  Made<Convolution> made(convolution());
+  Made<ops::Convolution> made(convolution());
   constexpr auto hwc8 = nvinfer1::TensorFormat::kHWC8;
   for (const std::int32_t garbage : {0, -7, 3, 1 << 20}) {
     std::array<DynamicPluginTensorDesc, 3> in_out{};
@@ -141,8 +141,8 @@ TEST(SupportsFormatCombination, LooksAtNothingBeyondThePosition) {
 /// A node of a model may have any number of them, and the first is read for its rank.
 TEST(SupportsFormatCombination, IsRefusedForAnotherNumberOfInputs) {
   const Log log;
-  Made<LeakyReLU> leaky_relu(leaky(0.1F));
-  Made<SpatialPyramidPooling> pyramid;
+  Made<ops::LeakyReLU> leaky_relu(leaky(0.1F));
+  Made<ops::SpatialPyramidPooling> pyramid;
   for (Plugin* plugin : {&leaky_relu.plugin, &pyramid.plugin}) {
     std::array<DynamicPluginTensorDesc, 3> in_out{};
     in_out.fill(fixed(desc({1, 8, 4, 4})));
@@ -154,7 +154,7 @@ TEST(SupportsFormatCombination, IsRefusedForAnotherNumberOfInputs) {
 }
 
 TEST(ImplicitQuantization, ScalesOfTensorRTAreTaken) {
-  Made<LeakyReLU> made(leaky(0.1F));
+  Made<ops::LeakyReLU> made(leaky(0.1F));
   const auto in = fixed(desc({1, 3}, DataType::kINT8, 0.5F));
   const auto out = fixed(desc({1, 3}, DataType::kINT8, 0.25F));
   ASSERT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
@@ -164,9 +164,9 @@ TEST(ImplicitQuantization, ScalesOfTensorRTAreTaken) {
 }
 
 TEST(ImplicitQuantization, ScalesOfTheModelStayWhereThereAreSome) {
-  LeakyReLU quantized;
+  ops::LeakyReLU quantized;
   quantized.x_scale = 0.1F;
-  Made<LeakyReLU> made(quantized);
+  Made<ops::LeakyReLU> made(quantized);
   const auto none = fixed(desc({1, 3}, DataType::kINT8, -1));
   ASSERT_EQ(made.plugin.configurePlugin(&none, 1, &none, 1), 0);
   EXPECT_EQ(made.number("x_scale"), 0.1F);
@@ -178,7 +178,7 @@ TEST(ImplicitQuantization, ScalesOfTheModelStayWhereThereAreSome) {
 }
 
 TEST(ImplicitQuantization, StronglyTypedNetworksHaveNone) {
-  Made<Convolution> made(convolution({1.F, 2.F}));
+  Made<ops::Convolution> made(convolution({1.F, 2.F}));
   const auto in = fixed(desc({1, 2, 3, 3}, DataType::kINT8, 1));
   const auto out = fixed(desc({1, 1, 3, 3}, DataType::kINT8, 1));
   ASSERT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
@@ -187,7 +187,7 @@ TEST(ImplicitQuantization, StronglyTypedNetworksHaveNone) {
 
 TEST(ImplicitQuantization, WeightsWithoutAScaleAreRefused) {
   Log log;
-  Made<Convolution> made(convolution({0.1F, 0.2F}));
+  Made<ops::Convolution> made(convolution({0.1F, 0.2F}));
   const auto in = fixed(desc({1, 2, 3, 3}, DataType::kINT8, 0.5F));
   const auto out = fixed(desc({1, 1, 3, 3}, DataType::kINT8, 0.5F));
   EXPECT_NE(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
@@ -196,7 +196,7 @@ TEST(ImplicitQuantization, WeightsWithoutAScaleAreRefused) {
 
 TEST(ConfigurePlugin, BoundsNeedNotBeSizesThatOccur) {
   Log log;
-  Made<LeakyReLU> made;
+  Made<ops::LeakyReLU> made;
   DynamicPluginTensorDesc in{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({2, 3})};
   DynamicPluginTensorDesc out{desc({-1, 3}), dims({2, 3}), dims({8, 3}), dims({2, 3})};
   EXPECT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
@@ -209,7 +209,7 @@ TEST(ConfigurePlugin, BoundsNeedNotBeSizesThatOccur) {
 
 TEST(ConfigurePlugin, TheOptimumHasToRun) {
   Log log;
-  Made<LeakyReLU> made;
+  Made<ops::LeakyReLU> made;
   DynamicPluginTensorDesc in{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({2, 3})};
   DynamicPluginTensorDesc out{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({3, 3})};
   EXPECT_NE(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
@@ -232,19 +232,19 @@ TEST(OnShapeChange, WorksAnewOnlyWhereSomethingButAddressesChanged) {
 }
 
 TEST(TimingCacheId, DependsOnTheAttributes) {
-  const std::string plain = Made<LeakyReLU>().plugin.getTimingCacheID();
-  EXPECT_EQ(Made<LeakyReLU>().plugin.getTimingCacheID(), plain);
-  EXPECT_NE(Made<LeakyReLU>(leaky(0.3F)).plugin.getTimingCacheID(), plain);
+  const std::string plain = Made<ops::LeakyReLU>().plugin.getTimingCacheID();
+  EXPECT_EQ(Made<ops::LeakyReLU>().plugin.getTimingCacheID(), plain);
+  EXPECT_NE(Made<ops::LeakyReLU>(leaky(0.3F)).plugin.getTimingCacheID(), plain);
   std::vector<float> weights(1000, 1.F);
-  const std::string one = Made<Convolution>(convolution(weights)).plugin.getTimingCacheID();
+  const std::string one = Made<ops::Convolution>(convolution(weights)).plugin.getTimingCacheID();
   weights.back() = 2;
-  EXPECT_NE(Made<Convolution>(convolution(weights)).plugin.getTimingCacheID(), one);
+  EXPECT_NE(Made<ops::Convolution>(convolution(weights)).plugin.getTimingCacheID(), one);
   EXPECT_LT(one.size(), 1000U);
 }
 
 TEST(MetadataString, NamesThePluginAndWhatDiffersFromItsDefaults) {
-  EXPECT_STREQ(Made<LeakyReLU>().plugin.getMetadataString(), "graft::LeakyReLU 1");
-  EXPECT_STREQ(Made<LeakyReLU>(leaky(0.5F)).plugin.getMetadataString(), "graft::LeakyReLU 1 alpha=0.5");
+  EXPECT_STREQ(Made<ops::LeakyReLU>().plugin.getMetadataString(), "graft::LeakyReLU 1");
+  EXPECT_STREQ(Made<ops::LeakyReLU>(leaky(0.5F)).plugin.getMetadataString(), "graft::LeakyReLU 1 alpha=0.5");
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ PluginFields fields_of(const PluginSchema& schema, const Operator& op) {
 }
 
 /// Those that can be run here and now.
-std::vector<const OperatorCase*> good_cases(const PluginSchema& schema) {
-  std::vector<const OperatorCase*> result;
-  for (const auto& [type, cases] : operator_cases()) {
-    for (const OperatorCase& test : cases) {
+std::vector<const ops::OperatorCase*> good_cases(const PluginSchema& schema) {
+  std::vector<const ops::OperatorCase*> result;
+  for (const auto& [type, cases] : ops::operator_cases()) {
+    for (const ops::OperatorCase& test : cases) {
       if (type == schema.type && test.refused.empty() && !test.large) result.push_back(&test);
     }
   }
@@ -103,12 +103,12 @@ TEST_P(EveryPlugin, BuildsInEveryTypeRow) {
   constexpr int enough = 8;
   for (const TypeRow& row : schema().type->type_rows) {
     int built_cases = 0;
-    for (const OperatorCase* test : good_cases(schema())) {
-      if (built_cases == enough || matching_row(*schema().type, test->inputs) != &row) continue;
+    for (const ops::OperatorCase* test : good_cases(schema())) {
+      if (built_cases == enough || ops::matching_row(*schema().type, test->inputs) != &row) continue;
       ++built_cases;
       std::vector<Layout> layouts;
       SCOPED_TRACE(test->name);
-      for (const TensorDesc& desc : output_descs(*test->op, test->inputs)) layouts.push_back(desc.layout);
+      for (const TensorDesc& desc : ops::output_descs(*test->op, test->inputs)) layouts.push_back(desc.layout);
       const BuiltPlugin built = build_plugin(creator(), fields_of(schema(), *test->op), test->inputs, layouts);
       EXPECT_EQ(built.outputs.size(), schema().type->output_count());
     }
@@ -119,11 +119,11 @@ TEST_P(EveryPlugin, BuildsInEveryTypeRow) {
 TEST_P(EveryPlugin, KeepsTheValueOfEachField) {
   std::set<std::string> differing;
   std::set<const Operator*> seen;
-  for (const OperatorCase* test : good_cases(schema())) {
+  for (const ops::OperatorCase* test : good_cases(schema())) {
     if (!seen.insert(test->op.get()).second) continue;
     SCOPED_TRACE(test->name);
     std::vector<Layout> layouts;
-    for (const TensorDesc& desc : output_descs(*test->op, test->inputs)) layouts.push_back(desc.layout);
+    for (const TensorDesc& desc : ops::output_descs(*test->op, test->inputs)) layouts.push_back(desc.layout);
     const PluginFields fields = fields_of(schema(), *test->op);
     const BuiltPlugin built = build_plugin(creator(), fields, test->inputs, layouts);
     ASSERT_EQ(built.serialized.size(), fields.size());
@@ -145,7 +145,7 @@ TEST_P(EveryPlugin, KeepsTheValueOfEachField) {
 }
 
 TEST_P(EveryPlugin, RefusesAnUnknownFieldByName) {
-  const OperatorCase& test = *good_cases(schema()).front();
+  const ops::OperatorCase& test = *good_cases(schema()).front();
   PluginFields fields = fields_of(schema(), *test.op);
   fields["no_such_field"] = 1.0F;
   library().take_log();
@@ -154,7 +154,7 @@ TEST_P(EveryPlugin, RefusesAnUnknownFieldByName) {
 }
 
 TEST_P(EveryPlugin, RefusesAnIllTypedFieldByName) {
-  const OperatorCase& test = *good_cases(schema()).front();
+  const ops::OperatorCase& test = *good_cases(schema()).front();
   for (const SchemaField& field : schema().fields) {
     SCOPED_TRACE(field.name);
     PluginFields fields = fields_of(schema(), *test.op);
@@ -167,7 +167,7 @@ TEST_P(EveryPlugin, RefusesAnIllTypedFieldByName) {
 }
 
 TEST_P(EveryPlugin, RefusesAMissingRequiredFieldByName) {
-  const OperatorCase& test = *good_cases(schema()).front();
+  const ops::OperatorCase& test = *good_cases(schema()).front();
   for (const SchemaField& field : schema().fields) {
     if (field.attribute == nullptr || !field.attribute->required) continue;
     PluginFields fields = fields_of(schema(), *test.op);
@@ -179,7 +179,7 @@ TEST_P(EveryPlugin, RefusesAMissingRequiredFieldByName) {
 }
 
 TEST_P(EveryPlugin, RefusesTypesThatNoRowHas) {
-  const OperatorCase& test = *good_cases(schema()).front();
+  const ops::OperatorCase& test = *good_cases(schema()).front();
   std::vector<TensorDesc> inputs = test.inputs;
   inputs[0].dtype = DType::i64;
   library().take_log();

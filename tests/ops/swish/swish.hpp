@@ -6,7 +6,7 @@
 
 #include "graft/elementwise.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 struct Swish : Elementwise {
   static constexpr auto name = "Swish";
@@ -29,4 +29,4 @@ struct Swish : Elementwise {
 [[nodiscard]] Status run(const Swish& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
 [[nodiscard]] std::span<const Variant<Swish>> cuda_kernels(const Swish& op);
 
-}  // namespace graft
+}  // namespace graft::ops

@@ -4,7 +4,7 @@
 #include "ops/elementwise_cases.hpp"
 #include "ops/swish/swish.hpp"
 
-namespace graft {
+namespace graft::ops {
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const Swish& /*tag*/) { return elementwise_cases<Swish>({{}}, 3); }
 
@@ -12,4 +12,4 @@ namespace graft {
   return in_formats(linear_formats, std::vector<TimedCase>{{.inputs = {{.extents = {1, 64, 56, 56}}}}});
 }
 
-}  // namespace graft
+}  // namespace graft::ops

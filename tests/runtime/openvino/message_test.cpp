@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 TEST(Message, KeepsTheNodeAndTheReason) {
@@ -43,4 +43,4 @@ TEST(Message, IsCutOff) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::runtime

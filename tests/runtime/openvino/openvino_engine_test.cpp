@@ -10,14 +10,14 @@
 #include <limits>
 #include <thread>
 
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
 #include "io/npy.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
 #include "tests/support/folders.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 using test::text_model;
@@ -25,8 +25,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TensorData tensor(ElementType type, const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
-  return TensorData::from_numbers(type, dims, values);
+onnx::TensorData tensor(onnx::ElementType type, const std::vector<std::int64_t>& dims,
+                        const std::vector<double>& values) {
+  return onnx::TensorData::from_numbers(type, dims, values);
 }
 
 std::vector<double> some_numbers(std::size_t count) {
@@ -43,7 +44,7 @@ const Dim batch = Dim::symbol("batch");
 
 TEST(CpuEngine, ReturnsEveryOutputInItsDeclaredType) {
   const std::unique_ptr<runtime::CompiledModel> model =
-      runtime::openvino_engine().compile(text_model({{"x", ElementType::f32, {batch, 3}}},
+      runtime::openvino_engine().compile(text_model({{"x", onnx::ElementType::f32, {batch, 3}}},
                                                     "big = ArgMax<axis=1, keepdims=0>(x)\n"
                                                     "half = Cast<to=float16>(x)\n"
                                                     "brain = Cast<to=bfloat16>(x)\n"
@@ -53,34 +54,34 @@ TEST(CpuEngine, ReturnsEveryOutputInItsDeclaredType) {
                                                     "count = Shape(x)\n"
                                                     "double = Cast<to=double>(x)\n",
                                                     {"big", "half", "brain", "byte", "truth", "count", "double"}));
-  const TensorMap outputs = model->run({{"x", tensor(ElementType::f32, {2, 3}, {1, 5, 2, 7, -100, 3})}});
-  EXPECT_EQ(outputs.at("big").type, ElementType::i64);
+  const TensorMap outputs = model->run({{"x", tensor(onnx::ElementType::f32, {2, 3}, {1, 5, 2, 7, -100, 3})}});
+  EXPECT_EQ(outputs.at("big").type, onnx::ElementType::i64);
   EXPECT_THAT(*outputs.at("big").ints(), ElementsAre(1, 0));
-  EXPECT_EQ(outputs.at("half").type, ElementType::f16);
+  EXPECT_EQ(outputs.at("half").type, onnx::ElementType::f16);
   EXPECT_THAT(numbers_of(outputs, "half"), ElementsAre(1, 5, 2, 7, -100, 3));
-  EXPECT_EQ(outputs.at("brain").type, ElementType::bf16);
+  EXPECT_EQ(outputs.at("brain").type, onnx::ElementType::bf16);
   EXPECT_THAT(numbers_of(outputs, "brain"), ElementsAre(1, 5, 2, 7, -100, 3));
-  EXPECT_EQ(outputs.at("byte").type, ElementType::i8);
+  EXPECT_EQ(outputs.at("byte").type, onnx::ElementType::i8);
   EXPECT_THAT(*outputs.at("byte").ints(), ElementsAre(1, 5, 2, 7, -100, 3));
-  EXPECT_EQ(outputs.at("truth").type, ElementType::boolean);
+  EXPECT_EQ(outputs.at("truth").type, onnx::ElementType::boolean);
   EXPECT_THAT(*outputs.at("truth").ints(), ElementsAre(0, 0, 0, 0, 0, 0));
-  EXPECT_EQ(outputs.at("count").type, ElementType::i64);
+  EXPECT_EQ(outputs.at("count").type, onnx::ElementType::i64);
   EXPECT_THAT(*outputs.at("count").ints(), ElementsAre(2, 3));
-  EXPECT_EQ(outputs.at("double").type, ElementType::f64);
+  EXPECT_EQ(outputs.at("double").type, onnx::ElementType::f64);
   EXPECT_THAT(numbers_of(outputs, "double"), ElementsAre(1, 5, 2, 7, -100, 3));
 }
 
 TEST(CpuEngine, TakesEveryNumericInputType) {
-  for (const ElementType type :
-       {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::f64, ElementType::i8, ElementType::u8,
-        ElementType::i32, ElementType::i64, ElementType::boolean}) {
+  for (const onnx::ElementType type : {onnx::ElementType::f32, onnx::ElementType::f16, onnx::ElementType::bf16,
+                                       onnx::ElementType::f64, onnx::ElementType::i8, onnx::ElementType::u8,
+                                       onnx::ElementType::i32, onnx::ElementType::i64, onnx::ElementType::boolean}) {
     SCOPED_TRACE(to_string(type));
     const std::unique_ptr<runtime::CompiledModel> model = runtime::openvino_engine().compile(
         text_model({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
     const TensorMap outputs = model->run({{"x", tensor(type, {2}, {1, 0})}});
     EXPECT_EQ(outputs.at("y").type, type);
     EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(1, 0));
-    EXPECT_EQ(outputs.at("z").type, ElementType::i64);
+    EXPECT_EQ(outputs.at("z").type, onnx::ElementType::i64);
     EXPECT_THAT(*outputs.at("z").ints(), ElementsAre(1, 0));
   }
 }
@@ -88,25 +89,25 @@ TEST(CpuEngine, TakesEveryNumericInputType) {
 TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
   struct Case {
     std::string node;
-    ElementType type;
+    onnx::ElementType type;
     double tolerance;
   };
   // f32: a few roundings in sums of at most 60 squares. i8: one step, where the function's f32 and the kernel's f64
   // round a tie to different sides.
   const std::vector<Case> cases{
-      {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::f32, 1e-6},
-      {"graft::L2Normalize<axes=[1]>(x)", ElementType::f32, 1e-6},
-      {"graft::L2Normalize<axes=[-1, 1], epsilon_mode=\"norm\">(x)", ElementType::f32, 1e-6},
-      {"graft::L2Normalize<axes=[1, 2, 3], epsilon_mode=\"add\", epsilon=1.0>(x)", ElementType::f32, 1e-6},
-      {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::f16, 2e-3},
-      {"graft::L2Normalize<axes=[1]>(x)", ElementType::f16, 1e-3},
-      {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::bf16, 2e-2},
-      {"graft::LeakyReLU<alpha=0.1, x_scale=0.5, y_scale=0.25>(x)", ElementType::i8, 1},
-      {"graft::L2Normalize<axes=[1], x_scale=0.1, y_scale=0.0078125>(x)", ElementType::i8, 1},
+      {"graft::LeakyReLU<alpha=0.1>(x)", onnx::ElementType::f32, 1e-6},
+      {"graft::L2Normalize<axes=[1]>(x)", onnx::ElementType::f32, 1e-6},
+      {"graft::L2Normalize<axes=[-1, 1], epsilon_mode=\"norm\">(x)", onnx::ElementType::f32, 1e-6},
+      {"graft::L2Normalize<axes=[1, 2, 3], epsilon_mode=\"add\", epsilon=1.0>(x)", onnx::ElementType::f32, 1e-6},
+      {"graft::LeakyReLU<alpha=0.1>(x)", onnx::ElementType::f16, 2e-3},
+      {"graft::L2Normalize<axes=[1]>(x)", onnx::ElementType::f16, 1e-3},
+      {"graft::LeakyReLU<alpha=0.1>(x)", onnx::ElementType::bf16, 2e-2},
+      {"graft::LeakyReLU<alpha=0.1, x_scale=0.5, y_scale=0.25>(x)", onnx::ElementType::i8, 1},
+      {"graft::L2Normalize<axes=[1], x_scale=0.1, y_scale=0.0078125>(x)", onnx::ElementType::i8, 1},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.node + " in " + to_string(one.type));
-    const Model model = text_model({{"x", one.type, {batch, 3, Dim::symbol("h"), 5}}}, "y = " + one.node, {"y"});
+    const onnx::Model model = text_model({{"x", one.type, {batch, 3, Dim::symbol("h"), 5}}}, "y = " + one.node, {"y"});
     const std::unique_ptr<runtime::CompiledModel> functions = runtime::openvino_engine().compile(
         model, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
     const std::unique_ptr<runtime::CompiledModel> own = runtime::openvino_engine().compile(
@@ -114,7 +115,7 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
     for (const std::int64_t size : {1, 4, 7}) {
       const auto count = static_cast<std::size_t>(2 * 3 * size * 5);
       auto values = some_numbers(count);
-      if (one.type == ElementType::i8) {
+      if (one.type == onnx::ElementType::i8) {
         for (double& value : values) value = std::round(value * 40);
       }
       const TensorMap inputs{{"x", tensor(one.type, {2, 3, size, 5}, values)}};
@@ -136,18 +137,18 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
 }
 
 TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
-  const Model model = text_model({{"x", ElementType::i64, {batch, 2}}},
-                                 "y, z = graft::DoubledPlus<bias=3>(x)\n"
-                                 "s = ReduceMax<keepdims=0>(y)\n"
-                                 "n = Not(z)",
-                                 {"y", "z", "s", "n"});
+  const onnx::Model model = text_model({{"x", onnx::ElementType::i64, {batch, 2}}},
+                                       "y, z = graft::DoubledPlus<bias=3>(x)\n"
+                                       "s = ReduceMax<keepdims=0>(y)\n"
+                                       "n = Not(z)",
+                                       {"y", "z", "s", "n"});
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     const std::unique_ptr<runtime::CompiledModel> engine =
         runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-    const TensorMap outputs = engine->run({{"x", tensor(ElementType::i64, {2, 2}, {1, -2, 5, 500000})}});
-    EXPECT_EQ(outputs.at("y").type, ElementType::i64);
+    const TensorMap outputs = engine->run({{"x", tensor(onnx::ElementType::i64, {2, 2}, {1, -2, 5, 500000})}});
+    EXPECT_EQ(outputs.at("y").type, onnx::ElementType::i64);
     EXPECT_THAT(*outputs.at("y").ints(), ElementsAre(5, -1, 13, 1000003));
-    EXPECT_EQ(outputs.at("z").type, ElementType::boolean);
+    EXPECT_EQ(outputs.at("z").type, onnx::ElementType::boolean);
     EXPECT_THAT(*outputs.at("z").ints(), ElementsAre(0, 0, 1, 1));
     EXPECT_THAT(*outputs.at("s").ints(), ElementsAre(1000003));
     EXPECT_THAT(*outputs.at("n").ints(), ElementsAre(1, 1, 0, 0));
@@ -155,48 +156,49 @@ TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
 }
 
 TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
-  Model model = text_model({{"x", ElementType::f32, {3}}}, "y = TRT::LReLU_TRT<negSlope=0.5>(x)", {"y"});
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, {3}}}, "y = TRT::LReLU_TRT<negSlope=0.5>(x)", {"y"});
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     for (const char* domain : {"TRT", ""}) {
       model.graph().nodes()[0]->domain = domain;
       const std::unique_ptr<runtime::CompiledModel> engine =
           runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-      EXPECT_THAT(numbers_of(engine->run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"),
+      EXPECT_THAT(numbers_of(engine->run({{"x", tensor(onnx::ElementType::f32, {3}, {2, -2, -4})}}), "y"),
                   ElementsAre(2, -1, -2));
     }
   }
 }
 
 TEST(CpuEngine, RunsOperatorsInsideBranches) {
-  Model model = text_model({{"c", ElementType::boolean, {}}, {"x", ElementType::f32, {3}}}, "unused = Identity(x)", {});
-  Graph& graph = model.graph();
-  Node* branch = graph.add_node("If", {graph.find("c")}, {"y"});
+  onnx::Model model = text_model({{"c", onnx::ElementType::boolean, {}}, {"x", onnx::ElementType::f32, {3}}},
+                                 "unused = Identity(x)", {});
+  onnx::Graph& graph = model.graph();
+  onnx::Node* branch = graph.add_node("If", {graph.find("c")}, {"y"});
   for (const auto& [name, text] :
        {std::pair("then_branch", "a = graft::LeakyReLU<alpha=0.5>(x)"), std::pair("else_branch", "a = Neg(x)")}) {
-    auto body = std::make_unique<Graph>(&graph);
+    auto body = std::make_unique<onnx::Graph>(&graph);
     parse_nodes(*body, text, {"a"}, [](std::string_view) { return std::nullopt; });
     body->name = name;
-    branch->attributes.emplace(name, NodeAttribute(AttributeData(std::move(body))));
+    branch->attributes.emplace(name, onnx::NodeAttribute(onnx::AttributeData(std::move(body))));
   }
   graph.add_output(*branch->output());
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     const std::unique_ptr<runtime::CompiledModel> engine =
         runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-    const TensorData x = tensor(ElementType::f32, {3}, {2, -2, -4});
-    EXPECT_THAT(numbers_of(engine->run({{"c", tensor(ElementType::boolean, {}, {1})}, {"x", x}}), "y"),
+    const onnx::TensorData x = tensor(onnx::ElementType::f32, {3}, {2, -2, -4});
+    EXPECT_THAT(numbers_of(engine->run({{"c", tensor(onnx::ElementType::boolean, {}, {1})}, {"x", x}}), "y"),
                 ElementsAre(2, -1, -2));
-    EXPECT_THAT(numbers_of(engine->run({{"c", tensor(ElementType::boolean, {}, {0})}, {"x", x}}), "y"),
+    EXPECT_THAT(numbers_of(engine->run({{"c", tensor(onnx::ElementType::boolean, {}, {0})}, {"x", x}}), "y"),
                 ElementsAre(-2, 2, 4));
   }
 }
 
 TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
-  const Model model = text_model({{"x", ElementType::f32, {batch, 2}}},
-                                 "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
+  const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, 2}}},
+                                       "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
       model,
       {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
-  const TensorMap outputs = engine->run({{"x", tensor(ElementType::f32, {1, 2}, {-1, 0})}});
+  const TensorMap outputs = engine->run({{"x", tensor(onnx::ElementType::f32, {1, 2}, {-1, 0})}});
   EXPECT_EQ(outputs.size(), 5U);
   EXPECT_THAT(numbers_of(outputs, "x"), ElementsAre(-1, 0));
   EXPECT_THAT(numbers_of(outputs, "a"), ElementsAre(0, 0));
@@ -212,11 +214,12 @@ TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
 }
 
 TEST(CpuEngine, RunsWithOtherShapes) {
-  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(text_model(
-      {{"x", ElementType::f32, {batch, Dim::symbol("n")}}}, "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
+  const std::unique_ptr<runtime::CompiledModel> engine =
+      runtime::openvino_engine().compile(text_model({{"x", onnx::ElementType::f32, {batch, Dim::symbol("n")}}},
+                                                    "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
   for (const auto& dims : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 4}, {2, 100}, {3, 4}}) {
     const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
-    const TensorMap outputs = engine->run({{"x", tensor(ElementType::f32, dims, std::vector<double>(count, 2))}});
+    const TensorMap outputs = engine->run({{"x", tensor(onnx::ElementType::f32, dims, std::vector<double>(count, 2))}});
     EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(2.0 * static_cast<double>(count)));
     EXPECT_EQ(*outputs.at("z").ints(), dims);
   }
@@ -224,48 +227,48 @@ TEST(CpuEngine, RunsWithOtherShapes) {
 
 TEST(CpuEngine, TakesAnInputThatNothingReads) {
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
-      text_model({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
-  const auto found =
-      engine->run({{"unused", tensor(ElementType::f32, {2}, {1, 2})}, {"x", tensor(ElementType::f32, {1}, {3})}});
+      text_model({{"unused", onnx::ElementType::f32, {2}}, {"x", onnx::ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
+  const auto found = engine->run(
+      {{"unused", tensor(onnx::ElementType::f32, {2}, {1, 2})}, {"x", tensor(onnx::ElementType::f32, {1}, {3})}});
   EXPECT_THAT(numbers_of(found, "y"), ElementsAre(-3));
 }
 
 TEST(CpuEngine, ReturnsAnOutputThatCarriesNotes) {
-  Model model = text_model({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
-  model.graph().outputs()[0]->type = ElementType::f32;
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
+  model.graph().outputs()[0]->type = onnx::ElementType::f32;
   model.graph().outputs()[0]->opaque = "\x1a\x04note";  // doc_string of a ValueInfoProto
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model);
-  EXPECT_THAT(numbers_of(engine->run({{"x", tensor(ElementType::f32, {1}, {3})}}), "y"), ElementsAre(-3));
+  EXPECT_THAT(numbers_of(engine->run({{"x", tensor(onnx::ElementType::f32, {1}, {3})}}), "y"), ElementsAre(-3));
 }
 
 TEST(CpuEngine, TakesAnEmptyBatch) {
-  const Model model = text_model({{"x", ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
+  const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     const std::unique_ptr<runtime::CompiledModel> engine =
         runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-    EXPECT_THAT(engine->run({{"x", tensor(ElementType::f32, {0, 3}, {})}}).at("y").dims, ElementsAre(0, 3));
-    EXPECT_THAT(numbers_of(engine->run({{"x", tensor(ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"),
+    EXPECT_THAT(engine->run({{"x", tensor(onnx::ElementType::f32, {0, 3}, {})}}).at("y").dims, ElementsAre(0, 3));
+    EXPECT_THAT(numbers_of(engine->run({{"x", tensor(onnx::ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"),
                 ElementsAre(0, testing::DoubleNear(0.6, 1e-6), testing::DoubleNear(0.8, 1e-6)));
   }
 }
 
 TEST(CpuEngine, RefusesInputsThatDoNotFit) {
-  const std::unique_ptr<runtime::CompiledModel> engine =
-      runtime::openvino_engine().compile(text_model({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}},
-                                                    "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
+      text_model({{"x", onnx::ElementType::f32, {batch, 2}}, {"n", onnx::ElementType::i64, {1}}},
+                 "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
   const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine->run(inputs); }; };
-  const TensorData x = tensor(ElementType::f32, {1, 2}, {1, 2});
-  const TensorData n = tensor(ElementType::i64, {1}, {1});
+  const onnx::TensorData x = tensor(onnx::ElementType::f32, {1, 2}, {1, 2});
+  const onnx::TensorData n = tensor(onnx::ElementType::i64, {1}, {1});
   EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) is missing")));
   EXPECT_THAT(run({{"x", x}, {"n", n}, {"m", n}}),
               ThrowsMessage<Error>(HasSubstr("there is no input 'm'; its inputs are 'x', 'n'")));
-  EXPECT_THAT(run({{"x", tensor(ElementType::f16, {1, 2}, {1, 2})}, {"n", n}}),
+  EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f16, {1, 2}, {1, 2})}, {"n", n}}),
               ThrowsMessage<Error>(HasSubstr("input 'x': found f16[1, 2], allowed is f32[batch, 2]")));
-  EXPECT_THAT(run({{"x", tensor(ElementType::f32, {2}, {1, 2})}, {"n", n}}),
+  EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f32, {2}, {1, 2})}, {"n", n}}),
               ThrowsMessage<Error>(HasSubstr("found f32[2], allowed is f32[batch, 2]")));
-  EXPECT_THAT(run({{"x", tensor(ElementType::f32, {1, 3}, {1, 2, 3})}, {"n", n}}),
+  EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f32, {1, 3}, {1, 2, 3})}, {"n", n}}),
               ThrowsMessage<Error>(HasSubstr("found f32[1, 3], allowed is f32[batch, 2]")));
-  const TensorData huge = TensorData::from_ints({std::int64_t{1} << 40});
+  const onnx::TensorData huge = onnx::TensorData::from_ints({std::int64_t{1} << 40});
   EXPECT_THAT(run({{"x", x}, {"n", huge}}),
               ThrowsMessage<Error>(HasSubstr("element 0 is 1099511627776; the CPU engine holds integers in 32 bits")));
 }
@@ -274,25 +277,25 @@ TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            text_model({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
+            text_model({{"x", onnx::ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("Unheard"), HasSubstr("strange"))));
   EXPECT_THAT(
       [] {
-        (void)runtime::openvino_engine().compile(
-            text_model({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"}));
+        (void)runtime::openvino_engine().compile(text_model(
+            {{"x", onnx::ElementType::f32, {2, 3}}, {"w", onnx::ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"}));
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("MatMul"))));
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            text_model({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
+            text_model({{"x", onnx::ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
       },
       ThrowsMessage<Error>(HasSubstr("slope")));
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            text_model({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
+            text_model({{"x", onnx::ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
             {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
       },
       ThrowsMessage<Error>(HasSubstr("L2Normalize does not take inputs of type i32")));
@@ -300,27 +303,28 @@ TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
 
 TEST(CpuEngine, NamesTheOperatorThatRefusesAtRunTime) {
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
-      text_model({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
+      text_model({{"x", onnx::ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
       {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
   EXPECT_THAT(
       [&] {
-        (void)engine->run({{"x", tensor(ElementType::f32, {1, 2}, {1, 2})}});
+        (void)engine->run({{"x", tensor(onnx::ElementType::f32, {1, 2}, {1, 2})}});
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("L2Normalize"), HasSubstr("4"))));
 }
 
 TEST(CpuEngine, KeepsTheDefaultOfAnInput) {
-  Model model = text_model({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
-  model.graph().set_initializer(*model.graph().find("w"), tensor(ElementType::f32, {2}, {3, 4}));
+  onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, {2}}, {"w", onnx::ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
+  model.graph().set_initializer(*model.graph().find("w"), tensor(onnx::ElementType::f32, {2}, {3, 4}));
   ASSERT_TRUE(model.graph().find("w")->is_input);
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model);
-  const TensorData x = tensor(ElementType::f32, {2}, {1, 2});
+  const onnx::TensorData x = tensor(onnx::ElementType::f32, {2}, {1, 2});
   EXPECT_THAT(numbers_of(engine->run({{"x", x}}), "y"), ElementsAre(3, 8));
   EXPECT_THAT([&] { (void)engine->run({{"x", x}, {"w", x}}); }, ThrowsMessage<Error>(HasSubstr("'w' has a default")));
 }
 
 TEST(CpuEngine, LeavesTheModelAsItIs) {
-  Model model = text_model({{"x", ElementType::f32, {2}}}, "y = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, {2}}}, "y = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
   const std::string before = serialize_onnx(model);
   const std::unique_ptr<runtime::CompiledModel> functions = runtime::openvino_engine().compile(model);
   const std::unique_ptr<runtime::CompiledModel> own = runtime::openvino_engine().compile(
@@ -330,8 +334,8 @@ TEST(CpuEngine, LeavesTheModelAsItIs) {
 
 TEST(CpuEngine, SeveralModelsRunInThreads) {
   constexpr int thread_count = 4;
-  const Model model = text_model(
-      {{"x", ElementType::f32, {batch, 64}}},
+  const onnx::Model model = text_model(
+      {{"x", onnx::ElementType::f32, {batch, 64}}},
       "a = graft::LeakyReLU<alpha=0.5>(x)\nb = graft::L2Normalize(a)\ny = graft::LeakyReLU<alpha=0.5>(b)", {"y"});
   std::array<std::vector<double>, thread_count> results;
   std::vector<std::thread> threads;
@@ -344,10 +348,10 @@ TEST(CpuEngine, SeveralModelsRunInThreads) {
       for (int repeat = 0; repeat < 20; ++repeat) {
         const std::int64_t rows = 1 + (i + repeat) % 3;
         (void)engine->run(
-            {{"x", tensor(ElementType::f32, {rows, 64}, some_numbers(static_cast<std::size_t>(rows) * 64))}});
+            {{"x", tensor(onnx::ElementType::f32, {rows, 64}, some_numbers(static_cast<std::size_t>(rows) * 64))}});
       }
       results[static_cast<std::size_t>(i)] =
-          numbers_of(engine->run({{"x", tensor(ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
+          numbers_of(engine->run({{"x", tensor(onnx::ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -357,14 +361,14 @@ TEST(CpuEngine, SeveralModelsRunInThreads) {
   }
 }
 
-double digits_accuracy(const Model& model, runtime::OperatorKernels kernels) {
+double digits_accuracy(const onnx::Model& model, runtime::OperatorKernels kernels) {
   const auto folder = golden_folder() / "../../examples/digits";
-  const NpzArrays arrays = read_npz(folder / "digits_test.npz");
-  const NpyArray& images = arrays.at("images");
-  TensorData input;
+  const io::NpzArrays arrays = io::read_npz(folder / "digits_test.npz");
+  const io::NpyArray& images = arrays.at("images");
+  onnx::TensorData input;
   input.type = images.type;
   input.dims = images.shape;
-  input.bytes = Bytes(std::string(reinterpret_cast<const char*>(images.data.data()), images.data.size()));
+  input.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(images.data.data()), images.data.size()));
   const std::unique_ptr<runtime::CompiledModel> engine =
       runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
   const auto logits = numbers_of(engine->run({{"image", input}}), "logits");
@@ -379,10 +383,10 @@ double digits_accuracy(const Model& model, runtime::OperatorKernels kernels) {
 }
 
 TEST(CpuEngine, RecognizesDigitsWithOperatorsInside) {
-  Model model = read_onnx(golden_folder() / "../../examples/digits/digits.onnx");
+  onnx::Model model = onnx::read_onnx(golden_folder() / "../../examples/digits/digits.onnx");
   EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::functions), 0.97);
   int replaced = 0;
-  for (Node* node : model.graph().nodes()) {
+  for (onnx::Node* node : model.graph().nodes()) {
     if (!node->is("LeakyRelu")) continue;
     node->op_type = "LeakyReLU";
     node->domain = onnx_domain;
@@ -395,42 +399,42 @@ TEST(CpuEngine, RecognizesDigitsWithOperatorsInside) {
 }
 
 TEST(ConstantGraph, IsComputedExactly) {
-  const Model model = text_model({},
-                                 "a = Constant<value_ints=[9007199254740993, -1]>()\n"
-                                 "b = Constant<value=int64(2)>()\n"
-                                 "product = Mul(a, b)\n"
-                                 "quotient = Div(a, b)\n"
-                                 "truth = Less(a, b)\n"
-                                 "d = Constant<value=double([0.1, 3.0])>()\n"
-                                 "narrower = Cast<to=float>(d)\n"
-                                 "h = Constant<value=float16([1.0, 2.0])>()\n"
-                                 "h3 = Constant<value=float16(3.0)>()\n"
-                                 "narrow = Div(h, h3)\n"
-                                 "size = Shape(a)\n",
-                                 {"product", "quotient", "truth", "narrower", "narrow", "size"});
+  const onnx::Model model = text_model({},
+                                       "a = Constant<value_ints=[9007199254740993, -1]>()\n"
+                                       "b = Constant<value=int64(2)>()\n"
+                                       "product = Mul(a, b)\n"
+                                       "quotient = Div(a, b)\n"
+                                       "truth = Less(a, b)\n"
+                                       "d = Constant<value=double([0.1, 3.0])>()\n"
+                                       "narrower = Cast<to=float>(d)\n"
+                                       "h = Constant<value=float16([1.0, 2.0])>()\n"
+                                       "h3 = Constant<value=float16(3.0)>()\n"
+                                       "narrow = Div(h, h3)\n"
+                                       "size = Shape(a)\n",
+                                       {"product", "quotient", "truth", "narrower", "narrow", "size"});
   const TensorMap outputs = runtime::openvino_engine().evaluate_constant_graph(model);
-  EXPECT_EQ(outputs.at("product").type, ElementType::i64);
+  EXPECT_EQ(outputs.at("product").type, onnx::ElementType::i64);
   EXPECT_THAT(*outputs.at("product").ints(), ElementsAre(18014398509481986, -2));
   EXPECT_THAT(*outputs.at("quotient").ints(), ElementsAre(4503599627370496, 0));
-  EXPECT_EQ(outputs.at("truth").type, ElementType::boolean);
+  EXPECT_EQ(outputs.at("truth").type, onnx::ElementType::boolean);
   EXPECT_THAT(*outputs.at("truth").ints(), ElementsAre(0, 1));
-  EXPECT_EQ(outputs.at("narrower").type, ElementType::f32);
+  EXPECT_EQ(outputs.at("narrower").type, onnx::ElementType::f32);
   EXPECT_THAT(numbers_of(outputs, "narrower"), ElementsAre(0.1F, 3.0));
-  EXPECT_EQ(outputs.at("narrow").type, ElementType::f16);
+  EXPECT_EQ(outputs.at("narrow").type, onnx::ElementType::f16);
   EXPECT_THAT(numbers_of(outputs, "narrow"),
               ElementsAre(0.333251953125, 0.66650390625));  // nearest to 1/3 and 2/3 in f16
   EXPECT_THAT(*outputs.at("size").ints(), ElementsAre(2));
 }
 
 TEST(ConstantGraph, MayHoldOperators) {
-  const Model model =
+  const onnx::Model model =
       text_model({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
   EXPECT_THAT(numbers_of(runtime::openvino_engine().evaluate_constant_graph(model), "y"), ElementsAre(-1, 2));
 }
 
 TEST(ConstantGraph, RefusesInputsAndChance) {
   EXPECT_THROW((void)runtime::openvino_engine().evaluate_constant_graph(
-                   text_model({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})),
+                   text_model({{"x", onnx::ElementType::f32, {2}}}, "y = Neg(x)", {"y"})),
                Error);
   EXPECT_THAT(
       [] {
@@ -450,4 +454,4 @@ TEST(ConstantGraph, RefusesWhatItCannotComputeExactly) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::runtime

@@ -7,23 +7,23 @@
 #include <string>
 #include <vector>
 
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
 #include "io/npy.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
 
 namespace {
 
-graft::TensorData to_tensor(const graft::NpyArray& array) {
-  graft::TensorData tensor;
+graft::onnx::TensorData to_tensor(const graft::io::NpyArray& array) {
+  graft::onnx::TensorData tensor;
   tensor.type = array.type;
   tensor.dims = array.shape;
-  tensor.bytes = graft::Bytes(std::string(reinterpret_cast<const char*>(array.data.data()), array.data.size()));
+  tensor.bytes = graft::onnx::Bytes(std::string(reinterpret_cast<const char*>(array.data.data()), array.data.size()));
   return tensor;
 }
 
-graft::NpyArray to_array(const graft::TensorData& tensor) {
-  graft::NpyArray array{tensor.type, tensor.dims, std::vector<std::byte>(tensor.bytes.size())};
+graft::io::NpyArray to_array(const graft::onnx::TensorData& tensor) {
+  graft::io::NpyArray array{tensor.type, tensor.dims, std::vector<std::byte>(tensor.bytes.size())};
   if (tensor.bytes.size() != 0) std::memcpy(array.data.data(), tensor.bytes.data(), tensor.bytes.size());
   return array;
 }
@@ -34,9 +34,9 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   try {
     if (arguments.size() == 3 && arguments[0] == "attach") {
-      graft::Model model = graft::read_onnx(arguments[1]);
-      graft::attach_functions(model);
-      graft::write_onnx(model, arguments[2]);
+      graft::onnx::Model model = graft::onnx::read_onnx(arguments[1]);
+      graft::onnx::attach_functions(model);
+      graft::onnx::write_onnx(model, arguments[2]);
       return 0;
     }
     if (arguments.size() < 4 || (arguments[0] != "functions" && arguments[0] != "own")) {
@@ -47,12 +47,12 @@ int main(int argc, char** argv) {
     options.kernels =
         arguments[0] == "own" ? graft::runtime::OperatorKernels::own : graft::runtime::OperatorKernels::functions;
     options.extra_outputs.assign(arguments.begin() + 4, arguments.end());
-    const auto model = graft::runtime::openvino_engine().compile(graft::read_onnx(arguments[1]), options);
-    graft::TensorMap inputs;
-    for (const auto& [name, array] : graft::read_npz(arguments[2])) inputs[name] = to_tensor(array);
-    graft::NpzArrays outputs;
+    const auto model = graft::runtime::openvino_engine().compile(graft::onnx::read_onnx(arguments[1]), options);
+    graft::runtime::TensorMap inputs;
+    for (const auto& [name, array] : graft::io::read_npz(arguments[2])) inputs[name] = to_tensor(array);
+    graft::io::NpzArrays outputs;
     for (const auto& [name, tensor] : model->run(inputs)) outputs[name] = to_array(tensor);
-    graft::write_npz(arguments[3], outputs);
+    graft::io::write_npz(arguments[3], outputs);
   } catch (const graft::Error& error) {
     std::cerr << error.what() << "\n";
     return 2;

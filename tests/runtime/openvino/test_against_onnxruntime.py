@@ -104,14 +104,14 @@ def test_the_digits(tmp_path):
     assert (found["logits"].argmax(axis=1) == labels).mean() >= 0.97
 
 
-# What the reader's golden models are for is in tests/graph; here their numbers count.
+# What the reader's golden models are for is in tests/onnx; here their numbers count.
 stored = sorted(path for path in (golden / "models").glob("*.onnx") if path.with_suffix(".npz").exists())
 
 
 @pytest.mark.parametrize("path", stored, ids=lambda path: path.stem)
 def test_stored_models(path, tmp_path):
     if path.stem == "overloads":
-        pytest.skip("overloads of functions are the business of tests/graph")
+        pytest.skip("overloads of functions are the business of tests/onnx")
     with np.load(path.with_suffix(".npz")) as archive:
         inputs = {
             value.name: archive[value.name] for value in onnx.load(str(path), load_external_data=False).graph.input

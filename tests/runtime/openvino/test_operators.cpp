@@ -26,7 +26,8 @@ std::span<const graft::Variant<DoubledPlus>> cuda_kernels(const DoubledPlus& /*o
 }  // namespace graft_test
 
 std::span<const graft::OperatorType* const> graft::linked_operators() {
-  static const std::array list{&graft::operator_type<graft::LeakyReLU>(), &graft::operator_type<graft::L2Normalize>(),
+  static const std::array list{&graft::operator_type<graft::ops::LeakyReLU>(),
+                               &graft::operator_type<graft::ops::L2Normalize>(),
                                &graft::operator_type<graft_test::DoubledPlus>()};
   return list;
 }

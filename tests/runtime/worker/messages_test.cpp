@@ -27,11 +27,12 @@ std::string number(std::uint64_t value) {
 }
 
 TEST(Messages, tensors_of_all_sizes) {
-  const TensorMap sent{{"empty", TensorData::from_numbers(ElementType::f32, {0, 3}, {})},
-                       {"scalar", TensorData::scalar_of(ElementType::f64, 0.1)},
-                       {"half", TensorData::from_numbers(ElementType::f16, {3}, {1, 2, 3})},
-                       {"", TensorData::from_ints({-1, std::int64_t{1} << 62})},
-                       {"packed", {ElementType::i4, {3}, Bytes(std::string(2, '\x21')), nullptr, "", false, ""}}};
+  const TensorMap sent{
+      {"empty", onnx::TensorData::from_numbers(onnx::ElementType::f32, {0, 3}, {})},
+      {"scalar", onnx::TensorData::scalar_of(onnx::ElementType::f64, 0.1)},
+      {"half", onnx::TensorData::from_numbers(onnx::ElementType::f16, {3}, {1, 2, 3})},
+      {"", onnx::TensorData::from_ints({-1, std::int64_t{1} << 62})},
+      {"packed", {onnx::ElementType::i4, {3}, onnx::Bytes(std::string(2, '\x21')), nullptr, "", false, ""}}};
   const TensorMap found = decode_tensors(encode(sent));
   ASSERT_EQ(found.size(), sent.size());
   for (const auto& [name, tensor] : sent) {
@@ -41,7 +42,7 @@ TEST(Messages, tensors_of_all_sizes) {
 }
 
 TEST(Messages, models_with_their_options) {
-  Model model = text_model({{"x", ElementType::f32, {unknown_dim(), 3}}}, "y = Neg(x)", {"y"});
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, {onnx::unknown_dim(), 3}}}, "y = Neg(x)", {"y"});
   model.source = "a file";
   const ModelToCompile found = decode_compile(encode(model, {.kernels = OperatorKernels::own,
                                                              .extra_outputs = {"a", ""},
@@ -61,12 +62,12 @@ TEST(Messages, models_with_their_options) {
 }
 
 TEST(Messages, every_shorter_body_is_refused) {
-  const TensorMap tensors{{"x", TensorData::from_floats({1, 2, 3})}};
+  const TensorMap tensors{{"x", onnx::TensorData::from_floats({1, 2, 3})}};
   const std::string run = encode(tensors, 7);
   EXPECT_EQ(decode_run(run).draw, 7U);
   for (std::size_t size = 0; size < run.size(); ++size) EXPECT_THROW((void)decode_run(run.substr(0, size)), Error);
   EXPECT_THROW((void)decode_run(run + '\0'), Error);
-  const std::string compile = encode(text_model({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {});
+  const std::string compile = encode(text_model({{"x", onnx::ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {});
   for (std::size_t size = 0; size < compile.size(); ++size) {
     EXPECT_THROW((void)decode_compile(compile.substr(0, size)), Error);
   }

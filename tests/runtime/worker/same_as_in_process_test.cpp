@@ -8,7 +8,7 @@
 #include <string>
 
 #include "graft/error.hpp"
-#include "graph/functions.hpp"
+#include "onnx/functions.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
 #include "runtime/worker/worker_engine.hpp"
 #include "tests/support/text_model.hpp"
@@ -25,11 +25,11 @@ const Engine& remote_engine() {
   return *engine;
 }
 
-TensorData wave(ElementType type, const std::vector<std::int64_t>& dims) {
-  TensorData sized{type, dims, {}, nullptr, "", false, ""};
+onnx::TensorData wave(onnx::ElementType type, const std::vector<std::int64_t>& dims) {
+  onnx::TensorData sized{type, dims, {}, nullptr, "", false, ""};
   std::vector<double> numbers(static_cast<std::size_t>(sized.element_count()));
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<double>(i) * 1.7) * 3;
-  return TensorData::from_numbers(type, dims, numbers);
+  return onnx::TensorData::from_numbers(type, dims, numbers);
 }
 
 void expect_same(const TensorMap& found, const TensorMap& expected) {
@@ -64,8 +64,8 @@ void expect_same_error(const std::function<void(const Engine&)>& act) {
   EXPECT_EQ(found.text, expected.text);
 }
 
-Model network() {
-  return text_model({{"x", ElementType::f32, {unknown_dim(), 4, 6, 6}}},
+onnx::Model network() {
+  return text_model({{"x", onnx::ElementType::f32, {onnx::unknown_dim(), 4, 6, 6}}},
                     "shape = Constant<value=int64([4, 4, 3, 3])>()\n"
                     "w = ConstantOfShape<value=float([0.3])>(shape)\n"
                     "c = Conv<pads=[1, 1, 1, 1]>(x, w)\n"
@@ -77,17 +77,17 @@ Model network() {
 }
 
 TEST(SameAsInProcess, functions_own_kernels_extra_outputs_and_rounding_inside) {
-  const Model model = network();
-  const TensorMap inputs{{"x", wave(ElementType::f32, {2, 4, 6, 6})}};
+  const onnx::Model model = network();
+  const TensorMap inputs{{"x", wave(onnx::ElementType::f32, {2, 4, 6, 6})}};
   for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
     const CompileOptions options{.kernels = kernels, .extra_outputs = {"l", "m"}, .threads = 1};
     expect_same(remote_engine().compile(model, options)->run(inputs),
                 openvino_engine().compile(model, options)->run(inputs));
   }
-  const Model halves =
-      text_model({{"x", ElementType::f16, {8, 8}}},
+  const onnx::Model halves =
+      text_model({{"x", onnx::ElementType::f16, {8, 8}}},
                  "a = MatMul(x, x)\nb = Softmax(a)\nc = Cast<to=bfloat16>(b)\ny = Cast<to=double>(c)", {"a", "c", "y"});
-  const TensorMap half_inputs{{"x", wave(ElementType::f16, {8, 8})}};
+  const TensorMap half_inputs{{"x", wave(onnx::ElementType::f16, {8, 8})}};
   for (const bool round_inside : {false, true}) {
     const CompileOptions options{.round_inside = round_inside};
     expect_same(remote_engine().compile(halves, options)->run(half_inputs),
@@ -96,8 +96,8 @@ TEST(SameAsInProcess, functions_own_kernels_extra_outputs_and_rounding_inside) {
 }
 
 TEST(SameAsInProcess, noise_in_every_draw) {
-  const Model model = network();
-  const TensorMap inputs{{"x", wave(ElementType::f32, {1, 4, 6, 6})}};
+  const onnx::Model model = network();
+  const TensorMap inputs{{"x", wave(onnx::ElementType::f32, {1, 4, 6, 6})}};
   const auto noise = std::make_shared<RoundingNoise>();
   const CompileOptions options{.streams = 2, .noise = noise};
   const std::unique_ptr<CompiledModel> here = openvino_engine().compile(model, options);
@@ -115,43 +115,44 @@ TEST(SameAsInProcess, noise_in_every_draw) {
 }
 
 TEST(SameAsInProcess, integers_booleans_and_sizes_that_depend_on_data) {
-  const Model model =
-      text_model({{"i", ElementType::i64, {4}}, {"b", ElementType::boolean, {4}}},
+  const onnx::Model model =
+      text_model({{"i", onnx::ElementType::i64, {4}}, {"b", onnx::ElementType::boolean, {4}}},
                  "j = Mul(i, i)\nk = NonZero(b)\nn = Not(b)\ns = Cast<to=int8>(i)", {"j", "k", "n", "s"});
-  const TensorMap inputs{{"i", TensorData::from_ints({-5, 0, 7, 40000})},
-                         {"b", TensorData::from_numbers(ElementType::boolean, {4}, {1, 0, 0, 1})}};
+  const TensorMap inputs{{"i", onnx::TensorData::from_ints({-5, 0, 7, 40000})},
+                         {"b", onnx::TensorData::from_numbers(onnx::ElementType::boolean, {4}, {1, 0, 0, 1})}};
   expect_same(remote_engine().compile(model)->run(inputs), openvino_engine().compile(model)->run(inputs));
-  const Model constant = text_model({},
-                                    "a = Constant<value=int64([4611686018427387904, -3])>()\nb = Mul(a, a)\n"
-                                    "y = Add(a, b)",
-                                    {"y"});
+  const onnx::Model constant = text_model({},
+                                          "a = Constant<value=int64([4611686018427387904, -3])>()\nb = Mul(a, a)\n"
+                                          "y = Add(a, b)",
+                                          {"y"});
   expect_same(remote_engine().evaluate_constant_graph(constant), openvino_engine().evaluate_constant_graph(constant));
 }
 
 TEST(SameAsInProcess, errors) {
-  const TensorMap good{{"x", wave(ElementType::f32, {1, 4, 6, 6})}};
+  const TensorMap good{{"x", wave(onnx::ElementType::f32, {1, 4, 6, 6})}};
   const auto run = [&](const TensorMap& inputs) {
     expect_same_error([&](const Engine& engine) { (void)engine.compile(network())->run(inputs); });
   };
   run({});
   run({{"z", good.at("x")}});
-  run({{"x", wave(ElementType::f16, {1, 4, 6, 6})}});
-  run({{"x", wave(ElementType::f32, {1, 5, 6, 6})}});
-  run({{"x", TensorData::from_strings({"text"})}});
-  const Model integers = text_model({{"i", ElementType::i64, {1}}}, "y = Neg(i)", {"y"});
+  run({{"x", wave(onnx::ElementType::f16, {1, 4, 6, 6})}});
+  run({{"x", wave(onnx::ElementType::f32, {1, 5, 6, 6})}});
+  run({{"x", onnx::TensorData::from_strings({"text"})}});
+  const onnx::Model integers = text_model({{"i", onnx::ElementType::i64, {1}}}, "y = Neg(i)", {"y"});
   expect_same_error([&](const Engine& engine) {
-    (void)engine.compile(integers)->run({{"i", TensorData::from_ints({std::int64_t{1} << 40})}});
+    (void)engine.compile(integers)->run({{"i", onnx::TensorData::from_ints({std::int64_t{1} << 40})}});
   });
-  const Model gather =
-      text_model({{"x", ElementType::f32, {3}}, {"i", ElementType::i64, {1}}}, "y = Gather(x, i)", {"y"});
+  const onnx::Model gather =
+      text_model({{"x", onnx::ElementType::f32, {3}}, {"i", onnx::ElementType::i64, {1}}}, "y = Gather(x, i)", {"y"});
   expect_same_error([&](const Engine& engine) {
-    (void)engine.compile(gather)->run({{"x", wave(ElementType::f32, {3})}, {"i", TensorData::from_ints({9})}});
+    (void)engine.compile(gather)->run(
+        {{"x", wave(onnx::ElementType::f32, {3})}, {"i", onnx::TensorData::from_ints({9})}});
   });
-  const Model unknown = text_model({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"});
+  const onnx::Model unknown = text_model({{"x", onnx::ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"});
   expect_same_error([&](const Engine& engine) { (void)engine.compile(unknown); });
   expect_same_error([&](const Engine& engine) { (void)engine.compile(network(), {.extra_outputs = {"nowhere"}}); });
   expect_same_error([&](const Engine& engine) { (void)engine.evaluate_constant_graph(network()); });
-  const Model random = text_model({}, "y = RandomNormal<shape=[2]>()", {"y"});
+  const onnx::Model random = text_model({}, "y = RandomNormal<shape=[2]>()", {"y"});
   expect_same_error([&](const Engine& engine) { (void)engine.evaluate_constant_graph(random); });
 }
 

@@ -32,9 +32,9 @@ std::string worker_program() {
   return program == nullptr ? "" : program;
 }
 
-Model negation() { return text_model({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
+onnx::Model negation() { return text_model({{"x", onnx::ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
 
-const TensorMap three{{"x", TensorData::from_floats({1, 2, 3})}};
+const TensorMap three{{"x", onnx::TensorData::from_floats({1, 2, 3})}};
 
 std::vector<double> run(CompiledModel& model) { return *model.run(three).at("y").numbers(); }
 
@@ -116,11 +116,11 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
     products += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
   }
   const std::unique_ptr<CompiledModel> minutes =
-      remote->compile(text_model({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
+      remote->compile(text_model({{"x", onnx::ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
   const std::unique_ptr<CompiledModel> idle = remote->compile(negation());
   std::future<TensorMap> result = std::async(std::launch::async, [&] {
-    return minutes->run(
-        {{"x", TensorData::from_numbers(ElementType::f32, {2048, 2048}, std::vector<double>(2048 * 2048, 0.01))}});
+    return minutes->run({{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {2048, 2048},
+                                                              std::vector<double>(2048 * 2048, 0.01))}});
   });
   EXPECT_EQ(result.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
   ASSERT_EQ(::kill(number(), SIGKILL), 0);

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "graph/operator_node.hpp"
+#include "onnx/operator_node.hpp"
 #include "ops/instance_norm/fusion/ranks.hpp"
 #include "passes/fuse.hpp"
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 namespace {
 
 /// What an activation node is as an attribute of InstanceNorm; nothing for another node.
-std::optional<std::vector<NamedAttribute>> activation_of(const Node& node) {
+std::optional<std::vector<NamedAttribute>> activation_of(const onnx::Node& node) {
   using Attributes = std::vector<NamedAttribute>;
   if (node.is("Relu")) return Attributes{{"activation", std::string("relu")}};
   if (node.is("LeakyRelu")) {
@@ -32,21 +32,21 @@ std::optional<std::vector<NamedAttribute>> activation_of(const Node& node) {
 /// The operator of a node that normalizes without an activation, and its inputs; scale and bias as f32.
 struct Norm {
   std::shared_ptr<Operator> op;
-  std::vector<Value*> inputs;
+  std::vector<onnx::Value*> inputs;
   std::vector<std::vector<float>> constants;  ///< Instead of inputs 1 and 2.
 };
 
-std::optional<Norm> norm_of(const Node& node) {
+std::optional<Norm> norm_of(const onnx::Node& node) {
   if (node.is("InstanceNormalization")) {
     Norm norm{find_operator("InstanceNorm")->create(), {node.input(0)}, {}};
     if (!norm.op->set("epsilon", node.float_or("epsilon", 1e-5F)).ok()) return std::nullopt;
     for (std::size_t i = 1; i < 3; ++i) {
-      Value* value = node.input(i);
+      onnx::Value* value = node.input(i);
       if (value == nullptr) return std::nullopt;
       const auto constant = value->constant();
       const auto numbers = constant ? constant->numbers() : std::nullopt;
-      if (!numbers && value->type != ElementType::f32) return std::nullopt;
-      if (value->type == ElementType::f32) {
+      if (!numbers && value->type != onnx::ElementType::f32) return std::nullopt;
+      if (value->type == onnx::ElementType::f32) {
         norm.inputs.push_back(value);
       } else {
         norm.constants.emplace_back(numbers->begin(), numbers->end());
@@ -63,14 +63,14 @@ std::optional<Norm> norm_of(const Node& node) {
 
 }  // namespace
 
-void fuse_activations(Rewriter& rewriter, Graph& graph) {
-  for (Node* node : graph.nodes()) {
+void fuse_activations(Rewriter& rewriter, onnx::Graph& graph) {
+  for (onnx::Node* node : graph.nodes()) {
     const auto norm = norm_of(*node);
     if (!norm || node->output() == nullptr || !node->output()->type || !node->input(0)->rank()) continue;
-    Value& normalized = *node->output();
+    onnx::Value& normalized = *node->output();
     // A transposition may stand between the two: it moves the activation's input, not its numbers.
-    Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
-    Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
+    onnx::Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
+    onnx::Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
     if (between != nullptr) next = between->output()->uses.size() == 1 ? between->output()->uses[0].node : nullptr;
     if (next == nullptr || next->graph != &graph || next->output() == nullptr) continue;
     const auto activation = activation_of(*next);
@@ -84,7 +84,7 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
       rewriter.near_miss("InstanceNorm, activation",
                          {.node = next, .matched_nodes = 2, .pattern_nodes = 2, .reason = reason});
     };
-    const Value& before = between != nullptr ? *between->output() : normalized;
+    const onnx::Value& before = between != nullptr ? *between->output() : normalized;
     if (before.is_output() || normalized.is_output()) {
       near(fmt::format("'{}' inside the match is an output of the graph", before.name));
       continue;
@@ -95,8 +95,8 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
     }
     if (!is_wanted(rewriter, *norm->op, *node->input(0), norm->inputs.size() + norm->constants.size())) continue;
     std::vector<std::string> names;
-    for (const Value* value : norm->inputs) names.push_back(value == nullptr ? "" : value->name);
-    std::vector<Node*> nodes{node};
+    for (const onnx::Value* value : norm->inputs) names.push_back(value == nullptr ? "" : value->name);
+    std::vector<onnx::Node*> nodes{node};
     if (between != nullptr) nodes.push_back(between);
     nodes.push_back(next);
     rewriter.apply({.nodes = nodes,
@@ -107,24 +107,25 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
                     .by_definition = "",
                     .edit = [op = norm->op, names, constants = norm->constants, y_name = next->output()->name,
                              permutation = between == nullptr ? std::optional<std::vector<std::int64_t>>()
-                                                              : between->ints("perm")](Graph& edited) {
-                      Value* y = edited.find(y_name);
-                      Node* old = y->producer;
-                      std::vector<Value*> inputs;
+                                                              : between->ints("perm")](onnx::Graph& edited) {
+                      onnx::Value* y = edited.find(y_name);
+                      onnx::Node* old = y->producer;
+                      std::vector<onnx::Value*> inputs;
                       for (const std::string& name : names)
                         inputs.push_back(name.empty() ? nullptr : edited.find(name));
                       for (const auto& numbers : constants) {
-                        inputs.push_back(edited.add_constant(y_name + "_parameter", TensorData::from_floats(numbers)));
+                        inputs.push_back(
+                            edited.add_constant(y_name + "_parameter", onnx::TensorData::from_floats(numbers)));
                       }
-                      Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalized"}, old);
+                      onnx::Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalized"}, old);
                       made->name = old->name;
                       if (permutation) {
                         made = edited.add_node("Transpose", {made->output()}, {y_name + "_transposed"}, old);
-                        made->attributes["perm"] = NodeAttribute(AttributeData(*permutation));
+                        made->attributes["perm"] = onnx::NodeAttribute(onnx::AttributeData(*permutation));
                       }
                       edited.move_output(*old, y->output_index, *made, 0);
                     }});
   }
 }
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm

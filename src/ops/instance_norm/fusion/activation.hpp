@@ -1,12 +1,12 @@
 // The activation after an instance normalization becomes part of it.
 #pragma once
 
-#include "graph/model.hpp"
+#include "onnx/model.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 
 /// Relu, LeakyRelu and LeakyReLU after InstanceNormalization or InstanceNorm become its attribute.
-void fuse_activations(Rewriter& rewriter, Graph& graph);
+void fuse_activations(Rewriter& rewriter, onnx::Graph& graph);
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 namespace {
 
 /// Element by element, where one number stands for all channels.
@@ -110,4 +110,4 @@ std::optional<ChannelFormula> product(const ChannelFormula& a, const ChannelForm
                         a.linear * b.rest + a.rest * b.linear, a.rest * b.rest};
 }
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm

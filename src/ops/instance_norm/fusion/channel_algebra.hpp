@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 
 /// One number for all channels, or one for each.
 using PerChannel = std::vector<double>;
@@ -70,4 +70,4 @@ struct ChannelFormula {
 /// All channels have the same number.
 [[nodiscard]] std::optional<double> common_value(const PerChannel& numbers);
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm

@@ -14,12 +14,12 @@
 #include "graft/shape.hpp"
 #include "passes/rewriter.hpp"
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 
-bool is_real(const Value& value) { return value.type && is_floating_point(*value.type); }
+bool is_real(const onnx::Value& value) { return value.type && is_floating_point(*value.type); }
 
-std::optional<std::vector<std::size_t>> averaged_axes(const Node& node) {
-  const Value* x = node.input(0);
+std::optional<std::vector<std::size_t>> averaged_axes(const onnx::Node& node) {
+  const onnx::Value* x = node.input(0);
   if (x == nullptr || !x->rank()) return std::nullopt;
   const auto rank = static_cast<std::size_t>(*x->rank());
   std::vector<std::size_t> result;
@@ -54,24 +54,24 @@ struct Followed {
   std::size_t channel_axis = 1;
 };
 
-bool keeps_dims(const Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
+bool keeps_dims(const onnx::Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
 
 /// The tensor whose elements a number counts; nothing where it is something else or is kept in few bits.
-const Value* counted(const Value* number) {
-  const auto is_wide = [](const Value& value) {
-    return value.type == ElementType::f32 || value.type == ElementType::i64;
+const onnx::Value* counted(const onnx::Value* number) {
+  const auto is_wide = [](const onnx::Value& value) {
+    return value.type == onnx::ElementType::f32 || value.type == onnx::ElementType::i64;
   };
   while (number != nullptr && number->producer != nullptr && number->producer->is("Cast") && is_wide(*number)) {
     number = number->producer->input(0);
   }
-  const Node* size = number == nullptr ? nullptr : number->producer;
+  const onnx::Node* size = number == nullptr ? nullptr : number->producer;
   return size != nullptr && size->is("Size") ? size->input(0) : nullptr;
 }
 
 /// The elements that go into each sum, where the axes have constant sizes; as a number that a constant can be.
-std::optional<double> summed_elements(const Node& sum) {
+std::optional<double> summed_elements(const onnx::Node& sum) {
   const auto axes = averaged_axes(sum);
-  const Value* x = sum.input(0);
+  const onnx::Value* x = sum.input(0);
   if (!axes || !x->shape) return std::nullopt;
   double count = 1;
   for (const std::size_t axis : *axes) {
@@ -84,35 +84,35 @@ std::optional<double> summed_elements(const Node& sum) {
 
 /// The count of what goes into each sum. paddle.var divides the size of one tensor by that of the other, which is a
 /// constant where the sizes are.
-bool is_count(const Value* count, const Node& sum) {
-  const Value& from = *sum.input(0);
-  const Value& to = *sum.output();
+bool is_count(const onnx::Value* count, const onnx::Node& sum) {
+  const onnx::Value& from = *sum.input(0);
+  const onnx::Value& to = *sum.output();
   if (const auto constant = count == nullptr ? std::nullopt : count->constant()) {
     const auto number = constant->scalar();
     return number && number == summed_elements(sum);
   }
-  const Node* quotient = count == nullptr ? nullptr : count->producer;
+  const onnx::Node* quotient = count == nullptr ? nullptr : count->producer;
   if (quotient == nullptr || !quotient->is("Div")) return false;
-  const Value* above = counted(quotient->input(0));
-  const Value* below = counted(quotient->input(1));
+  const onnx::Value* above = counted(quotient->input(0));
+  const onnx::Value* below = counted(quotient->input(1));
   return above != nullptr && below != nullptr && same_shape(*above, from) && same_shape(*below, to);
 }
 
 /// Follows what is computed from one tensor.
 class Follower {
  public:
-  Follower(const Value& x, std::size_t channel_axis) : x_(x), channels_((*x.shape)[channel_axis].value()) {
+  Follower(const onnx::Value& x, std::size_t channel_axis) : x_(x), channels_((*x.shape)[channel_axis].value()) {
     ChannelFormula formula;
     formula.linear = Statistic(PerChannel{1.0});
     known_.emplace(&x, Followed{formula, channel_axis});
   }
 
-  void run(const std::vector<Node*>& nodes) {
-    for (Node* node : nodes) {
+  void run(const std::vector<onnx::Node*>& nodes) {
+    for (onnx::Node* node : nodes) {
       const bool concerned = divided_sum(*node) != nullptr ||
                              std::any_of(node->inputs.begin(), node->inputs.end(),
-                                         [&](const Value* v) { return v != nullptr && known_.contains(v); });
-      Value* y = node->output();
+                                         [&](const onnx::Value* v) { return v != nullptr && known_.contains(v); });
+      onnx::Value* y = node->output();
       if (!concerned || !node->domain.empty() || y == nullptr || !is_real(*y)) continue;
       obstacle_.clear();
       auto found = follow(*node);
@@ -147,18 +147,18 @@ class Follower {
   [[nodiscard]] double epsilon() const { return epsilon_.value_or(0); }
 
   /// Where it came furthest; nothing unless there was a variance.
-  [[nodiscard]] std::optional<NearMiss> near_miss() const {
+  [[nodiscard]] std::optional<onnx::NearMiss> near_miss() const {
     if (!saw_variance_ || obstacles_.empty()) return std::nullopt;
     // Of two in one place the first, which is the cause of the second.
     const auto furthest = std::max_element(obstacles_.begin(), obstacles_.end(),
                                            [](const auto& a, const auto& b) { return a.followed < b.followed; });
-    return NearMiss{furthest->node, furthest->followed + 1, furthest->followed + 2,
-                    fmt::format("{}: {}", describe(*furthest->node), furthest->reason)};
+    return onnx::NearMiss{furthest->node, furthest->followed + 1, furthest->followed + 2,
+                          fmt::format("{}: {}", onnx::describe(*furthest->node), furthest->reason)};
   }
 
  private:
   struct Obstacle {
-    Node* node = nullptr;
+    onnx::Node* node = nullptr;
     std::size_t followed = 0;
     std::string reason;
   };
@@ -169,13 +169,14 @@ class Follower {
     return std::nullopt;
   }
 
-  [[nodiscard]] const Followed* known(const Value* value) const {
+  [[nodiscard]] const Followed* known(const onnx::Value* value) const {
     const auto found = known_.find(value);
     return found == known_.end() ? nullptr : &found->second;
   }
 
   /// A constant as a factor for each channel of a tensor of this rank.
-  std::optional<PerChannel> per_channel(const TensorData& tensor, std::size_t rank, std::size_t channel_axis) const {
+  std::optional<PerChannel> per_channel(const onnx::TensorData& tensor, std::size_t rank,
+                                        std::size_t channel_axis) const {
     auto numbers = tensor.numbers();
     if (!numbers || numbers->empty() || tensor.dims.size() > rank) return std::nullopt;
     if (numbers->size() == 1) return PerChannel{(*numbers)[0]};
@@ -187,8 +188,8 @@ class Follower {
   }
 
   /// Input i as a formula beside `other`, whose channels decide what a constant means.
-  std::optional<Followed> operand(const Node& node, std::size_t i, const Followed* other, std::size_t rank) {
-    const Value* value = node.input(i);
+  std::optional<Followed> operand(const onnx::Node& node, std::size_t i, const Followed* other, std::size_t rank) {
+    const onnx::Value* value = node.input(i);
     if (const Followed* found = known(value)) return *found;
     const auto constant = value == nullptr ? std::nullopt : value->constant();
     if (!constant) {
@@ -204,8 +205,8 @@ class Follower {
     return Followed{formula, other->channel_axis};
   }
 
-  Outcome follow(const Node& node) {
-    if (const Node* sum = divided_sum(node)) return average_of_sum(node, *sum);
+  Outcome follow(const onnx::Node& node) {
+    if (const onnx::Node* sum = divided_sum(node)) return average_of_sum(node, *sum);
     if (node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div")) return binary(node);
     if (node.is("Pow")) return power(node);
     if (node.is("Max") || node.is("Clip") || node.is("Relu")) return not_below_zero(node);
@@ -220,7 +221,7 @@ class Follower {
     // A cast to a narrower type than that of x rounds.
     if (node.is("Cast")) {
       const auto type = node.output()->type;
-      return type == ElementType::f32 || type == x_.type ? Outcome(*a) : fail("it is cast to a narrower type");
+      return type == onnx::ElementType::f32 || type == x_.type ? Outcome(*a) : fail("it is cast to a narrower type");
     }
     if (node.is("Transpose")) return transpose(node, *a);
     if (node.is("Expand")) return expand(node, *a);
@@ -230,12 +231,12 @@ class Follower {
     return std::nullopt;
   }
 
-  Outcome binary(const Node& node) {
+  Outcome binary(const onnx::Node& node) {
     const Followed* first = known(node.input(0));
     const Followed* second = known(node.input(1));
     const Followed* either = first != nullptr ? first : second;
     const auto rank = static_cast<std::size_t>(node.output()->rank().value_or(0));
-    const Value& source = *node.input(first != nullptr ? 0 : 1);
+    const onnx::Value& source = *node.input(first != nullptr ? 0 : 1);
     if (rank == 0 || source.rank() != node.output()->rank()) return fail("the ranks of its inputs differ");
     const auto a = operand(node, 0, either, rank);
     const auto b = a ? operand(node, 1, either, rank) : std::nullopt;
@@ -293,7 +294,7 @@ class Follower {
     return Followed{result, channel_axis};
   }
 
-  Outcome power(const Node& node) {
+  Outcome power(const onnx::Node& node) {
     const Followed* a = known(node.input(0));
     const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
     const auto exponent = constant ? constant->scalar() : std::nullopt;
@@ -311,7 +312,7 @@ class Follower {
   }
 
   /// A variance is not below 0 anyway.
-  Outcome not_below_zero(const Node& node) {
+  Outcome not_below_zero(const onnx::Node& node) {
     const Followed* a = known(node.input(0));
     if (a == nullptr) a = known(node.input(1));
     if (a == nullptr || a->formula.has_x()) return std::nullopt;
@@ -319,7 +320,7 @@ class Follower {
     if (terms.size() != 1 || common_value(a->formula.rest.factor({0, 1, 0}).value_or(PerChannel{})) != 1.0) {
       return std::nullopt;
     }
-    const auto is_zero = [](const Value* value) {
+    const auto is_zero = [](const onnx::Value* value) {
       const auto constant = value == nullptr ? std::nullopt : value->constant();
       return constant && constant->scalar() == 0.0;
     };
@@ -332,21 +333,21 @@ class Follower {
   }
 
   /// The sum over what is known that this node divides; nothing where it does something else.
-  [[nodiscard]] const Node* divided_sum(const Node& node) const {
-    const Value* divided = node.is("Div") ? node.input(0) : nullptr;
-    const Node* sum = divided == nullptr ? nullptr : divided->producer;
+  [[nodiscard]] const onnx::Node* divided_sum(const onnx::Node& node) const {
+    const onnx::Value* divided = node.is("Div") ? node.input(0) : nullptr;
+    const onnx::Node* sum = divided == nullptr ? nullptr : divided->producer;
     return sum != nullptr && sum->is("ReduceSum") && known(sum->input(0)) != nullptr ? sum : nullptr;
   }
 
-  Outcome average_of_sum(const Node& quotient, const Node& sum) {
+  Outcome average_of_sum(const onnx::Node& quotient, const onnx::Node& sum) {
     if (!is_count(quotient.input(1), sum)) return fail("the sum is not divided by the count of what is summed");
     if (quotient.output()->rank() != sum.output()->rank()) return fail("the ranks of its inputs differ");
     return average(sum, *known(sum.input(0)));
   }
 
-  Outcome average(const Node& node, const Followed& a) {
+  Outcome average(const onnx::Node& node, const Followed& a) {
     const auto axes = averaged_axes(node);
-    const Value& x = *node.input(0);
+    const onnx::Value& x = *node.input(0);
     if (!axes || !x.shape) return std::nullopt;
     std::size_t kept_before_channel = 0;
     for (std::size_t axis = 0; axis < x.shape->size(); ++axis) {
@@ -363,7 +364,7 @@ class Follower {
     return Followed{formula, keeps_dims(node) ? a.channel_axis : kept_before_channel};
   }
 
-  Outcome transpose(const Node& node, const Followed& a) {
+  Outcome transpose(const onnx::Node& node, const Followed& a) {
     const auto permutation = node.ints("perm");
     if (!permutation || permutation->empty() || (*permutation)[0] != 0) return std::nullopt;
     Followed result = a;
@@ -380,17 +381,17 @@ class Follower {
     return result;
   }
 
-  Outcome expand(const Node& node, const Followed& a) {
-    const Value& x = *node.input(0);
-    const Value& y = *node.output();
+  Outcome expand(const onnx::Node& node, const Followed& a) {
+    const onnx::Value& x = *node.input(0);
+    const onnx::Value& y = *node.output();
     if (!y.rank() || x.rank() != y.rank()) return std::nullopt;
     return a;
   }
 
   /// The axis of the channels after a reshape that leaves batch and channels alone.
-  Outcome reshape(const Node& node, const Followed& a) {
-    const Value& x = *node.input(0);
-    const Value& y = *node.output();
+  Outcome reshape(const onnx::Node& node, const Followed& a) {
+    const onnx::Value& x = *node.input(0);
+    const onnx::Value& y = *node.output();
     if (!x.shape || !y.shape || y.shape->size() < 2) return std::nullopt;
     const Shape& before = *x.shape;
     const Shape& after = *y.shape;
@@ -415,7 +416,7 @@ class Follower {
         fmt::format("{} becomes {}: the channels do not stay what they were", to_string(before), to_string(after)));
   }
 
-  Outcome instance_normalization(const Node& node) {
+  Outcome instance_normalization(const onnx::Node& node) {
     const Followed* a = known(node.input(0));
     const auto rank = node.output()->rank();
     if (a == nullptr || a->channel_axis != 1 || !rank) return std::nullopt;
@@ -457,10 +458,10 @@ class Follower {
     return NormalizedValue{nullptr, 1, *scale, left.factor({}).value_or(PerChannel{0.0})};
   }
 
-  const Value& x_;
+  const onnx::Value& x_;
   std::int64_t channels_;
-  std::unordered_map<const Value*, Followed> known_;
-  std::vector<Value*> order_;
+  std::unordered_map<const onnx::Value*, Followed> known_;
+  std::vector<onnx::Value*> order_;
   std::optional<double> epsilon_;
   bool saw_variance_ = false;
   std::string obstacle_;
@@ -469,7 +470,7 @@ class Follower {
 
 }  // namespace
 
-FollowedTensor follow_channels(const Value& x, std::size_t channel_axis, const std::vector<Node*>& nodes) {
+FollowedTensor follow_channels(const onnx::Value& x, std::size_t channel_axis, const std::vector<onnx::Node*>& nodes) {
   Follower follower(x, channel_axis);
   follower.run(nodes);
   FollowedTensor found;
@@ -479,4 +480,4 @@ FollowedTensor follow_channels(const Value& x, std::size_t channel_axis, const s
   return found;
 }
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace graft::instance_norm {
+namespace graft::passes::instance_norm {
 
 inline constexpr std::int64_t least_rank = 3;
 inline constexpr std::int64_t most_rank = 5;
 
-}  // namespace graft::instance_norm
+}  // namespace graft::passes::instance_norm

@@ -1,0 +1,91 @@
+// Files that are written whole or not at all.
+#include "onnx/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "graft/error.hpp"
+
+namespace graft::onnx {
+
+std::filesystem::path writable_target(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // what cannot be looked at is refused when it is opened, with the reason
+  if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
+    throw Error(fmt::format("{}: {}; allowed are regular files and new names. Give the name of a file", path.string(),
+                            fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket"));
+  }
+  constexpr int most_links = 40;
+  fs::path target = path;
+  for (int i = 0; fs::is_symlink(fs::symlink_status(target, ignored)); ++i) {
+    if (i == most_links) throw Error(fmt::format("{}: more than {} links, or a circle of them", path.string(), i));
+    target = target.parent_path() / fs::read_symlink(target, ignored);  // an absolute one replaces the folder
+  }
+  return target;
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(writable_target(path_)) {
+  static std::atomic<unsigned> next{0};
+  do {
+    temporary_ = fmt::format("{}.{}-{}.tmp", target_.string(), ::getpid(), next++);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    fail("cannot be written");
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail(const char* what) const {
+  const int reason = errno;
+  std::error_code ignored;
+  const std::filesystem::path folder = target_.parent_path();
+  const bool has_folder = folder.empty() || std::filesystem::exists(folder, ignored);
+  throw Error(fmt::format("{}: {}: {}{}", path_.string(), what, std::generic_category().message(reason),
+                          has_folder ? "" : fmt::format("\nMake its folder first: mkdir -p {}", folder.string())));
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ::ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail("cannot be written");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::flush() {
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot be written");  // EINVAL: a file system without it
+}
+
+void AtomicFile::commit() {
+  flush();
+  struct ::stat existing {};
+  if (::stat(target_.c_str(), &existing) == 0 && ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
+    fail("cannot be given the mode of the file it replaces");
+  }
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be renamed into place");
+  temporary_.clear();
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace graft::onnx

@@ -1,0 +1,78 @@
+// Model-local functions: inlining, and the functions that Graft's nodes carry.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graft/operator.hpp"
+#include "onnx/model.hpp"
+
+namespace graft::onnx {
+
+/// Puts the bodies of functions in the place of their calls, also inside sub-graphs and other functions; `which`
+/// chooses. The main graph's value names stay; those of a body get the call's name in front. Functions that nothing
+/// calls any more are removed. A function that imports another version of an operator set than the model throws Error,
+/// unless none of the operators it uses changed between the two. So do recursion and more than `max_nodes` nodes, or
+/// many times those in the file.
+/// Returns the number of calls that were inlined.
+struct InlineOptions {
+  std::function<bool(const FunctionKey&)> which = [](const FunctionKey&) { return true; };
+  std::size_t max_nodes = 1'000'000;
+};
+std::size_t inline_functions(Model& model, const InlineOptions& options = {});
+
+/// Puts a body in the place of one call, which is removed; operator sets are not compared. Returns the new nodes.
+std::vector<Node*> inline_call(Node& call, const FunctionDefinition& function);
+
+/// Throws Error where functions call themselves, directly or round about, naming one of them.
+void check_function_calls(const Model& model);
+
+/// Removes the functions that no node calls, directly or through another function. Returns how many.
+std::size_t remove_unused_functions(Model& model);
+
+/// Nodes as text, one a line, in the manner of ONNX's own text form:
+///   y = LeakyRelu<alpha=@alpha>(x)        attribute reference
+///   a, b = Split<axis=1>(x, sizes)        several outputs
+///   r = Resize<mode="linear">(x, _, s)    absent input
+///   z = Constant<value=int8(0)>()         typed scalar; lists: value=int64([1, 2])
+///   c = Cast<to=float>(x)                 the name of an element type stands for its code
+/// Attribute values: 1 (int), 1.0 or inf (float), "text", [1, 2] (ints), [1.0] (floats), typed tensors, @reference.
+/// `attribute_type` gives the type of a referenced attribute. Throws Error naming line and column.
+/// The graph's inputs must be there; the outputs named in `outputs` become the graph's outputs.
+void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
+                 const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
+
+/// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
+[[nodiscard]] FunctionInputs function_inputs(const Node& node);
+
+/// The function of an operator with these attributes for these inputs, as the operator's text says. Nothing where it
+/// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it.
+[[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs,
+                                                              std::int64_t opset = 17);
+
+/// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin
+/// attributes are taken off. Where the function's name differs from the operator's, the node takes that name and its
+/// metadata `graft.operator` keeps the operator's. Nodes without a name get one. Nodes under drop-in names are adopted
+/// first. Runs infer_shapes if a node's input type is unknown. Raises ir_version to 8 and the operator set to 17 where
+/// they are lower, which makes pointers into the model invalid. Returns the nodes whose operator has no function for
+/// its input type.
+std::vector<Node*> attach_functions(Model& model);
+
+/// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,
+/// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Nodes under drop-in names are
+/// adopted first, so that what TensorRT builds holds Graft's names. Returns the number of nodes.
+std::size_t detach_functions(Model& model);
+
+/// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.
+std::size_t adopt_drop_ins(Graph& graph);
+
+/// Replaces a Graft node by its operator's native_form. False, and nothing is changed, where it has none.
+bool replace_with_native_form(Node& node);
+/// Replaces a Graft node by the standard operators of its function. False, and nothing is changed, where it has none.
+bool replace_with_function_body(Node& node);
+
+}  // namespace graft::onnx

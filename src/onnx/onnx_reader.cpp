@@ -1,0 +1,696 @@
+// From ONNX's protobuf to a Model, refusing whatever does not hold together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "onnx/functions.hpp"
+#include "onnx/mapped_file.hpp"
+#include "onnx/onnx-ml.pb.h"
+#include "onnx/onnx_io.hpp"
+#include "onnx/shape_inference.hpp"
+#include "onnx/wire.hpp"
+
+namespace graft::onnx {
+namespace {
+
+constexpr int deepest_nesting = 24;
+
+std::string standard_domain(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
+
+template <class Entries>
+std::map<std::string, std::string, std::less<>> to_map(const Entries& entries) {
+  std::map<std::string, std::string, std::less<>> result;
+  for (const auto& entry : entries) result[entry.key()] = entry.value();
+  return result;
+}
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& folder, std::string source, const Pieces& pieces)
+      : folder_(folder), source_(std::move(source)), pieces_(pieces) {}
+
+  Model read(::onnx::ModelProto& proto) {
+    if (!proto.has_graph()) {
+      fail("it holds no graph; found a protobuf of another kind or an empty file, allowed is an ONNX ModelProto");
+    }
+    if (proto.ir_version() < 1 || proto.ir_version() > newest_ir_version) {
+      fail(fmt::format("IR version {}; Graft knows 1 to {}. Export the model again with an older version of onnx",
+                       proto.ir_version(), newest_ir_version));
+    }
+    if (proto.training_info_size() != 0) {
+      fail("it holds training information (training_info), which Graft does not read; export the model for inference");
+    }
+    Model model;
+    model.source = source_;
+    // Every initializer of an IR 3 file has to be an input too; since IR 4 that would say that it may be replaced.
+    initializers_are_inputs_ = proto.ir_version() < 4;
+    model.ir_version = std::max<std::int64_t>(proto.ir_version(), 4);
+    model.producer_name = proto.producer_name();
+    model.producer_version = proto.producer_version();
+    model.domain = proto.domain();
+    model.model_version = proto.model_version();
+    model.doc = proto.doc_string();
+    model.metadata = to_map(proto.metadata_props());
+    read_opsets(proto.opset_import(), *model.main);
+
+    read_graph(*proto.mutable_graph(), *model.main, 0, nullptr);
+    for (::onnx::FunctionProto& function : *proto.mutable_functions()) {
+      FunctionDefinition definition = read_function(function);
+      const FunctionKey key = definition.key;
+      if (!model.functions.emplace(key, std::move(definition)).second) {
+        fail(fmt::format("the function {}::{} is defined twice", key.domain, key.name));
+      }
+    }
+    check_imports(model);
+
+    proto.clear_graph();
+    proto.clear_functions();
+    proto.clear_ir_version();
+    proto.clear_producer_name();
+    proto.clear_producer_version();
+    proto.clear_domain();
+    proto.clear_model_version();
+    proto.clear_doc_string();
+    proto.clear_metadata_props();
+    proto.clear_opset_import();
+    model.opaque = proto.SerializePartialAsString();
+    return model;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(fmt::format("{}: {}{}", source_, where_, message));
+  }
+
+  template <class Imports>
+  void read_opsets(const Imports& imports, Graph& graph) const {
+    for (const auto& import : imports) {
+      std::string domain = standard_domain(import.domain());
+      if (import.version() < 1) {
+        fail(fmt::format("the operator set of domain '{}' has version {}; allowed are 1 and above", domain,
+                         import.version()));
+      }
+      const auto [entry, is_new] = graph.opset_imports.emplace(std::move(domain), import.version());
+      if (!is_new && entry->second != import.version()) {
+        fail(fmt::format("the domain '{}' is imported in versions {} and {}", entry->first, entry->second,
+                         import.version()));
+      }
+    }
+  }
+
+  void check_imports(const Model& model) const {
+    const auto check = [&](const Graph& graph, const std::string& where) {
+      graph.for_each_node([&](const Node& node) {
+        if (graph.opset(node.domain) == 0 && node.domain.empty()) {
+          fail(fmt::format("{}{}: the file imports no operator set of ai.onnx; 1 to {} are allowed", where,
+                           describe(node), newest_opset));
+        }
+      });
+      if (graph.opset() > newest_opset) {
+        fail(fmt::format("{}operator set {} of ai.onnx; Graft knows 1 to {}. Export the model again with one of these",
+                         where, graph.opset(), newest_opset));
+      }
+    };
+    check(model.graph(), "");
+    for (const auto& [key, function] : model.functions) {
+      check(*function.body, fmt::format("function {}::{}: ", key.domain, key.name));
+    }
+  }
+
+  // ---- Tensors
+
+  void check_rank(std::size_t rank, const std::string& what) const {
+    if (rank > highest_rank) fail(fmt::format("{}: {} dimensions; allowed are {}", what, rank, highest_rank));
+  }
+
+  std::int64_t count_elements(const ::onnx::TensorProto& proto, const std::string& what) const {
+    std::int64_t count = 1;
+    bool empty = false;
+    for (const std::int64_t dim : proto.dims()) {
+      if (dim < 0) fail(fmt::format("{}: dimension {}; allowed are 0 and above", what, dim));
+      empty = empty || dim == 0;
+    }
+    check_rank(static_cast<std::size_t>(proto.dims_size()), what);
+    if (empty) return 0;
+    for (const std::int64_t dim : proto.dims()) {
+      if (__builtin_mul_overflow(count, dim, &count)) {
+        fail(fmt::format("{}: the dimensions [{}] hold more elements than 64 bits count", what,
+                         fmt::join(proto.dims(), ", ")));
+      }
+    }
+    return count;
+  }
+
+  std::int64_t count_bytes(ElementType type, std::int64_t elements, const std::string& what) const {
+    std::int64_t bits = 0;
+    if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(bits_of(type)), &bits)) {
+      fail(fmt::format("{}: {} elements of {} take more bytes than 64 bits count", what, elements, to_string(type)));
+    }
+    return bits / 8 + (bits % 8 != 0 ? 1 : 0);
+  }
+
+  void check_count(std::int64_t found, std::int64_t wanted, std::string_view unit, const std::string& what,
+                   const ::onnx::TensorProto& proto) const {
+    if (found == wanted) return;
+    fail(fmt::format("{}: {} {} of data; the dimensions [{}] of type {} need {}", what, found, unit,
+                     fmt::join(proto.dims(), ", "), to_string(static_cast<ElementType>(proto.data_type())), wanted));
+  }
+
+  template <class Stored, class Field>
+  Bytes pack(const Field& field) const {
+    std::string raw(static_cast<std::size_t>(field.size()) * sizeof(Stored), '\0');
+    char* out = raw.data();
+    for (const auto value : field) {
+      const auto stored = static_cast<Stored>(value);
+      std::memcpy(out, &stored, sizeof stored);
+      out += sizeof stored;
+    }
+    return Bytes(std::move(raw));
+  }
+
+  /// The typed fields (float_data and the others), which hold fewer kinds of number than there are element types.
+  Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
+                   const std::string& what) const {
+    static_cast<void>(count_bytes(type, elements, what));  // so that the parts of complex numbers can be counted
+    const auto expect = [&](int found, std::int64_t wanted) { check_count(found, wanted, "elements", what, proto); };
+    switch (type) {
+      case ElementType::f32:
+      case ElementType::complex64:
+        expect(proto.float_data_size(), type == ElementType::f32 ? elements : elements * 2);
+        return pack<float>(proto.float_data());
+      case ElementType::f64:
+      case ElementType::complex128:
+        expect(proto.double_data_size(), type == ElementType::f64 ? elements : elements * 2);
+        return pack<double>(proto.double_data());
+      case ElementType::i64: expect(proto.int64_data_size(), elements); return pack<std::int64_t>(proto.int64_data());
+      case ElementType::u64:
+        expect(proto.uint64_data_size(), elements);
+        return pack<std::uint64_t>(proto.uint64_data());
+      case ElementType::u32:
+        expect(proto.uint64_data_size(), elements);
+        return pack<std::uint32_t>(proto.uint64_data());
+      case ElementType::i32: expect(proto.int32_data_size(), elements); return pack<std::int32_t>(proto.int32_data());
+      case ElementType::f6e2m3:
+      case ElementType::f6e3m2:
+        if (elements != 0) fail(fmt::format("{}: 6-bit elements have to be raw data", what));
+        return {};
+      default: break;
+    }
+    const int bits = bits_of(type);
+    if (bits == 16) {
+      expect(proto.int32_data_size(), elements);
+      return pack<std::uint16_t>(proto.int32_data());
+    }
+    if (bits != 0 && bits <= 8) {  // 4-bit and 2-bit elements come packed, one byte to a number
+      expect(proto.int32_data_size(), count_bytes(type, elements, what));
+      return pack<std::uint8_t>(proto.int32_data());
+    }
+    if (elements != 0) {
+      fail(fmt::format("{}: element type {} with data outside raw_data is not known to Graft", what, to_string(type)));
+    }
+    return {};
+  }
+
+  std::int64_t read_number(const std::string& text, const char* key, const std::string& what) const {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+      fail(fmt::format("{}: external data: {} is '{}'; allowed is a number of bytes, 0 or above", what, key, text));
+    }
+    return number;
+  }
+
+  const std::shared_ptr<const MappedFile>& external_file(const std::string& location, const std::string& what) {
+    const auto known = files_.find(location);
+    if (known != files_.end()) return known->second;
+    if (folder_.empty())
+      fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
+    if (location.find('\0') != std::string::npos) {
+      fail(fmt::format(
+          "{}: external data at a path that holds a zero byte; allowed is a path inside the model's folder", what));
+    }
+    const std::filesystem::path relative(location);
+    const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
+    if (location.empty() || relative.is_absolute() || climbs) {
+      fail(fmt::format("{}: external data lies at '{}'; allowed is a path inside the model's folder, without '..'",
+                       what, location));
+    }
+    std::error_code error;
+    const std::filesystem::path home = std::filesystem::canonical(folder_, error);
+    if (error) fail(fmt::format("{}: the model's folder {}: {}", what, folder_.string(), error.message()));
+    const std::filesystem::path target = std::filesystem::canonical(home / relative, error);
+    if (error) fail(fmt::format("{}: external data '{}': {}", what, location, error.message()));
+    const auto [home_end, target_end] = std::mismatch(home.begin(), home.end(), target.begin(), target.end());
+    if (home_end != home.end()) {
+      fail(fmt::format("{}: external data '{}' is a link to {}, outside the model's folder", what, location,
+                       target.string()));
+    }
+    try {
+      std::shared_ptr<const MappedFile>& file = by_target_[target];  // one file may be named in many ways
+      if (file == nullptr) {
+        file = MappedFile::open(target);
+        external_files_ += file->view().size();
+      }
+      return files_.emplace(location, file).first->second;
+    } catch (const Error& file_error) {
+      fail(fmt::format("{}: external data: {}", what, file_error.what()));
+    }
+  }
+
+  /// Tensors may share a part of a file, as tied weights do. But a model that is written has all of them, and a few
+  /// thousand that share a gigabyte would fill any disk.
+  void check_external_total(std::int64_t bytes, const std::string& what) {
+    constexpr std::size_t always = std::size_t{256} << 20U;
+    constexpr std::size_t factor = 4;
+    external_total_ += static_cast<std::size_t>(bytes);
+    if (external_total_ <= std::max(always, factor * external_files_)) return;
+    fail(
+        fmt::format("{}: with this tensor, external data add up to {} bytes, and their files hold {}; allowed is {} "
+                    "times as much",
+                    what, external_total_, external_files_, factor));
+  }
+
+  Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
+                      const std::string& what) {
+    std::string location;
+    std::int64_t offset = 0;
+    std::optional<std::int64_t> length;
+    for (const auto& entry : proto.external_data()) {
+      if (entry.key() == "location") location = entry.value();
+      if (entry.key() == "offset") offset = read_number(entry.value(), "offset", what);
+      if (entry.key() == "length") length = read_number(entry.value(), "length", what);
+    }
+    if (bits_of(type) == 0) fail(fmt::format("{}: element type {} cannot be external data", what, to_string(type)));
+    const auto& file = external_file(location, what);
+    const auto size = static_cast<std::int64_t>(file->view().size());
+    const std::int64_t wanted = count_bytes(type, elements, what);
+    if (length) check_count(*length, wanted, "bytes", what, proto);
+    if (offset > size || wanted > size - offset) {
+      fail(fmt::format("{}: external data '{}' has {} bytes; {} from byte {} on are needed", what, location, size,
+                       wanted, offset));
+    }
+    check_external_total(wanted, what);
+    const std::string_view part =
+        file->view().substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(wanted));
+    return {file, {part.data(), part.size()}};
+  }
+
+  TensorData read_tensor(::onnx::TensorProto& proto, const std::string& what) {
+    TensorData tensor;
+    tensor.type = static_cast<ElementType>(proto.data_type());
+    if (tensor.type == ElementType::undefined) fail(fmt::format("{}: the element type is undefined", what));
+    if (proto.has_segment()) fail(fmt::format("{}: a tensor in segments; allowed are whole ones", what));
+    const std::int64_t elements = count_elements(proto, what);
+    const auto piece = take_piece(*proto.mutable_unknown_fields());
+    tensor.dims.assign(proto.dims().begin(), proto.dims().end());
+    if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+      tensor.bytes = read_external(proto, tensor.type, elements, what);
+      tensor.external = true;
+    } else if (tensor.type == ElementType::string) {
+      check_count(proto.string_data_size(), elements, "elements", what, proto);
+      tensor.strings = std::make_shared<const std::vector<std::string>>(
+          std::make_move_iterator(proto.mutable_string_data()->begin()),
+          std::make_move_iterator(proto.mutable_string_data()->end()));
+    } else if (proto.has_raw_data() || piece) {
+      tensor.bytes = piece ? pieces_.at(*piece) : Bytes(std::move(*proto.mutable_raw_data()));
+      if (bits_of(tensor.type) != 0) {
+        check_count(static_cast<std::int64_t>(tensor.bytes.size()), count_bytes(tensor.type, elements, what), "bytes",
+                    what, proto);
+      }
+    } else {
+      tensor.bytes = read_typed(proto, tensor.type, elements, what);
+    }
+    tensor.name = proto.name();
+    proto.clear_name();
+    proto.clear_dims();
+    proto.clear_data_type();
+    proto.clear_raw_data();
+    proto.clear_float_data();
+    proto.clear_double_data();
+    proto.clear_int32_data();
+    proto.clear_int64_data();
+    proto.clear_uint64_data();
+    proto.clear_string_data();
+    proto.clear_external_data();
+    proto.clear_data_location();
+    tensor.opaque = proto.SerializePartialAsString();
+    return tensor;
+  }
+
+  // ---- Types
+
+  void read_type(::onnx::ValueInfoProto& info, Value& value) const {
+    if (info.has_type() && info.type().has_tensor_type()) {
+      ::onnx::TypeProto::Tensor& tensor = *info.mutable_type()->mutable_tensor_type();
+      if (tensor.elem_type() != 0) value.type = static_cast<ElementType>(tensor.elem_type());
+      bool has_denotation = false;
+      if (tensor.has_shape()) {
+        Shape shape;
+        for (const auto& dim : tensor.shape().dim()) {
+          has_denotation = has_denotation || dim.has_denotation();
+          if (dim.has_dim_value() && dim.dim_value() < -1) {
+            fail(fmt::format("value '{}': dimension {}; allowed are 0 and above, and -1 for an unknown one", value.name,
+                             dim.dim_value()));
+          }
+          if (dim.has_dim_value() && dim.dim_value() >= 0) {
+            shape.emplace_back(dim.dim_value());
+          } else if (dim.has_dim_param() && !dim.dim_param().empty() && dim.dim_param()[0] != '?') {
+            shape.push_back(Dim::symbol(dim.dim_param()));
+          } else {
+            shape.push_back(unknown_dim());
+          }
+        }
+        check_rank(shape.size(), fmt::format("value '{}'", value.name));
+        value.shape = std::move(shape);
+      }
+      tensor.clear_elem_type();
+      if (!has_denotation) tensor.clear_shape();
+      if (!has_denotation && !info.type().has_denotation()) info.clear_type();
+    }
+    info.clear_name();
+    value.opaque = info.SerializePartialAsString();
+  }
+
+  // ---- Graphs
+
+  Value& define(Graph& graph, const std::string& name, const char* what) const {
+    if (name.empty()) fail(fmt::format("{} without a name", what));
+    if (graph.find_local(name) != nullptr)
+      fail(fmt::format("{} '{}': the name is defined twice in its graph", what, name));
+    return *graph.add_value(name);
+  }
+
+  void read_graph(::onnx::GraphProto& proto, Graph& graph, int depth, const FunctionDefinition* function) {
+    if (depth > deepest_nesting) fail(fmt::format("sub-graphs nested deeper than {}", deepest_nesting));
+    graph.name = proto.name();
+    graph.doc = proto.doc_string();
+    graph.metadata = to_map(proto.metadata_props());
+
+    for (::onnx::ValueInfoProto& info : *proto.mutable_input()) {
+      Value& value = define(graph, info.name(), "graph input");
+      graph.set_is_input(value, true);
+      read_type(info, value);
+    }
+    for (::onnx::TensorProto& tensor : *proto.mutable_initializer()) {
+      const std::string name = tensor.name();
+      const std::string what = fmt::format("initializer '{}'", name);
+      Value* value = name.empty() ? nullptr : graph.find_local(name);
+      if (value != nullptr && (!value->is_input || value->initializer))
+        fail(what + ": the name is defined twice in its graph");
+      if (value == nullptr) value = &define(graph, name, "initializer");
+      TensorData data = read_tensor(tensor, what);
+      data.name.clear();
+      graph.set_initializer(*value, std::move(data));
+      if (value->is_input && initializers_are_inputs_) graph.set_is_input(*value, false);
+    }
+    for (::onnx::SparseTensorProto& sparse : *proto.mutable_sparse_initializer()) {
+      Value& value = define(graph, sparse.values().name(), "sparse initializer");
+      check_rank(static_cast<std::size_t>(sparse.dims_size()), fmt::format("sparse initializer '{}'", value.name));
+      for (const std::int64_t dim : sparse.dims()) {
+        if (dim < 0)
+          fail(fmt::format("sparse initializer '{}': dimension {}; allowed are 0 and above", value.name, dim));
+      }
+      value.type = static_cast<ElementType>(sparse.values().data_type());
+      value.shape = Shape(sparse.dims().begin(), sparse.dims().end());
+      value.sparse_initializer = sparse.SerializePartialAsString();
+    }
+    read_nodes(*proto.mutable_node(), graph, depth, function);
+
+    for (::onnx::ValueInfoProto& info : *proto.mutable_value_info()) {
+      Value* value = graph.find_local(info.name());
+      if (value != nullptr && !value->initializer && !value->is_input) read_type(info, *value);
+    }
+    for (::onnx::ValueInfoProto& info : *proto.mutable_output()) {
+      Value* value = graph.find(info.name());
+      if (value == nullptr) fail(fmt::format("graph output '{}' is not defined", info.name()));
+      graph.add_output(*value);
+      if (value->graph == &graph && !value->is_input && !value->initializer) read_type(info, *value);
+    }
+    try {
+      graph.topological_sort();
+    } catch (const Error& error) {
+      fail(error.what());
+    }
+
+    proto.clear_name();
+    proto.clear_doc_string();
+    proto.clear_metadata_props();
+    proto.clear_input();
+    proto.clear_output();
+    proto.clear_value_info();
+    proto.clear_initializer();
+    proto.clear_sparse_initializer();
+    proto.clear_node();
+    graph.opaque = proto.SerializePartialAsString();
+  }
+
+  void read_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& protos, Graph& graph, int depth,
+                  const FunctionDefinition* function) {
+    // All names first: a file's order is not to be relied upon.
+    for (const ::onnx::NodeProto& proto : protos) {
+      for (const std::string& name : proto.output()) {
+        if (!name.empty()) define(graph, name, "node output");
+      }
+    }
+    for (::onnx::NodeProto& proto : protos) {
+      const std::string outer_where = where_;
+      where_ += describe_proto(proto) + ": ";
+      if (proto.op_type().empty()) fail("it has no op_type");
+      std::vector<Value*> inputs;
+      std::vector<Value*> outputs;
+      for (const std::string& name : proto.input()) {
+        inputs.push_back(name.empty() ? nullptr : graph.find(name));
+        if (!name.empty() && inputs.back() == nullptr) {
+          fail(fmt::format("input {} is '{}', which no input, initializer or node defines", inputs.size() - 1, name));
+        }
+      }
+      for (const std::string& name : proto.output()) outputs.push_back(name.empty() ? nullptr : graph.find_local(name));
+      Node* node = graph.add_node_with_outputs(proto.op_type(), std::move(inputs), std::move(outputs), nullptr,
+                                               standard_domain(proto.domain()));
+      node->overload = proto.overload();
+      node->name = proto.name();
+      node->doc = proto.doc_string();
+      node->metadata = to_map(proto.metadata_props());
+      for (::onnx::AttributeProto& attribute : *proto.mutable_attribute()) {
+        if (attribute.name().empty()) fail("an attribute without a name");
+        if (node->attributes.contains(attribute.name()))
+          fail(fmt::format("attribute `{}` is given twice", attribute.name()));
+        const std::string name = attribute.name();
+        NodeAttribute value = read_attribute(attribute, graph, depth, function);
+        node->attributes.emplace(name, std::move(value));
+      }
+      proto.clear_op_type();
+      proto.clear_domain();
+      proto.clear_overload();
+      proto.clear_name();
+      proto.clear_doc_string();
+      proto.clear_metadata_props();
+      proto.clear_input();
+      proto.clear_output();
+      proto.clear_attribute();
+      node->opaque = proto.SerializePartialAsString();
+      where_ = outer_where;
+    }
+  }
+
+  static std::string describe_proto(const ::onnx::NodeProto& proto) {
+    std::string name = proto.name();
+    for (const std::string& output : proto.output()) {
+      if (name.empty()) name = output;
+    }
+    return fmt::format("node '{}' ({})", name, proto.op_type());
+  }
+
+  /// Files of IR 1 and 2 may leave the type out: then it is the field that is there.
+  static ::onnx::AttributeProto::AttributeType type_of(const ::onnx::AttributeProto& proto) {
+    using Proto = ::onnx::AttributeProto;
+    if (proto.type() != Proto::UNDEFINED) return proto.type();
+    if (proto.has_f()) return Proto::FLOAT;
+    if (proto.has_i()) return Proto::INT;
+    if (proto.has_s()) return Proto::STRING;
+    if (proto.has_t()) return Proto::TENSOR;
+    if (proto.has_g()) return Proto::GRAPH;
+    if (proto.floats_size() != 0) return Proto::FLOATS;
+    if (proto.ints_size() != 0) return Proto::INTS;
+    if (proto.strings_size() != 0) return Proto::STRINGS;
+    if (proto.tensors_size() != 0) return Proto::TENSORS;
+    if (proto.graphs_size() != 0) return Proto::GRAPHS;
+    return Proto::UNDEFINED;
+  }
+
+  NodeAttribute read_attribute(::onnx::AttributeProto& proto, Graph& graph, int depth,
+                               const FunctionDefinition* function) {
+    using Proto = ::onnx::AttributeProto;
+    NodeAttribute result;
+    result.doc = proto.doc_string();
+    const auto what = fmt::format("attribute `{}`", proto.name());
+    if (!proto.ref_attr_name().empty()) {
+      if (function == nullptr)
+        fail(fmt::format("{} refers to `{}`; only the body of a function may do that", what, proto.ref_attr_name()));
+      const bool known = function->attribute_defaults.contains(proto.ref_attr_name()) ||
+                         std::find(function->attributes.begin(), function->attributes.end(), proto.ref_attr_name()) !=
+                             function->attributes.end();
+      if (!known)
+        fail(fmt::format("{} refers to `{}`, which the function does not declare", what, proto.ref_attr_name()));
+      result.data = AttributeReference{proto.ref_attr_name(), type_of(proto)};
+      return result;
+    }
+    switch (type_of(proto)) {
+      case Proto::FLOAT: result.data = proto.f(); break;
+      case Proto::INT: result.data = static_cast<std::int64_t>(proto.i()); break;
+      case Proto::STRING: result.data = std::move(*proto.mutable_s()); break;
+      case Proto::FLOATS: result.data = std::vector<float>(proto.floats().begin(), proto.floats().end()); break;
+      case Proto::INTS: result.data = std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end()); break;
+      case Proto::STRINGS:
+        result.data = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+        break;
+      case Proto::TENSOR:
+        if (!proto.has_t()) fail(what + " is declared a tensor and holds none");
+        result.data = read_tensor(*proto.mutable_t(), what);
+        break;
+      case Proto::TENSORS: {
+        std::vector<TensorData> tensors;
+        for (auto& tensor : *proto.mutable_tensors()) tensors.push_back(read_tensor(tensor, what));
+        result.data = std::move(tensors);
+        break;
+      }
+      case Proto::GRAPH: {
+        if (!proto.has_g()) fail(what + " is declared a graph and holds none");
+        auto inner = std::make_unique<Graph>(&graph);
+        read_graph(*proto.mutable_g(), *inner, depth + 1, function);
+        result.data = std::move(inner);
+        break;
+      }
+      case Proto::GRAPHS: {
+        std::vector<std::unique_ptr<Graph>> graphs;
+        for (auto& one : *proto.mutable_graphs()) {
+          graphs.push_back(std::make_unique<Graph>(&graph));
+          read_graph(one, *graphs.back(), depth + 1, function);
+        }
+        result.data = std::move(graphs);
+        break;
+      }
+      case Proto::SPARSE_TENSOR:
+      case Proto::SPARSE_TENSORS:
+      case Proto::TYPE_PROTO:
+      case Proto::TYPE_PROTOS: result.data = OpaqueAttribute{proto.SerializePartialAsString()}; break;
+      case Proto::UNDEFINED: fail(what + " has no type and no value");
+    }
+    return result;
+  }
+
+  FunctionDefinition read_function(::onnx::FunctionProto& proto) {
+    FunctionDefinition function;
+    function.key = {standard_domain(proto.domain()), proto.name(), proto.overload()};
+    const std::string outer_where = where_;
+    where_ = fmt::format("function {}::{}: ", function.key.domain, function.key.name);
+    if (function.key.name.empty()) fail("it has no name");
+    function.doc = proto.doc_string();
+    function.metadata = to_map(proto.metadata_props());
+    function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
+    Graph& body = *function.body;
+    for (::onnx::AttributeProto& attribute : *proto.mutable_attribute_proto()) {
+      const std::string name = attribute.name();
+      NodeAttribute value =
+          read_attribute(attribute, body, deepest_nesting, nullptr);  // depth: graphs are refused here
+      if (!function.attribute_defaults.emplace(name, std::move(value)).second) {
+        fail(fmt::format("attribute `{}` is declared twice", name));
+      }
+    }
+    read_opsets(proto.opset_import(), body);
+    for (const std::string& name : proto.input()) body.set_is_input(define(body, name, "function input"), true);
+    read_nodes(*proto.mutable_node(), body, 0, &function);
+    for (::onnx::ValueInfoProto& info : *proto.mutable_value_info()) {
+      if (Value* value = body.find_local(info.name())) read_type(info, *value);
+    }
+    for (const std::string& name : proto.output()) {
+      Value* value = body.find_local(name);
+      if (value == nullptr) fail(fmt::format("output '{}' is not defined", name));
+      body.add_output(*value);
+    }
+    try {
+      body.topological_sort();
+    } catch (const Error& error) {
+      fail(error.what());
+    }
+    proto.clear_domain();
+    proto.clear_name();
+    proto.clear_overload();
+    proto.clear_doc_string();
+    proto.clear_metadata_props();
+    proto.clear_attribute();
+    proto.clear_attribute_proto();
+    proto.clear_opset_import();
+    proto.clear_input();
+    proto.clear_output();
+    proto.clear_node();
+    proto.clear_value_info();
+    function.opaque = proto.SerializePartialAsString();
+    where_ = outer_where;
+    return function;
+  }
+
+  std::filesystem::path folder_;
+  std::string source_;
+  const Pieces& pieces_;
+  std::string where_;  // "node 'a' (If): ", for messages
+  bool initializers_are_inputs_ = false;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;
+  std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> by_target_;
+  std::size_t external_files_ = 0;  // bytes in them
+  std::size_t external_total_ = 0;  // bytes of the tensors that lie there
+};
+
+/// Where tensors lie in a model, sub-graphs and functions included.
+constexpr int model_proto = 0;
+constexpr int graph_proto = 1;
+constexpr int node_proto = 2;
+constexpr int attribute_proto = 3;
+constexpr int tensor_proto = 4;
+constexpr int function_proto = 5;
+constexpr std::array wire_fields = {
+    WireField{model_proto, 7, graph_proto},      WireField{model_proto, 25, function_proto},
+    WireField{graph_proto, 1, node_proto},       WireField{graph_proto, 5, tensor_proto},
+    WireField{function_proto, 7, node_proto},    WireField{function_proto, 11, attribute_proto},
+    WireField{node_proto, 5, attribute_proto},   WireField{attribute_proto, 5, tensor_proto},
+    WireField{attribute_proto, 6, graph_proto},  WireField{attribute_proto, 10, tensor_proto},
+    WireField{attribute_proto, 11, graph_proto}, WireField{tensor_proto, 9, wire_data}};
+
+}  // namespace
+
+Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name,
+                 std::shared_ptr<const void> owner) {
+  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data",
+                            name, bytes.size()));
+  }
+  ::onnx::ModelProto proto;
+  auto cut = cut_large_fields(bytes, wire_fields);
+  if (!cut || !proto.ParsePartialFromString(cut->rest)) {
+    throw Error(
+        fmt::format("{}: not an ONNX file, or cut short: {} bytes that are no protobuf of a model, or are nested too "
+                    "deep",
+                    name, bytes.size()));
+  }
+  cut->rest = {};
+  const Pieces pieces(std::move(cut->pieces), std::move(owner));
+  Model model = Reader(base_folder, std::move(name), pieces).read(proto);
+  check_function_calls(model);
+  return model;
+}
+
+Model read_onnx(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  return parse_onnx(file->view(), folder, path.string(), file);
+}
+
+}  // namespace graft::onnx

@@ -1,0 +1,184 @@
+// The functions that Graft's nodes carry, and their exchange for plugins and native layers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "graft/registry.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/shape_inference.hpp"
+#include "onnx/text.hpp"
+
+namespace graft::onnx {
+namespace {
+
+constexpr std::string_view operator_note = "graft.operator";
+
+FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const std::string& name,
+                                  std::string_view text, std::int64_t opset) {
+  FunctionDefinition function;
+  function.key = {std::string(onnx_domain), name, ""};
+  function.doc = std::string(type.doc);
+  for (const AttributeInfo& info : type.attributes) function.attributes.emplace_back(info.name);
+  Graph& body = *function.body;
+  body.opset_imports[""] = working_opset;
+  std::vector<std::string> outputs;
+  for (const Port& port : type.ports) {
+    if (port.is_output) {
+      outputs.emplace_back(port.name);
+    } else if (body.inputs().size() < input_count) {
+      body.add_input(std::string(port.name));
+    }
+  }
+  try {
+    parse_nodes(body, text, outputs, [&](std::string_view attribute) -> std::optional<AttributeType> {
+      const AttributeInfo* info = type.find_attribute(attribute);
+      return info == nullptr ? std::nullopt : std::optional(info->type);
+    });
+  } catch (const Error& error) {
+    throw Error(Error::Kind::internal, fmt::format("the function {} of {}: {}", name, type.name, error.what()));
+  }
+  raise_graph_opset(body, std::max(opset, working_opset), true);
+  return function;
+}
+
+/// Same nodes, links and attributes; to see whether two nodes may share a function.
+bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
+  return to_text(*a.body) == to_text(*b.body);
+}
+
+bool replace_by(Node& node, const Operator& op, const std::string& name, const std::string& text) {
+  std::int64_t opset = node.graph->opset();
+  if (opset == 0) opset = node.graph->root().opset_imports[""] = working_opset;
+  if (opset < working_opset) {
+    throw Error(
+        Error::Kind::internal,
+        fmt::format("{}: the model is in operator set {}; upgrade_opset has to come first", describe(node), opset));
+  }
+  const FunctionDefinition function = parse_function(op.type(), node.inputs.size(), name, text, opset);
+  write_attributes(node, op);
+  inline_call(node, function);
+  return true;
+}
+
+}  // namespace
+
+FunctionInputs function_inputs(const Node& node) {
+  const Value* x = node.input(0);
+  FunctionInputs inputs{.dtype = DType::f32, .count = node.inputs.size(), .rank = -1};
+  if (x == nullptr) return inputs;
+  if (x->type) inputs.dtype = to_dtype(*x->type).value_or(DType::f32);
+  if (x->shape) inputs.rank = static_cast<int>(x->shape->size());
+  return inputs;
+}
+
+std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs, std::int64_t opset) {
+  const auto function = op.function(inputs);
+  if (!function) return std::nullopt;
+  return parse_function(op.type(), inputs.count, function->name, function->body, opset);
+}
+
+std::size_t adopt_drop_ins(Graph& graph) {
+  std::size_t count = 0;
+  graph.for_each_node([&](Node& node) {
+    const OperatorMatch match = find_adopted_operator(node);
+    if (!match) return;
+    const auto op = make_operator(node);
+    node.graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
+    node.op_type = std::string(match.type->name);
+    node.domain = std::string(onnx_domain);
+    write_attributes(node, *op);
+    ++count;
+  });
+  return count;
+}
+
+std::vector<Node*> attach_functions(Model& model) {
+  adopt_drop_ins(model.graph());
+  std::size_t graft_nodes = 0;
+  bool types_known = true;
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain != onnx_domain || !find_operator_for(node)) return;
+    ++graft_nodes;
+    types_known = types_known && node.input(0) != nullptr && node.input(0)->type.has_value();
+  });
+  if (graft_nodes == 0) return {};
+  if (!types_known) infer_shapes(model);
+  if (model.graph().opset() == 0) model.graph().opset_imports[""] = working_opset;
+  upgrade_opset(model);
+  model.graph().opset_imports.emplace(std::string(onnx_domain), 1);
+  model.ir_version = std::max<std::int64_t>(model.ir_version, 8);
+
+  // TensorRT's parser calls a node without a name after its output, and refuses the model if the body of a function has
+  // an output of that name.
+  model.graph().for_each_node([](Node& node) {
+    if (node.name.empty() && node.output() != nullptr) node.name = node.op_type + "_" + node.output()->name;
+  });
+
+  std::vector<Node*> without;
+  std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain != onnx_domain) return;
+    const auto op = make_operator(node);
+    if (op == nullptr) return;
+    const std::string operator_name(op->type().name);
+    write_attributes(node, *op);
+    node.op_type = operator_name;
+    node.metadata.erase(std::string(operator_note));
+    auto function = make_function(*op, function_inputs(node), model.graph().opset());
+    if (!function) {
+      without.push_back(&node);
+      return;
+    }
+    node.op_type = function->key.name;
+    if (node.op_type != operator_name) node.metadata[std::string(operator_note)] = operator_name;
+    const FunctionKey key = function->key;
+    const auto known = model.functions.find(key);
+    if (known == model.functions.end()) {
+      model.functions.emplace(key, std::move(*function));
+    } else if (!same_body(known->second, *function)) {
+      throw Error(
+          Error::Kind::internal,
+          fmt::format("{} needs another body for the function {} than a node before it; one of them needs a name "
+                      "of its own",
+                      describe(node), key.name));
+    }
+  });
+  return without;
+}
+
+std::size_t detach_functions(Model& model) {
+  adopt_drop_ins(model.graph());
+  std::size_t count = 0;
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain != onnx_domain) return;
+    const auto op = make_operator(node);
+    if (op == nullptr) return;
+    write_attributes(node, *op);
+    node.op_type = std::string(op->type().name);
+    node.metadata.erase(std::string(operator_note));
+    node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::to_string(op->type().version)));
+    const OperatorLibrary* library = library_of(op->type());
+    const std::string space = library == nullptr ? std::string(onnx_domain) : library->plugin_namespace;
+    node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(space));
+    ++count;
+  });
+  std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  return count;
+}
+
+bool replace_with_native_form(Node& node) {
+  const auto op = make_operator(node);
+  const auto text = op == nullptr ? std::nullopt : op->native_form(function_inputs(node));
+  return text && replace_by(node, *op, "native_form", *text);
+}
+
+bool replace_with_function_body(Node& node) {
+  const auto op = make_operator(node);
+  const auto function = op == nullptr ? std::nullopt : op->function(function_inputs(node));
+  return function && replace_by(node, *op, function->name, function->body);
+}
+
+}  // namespace graft::onnx

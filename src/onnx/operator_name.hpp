@@ -1,0 +1,13 @@
+// The name of a node's operator, with its domain.
+#pragma once
+
+#include <string>
+
+#include "onnx/model.hpp"
+
+namespace graft::onnx {
+
+/// Returns "Conv" or "graft::L2Normalize": a call of an operator's function goes by the operator's own name.
+[[nodiscard]] std::string qualified_operator_name(const Node& node);
+
+}  // namespace graft::onnx

@@ -1,0 +1,218 @@
+// Between nodes of a graph and Graft's operators.
+#include "onnx/operator_node.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "core/suggest.hpp"
+#include "graft/registry.hpp"
+#include "onnx/faults.hpp"
+
+namespace graft::onnx {
+namespace {
+
+constexpr std::string_view operator_note = "graft.operator";
+
+/// What TensorRT's parser reads of a plugin node; no attribute of the operator.
+bool is_plugin_attribute(std::string_view name) { return name == "plugin_version" || name == "plugin_namespace"; }
+
+/// A domain in which the name of a plugin means that plugin: TensorRT's parser looks at the name alone, but a node of
+/// somebody else's domain may be anything.
+bool is_plugin_domain(std::string_view domain) {
+  constexpr std::array<std::string_view, 7> domains = {"",    "ai.onnx",     onnx_domain,          "TRT",
+                                                       "trt", "trt.plugins", "com.nvidia.tensorrt"};
+  return std::find(domains.begin(), domains.end(), domain) != domains.end();
+}
+
+/// The version a plugin node asks for, "" for any; nothing where it can be no plugin that Graft stands in for.
+std::optional<std::string> wanted_version(const Node& node) {
+  if (!is_plugin_domain(node.domain)) return std::nullopt;
+  if (const NodeAttribute* space = node.attribute("plugin_namespace")) {
+    const auto* text = space->get<std::string>();
+    if (text == nullptr || !text->empty()) return std::nullopt;
+  }
+  const NodeAttribute* version = node.attribute("plugin_version");
+  if (version == nullptr) return "";
+  const auto* text = version->get<std::string>();
+  return text == nullptr ? std::nullopt : std::optional(*text);
+}
+
+/// The operator of a library of somebody's own that the node names; null where it asks for another version or
+/// namespace.
+const OperatorType* find_library_operator(const Node& node) {
+  const OperatorType* type = operator_libraries().empty() ? nullptr : find_operator(node.op_type);
+  const OperatorLibrary* library = type == nullptr ? nullptr : library_of(*type);
+  if (library == nullptr) return nullptr;
+  const bool is_it = node.string_or("plugin_version", std::to_string(type->version)) == std::to_string(type->version) &&
+                     node.string_or("plugin_namespace", library->plugin_namespace) == library->plugin_namespace;
+  return is_it ? type : nullptr;
+}
+
+/// The numbers of a tensor, as TensorRT's parser hands them to a plugin.
+std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType wanted) {
+  if (wanted == AttributeType::integers || wanted == AttributeType::integer) {
+    auto numbers = tensor.ints();
+    if (!numbers || wanted == AttributeType::integers) return numbers;
+    return numbers->size() == 1 ? std::optional<AttributeValue>(numbers->front()) : std::nullopt;
+  }
+  const auto numbers = is_floating_point(tensor.type) ? tensor.numbers() : std::nullopt;
+  if (!numbers) return std::nullopt;
+  if (wanted == AttributeType::float_numbers) return std::vector<float>(numbers->begin(), numbers->end());
+  if (wanted != AttributeType::float_number || numbers->size() != 1) return std::nullopt;
+  return static_cast<float>(numbers->front());
+}
+
+/// One number also stands for a list of one, as in TensorRT's plugin fields.
+AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute,
+                        AttributeType wanted) {
+  const auto* tensor = attribute.get<TensorData>();
+  const auto value = tensor == nullptr ? attribute.value() : value_of(*tensor, wanted);
+  if (!value) {
+    throw Error(fmt::format("{}: attribute `{}`: found type {}, allowed is {}", describe(node), name, attribute.kind(),
+                            to_string(wanted)));
+  }
+  if (const auto* number = std::get_if<std::int64_t>(&*value); number != nullptr && wanted == AttributeType::integers) {
+    return std::vector{*number};
+  }
+  if (const auto* number = std::get_if<float>(&*value); number != nullptr && wanted == AttributeType::float_numbers) {
+    return std::vector{*number};
+  }
+  return *value;
+}
+
+/// The type of a node's attribute; nothing where the operator, or the plugin it stands in for, has no such attribute.
+std::optional<AttributeType> type_of_attribute(const OperatorMatch& match, std::string_view name) {
+  const DropInField* field = match.drop_in == nullptr ? nullptr : match.drop_in->find(name);
+  if (match.drop_in != nullptr && field == nullptr) return std::nullopt;
+  if (field != nullptr && field->attribute.empty()) return field->type;
+  const AttributeInfo* info = match.type->find_attribute(field == nullptr ? name : field->attribute);
+  return info == nullptr ? std::nullopt : std::optional(info->type);
+}
+
+std::vector<std::string> known_attributes(const OperatorMatch& match) {
+  std::vector<std::string> names;
+  if (match.drop_in != nullptr) {
+    for (const DropInField& field : match.drop_in->fields) names.emplace_back(field.name);
+  } else {
+    for (const AttributeInfo& info : match.type->attributes) names.emplace_back(info.name);
+  }
+  return names;
+}
+
+Error unknown_attribute(const Node& node, const OperatorMatch& match, const std::string& name) {
+  const std::vector<std::string> known = known_attributes(match);
+  const auto meant = nearest(name, known);
+  return Error(fmt::format("{}: it has no attribute `{}`{}; allowed are {}", describe(node), name,
+                           meant ? fmt::format(" (did you mean `{}`?)", *meant) : "",
+                           known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+}
+
+}  // namespace
+
+OperatorMatch find_operator_for(const Node& node) {
+  if (node.metadata.contains(fault_note)) return {};
+  if (node.domain == onnx_domain) {
+    const auto note = node.metadata.find(operator_note);
+    if (note != node.metadata.end()) {
+      if (const OperatorType* type = find_operator(note->second)) return {type, nullptr};
+    }
+    if (const OperatorType* type = find_operator(node.op_type)) return {type, nullptr};
+  }
+  if (is_standard_operator(node.domain, node.op_type)) return {};
+  if (const OperatorType* type = find_library_operator(node)) return {type, nullptr};
+  const auto version = wanted_version(node);
+  if (!version) return {};
+  for (const OperatorType* type : operators()) {
+    for (const DropIn& drop_in : type->drop_ins) {
+      if (drop_in.plugin_name != node.op_type) continue;
+      if (version->empty() || *version == drop_in.version) return {type, &drop_in};
+    }
+  }
+  return {};
+}
+
+OperatorMatch find_adopted_operator(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  return match.drop_in == nullptr && node.domain == onnx_domain ? OperatorMatch{} : match;
+}
+
+std::unique_ptr<Operator> make_operator(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  if (!match) return nullptr;
+  std::unique_ptr<Operator> op;
+  std::vector<NamedAttribute> given;
+  for (const auto& [name, attribute] : node.attributes) {
+    if (is_plugin_attribute(name)) continue;
+    const auto type = type_of_attribute(match, name);
+    if (!type) throw unknown_attribute(node, match, name);
+    given.push_back({name, value_of(node, name, attribute, *type)});
+  }
+  if (const Status status = make_operator(*match.type, match.drop_in, given, op); !status.ok()) {
+    throw Error(fmt::format("{}: {}", describe(node), status.message()));
+  }
+  return op;
+}
+
+void check_operator(const Node& node) {
+  const std::unique_ptr<Operator> op = make_operator(node);
+  if (op == nullptr) return;
+  if (node.outputs.size() > op->type().output_count()) {
+    throw Error(fmt::format("{}: found {} outputs, allowed is {}", describe(node), node.outputs.size(),
+                            op->type().output_count()));
+  }
+  std::vector<TensorDesc> inputs;
+  std::vector<DType> dtypes;
+  std::vector<Shape> shapes;
+  for (const Value* input : node.inputs) {
+    if (input == nullptr) break;
+    const auto dtype = input->type ? to_dtype(*input->type) : std::nullopt;
+    const bool is_known = input->shape && std::all_of(input->shape->begin(), input->shape->end(),
+                                                      [](const Dim& dim) { return dim.is_constant(); });
+    if (!dtype || !is_known) return;
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : *input->shape) sizes.push_back(dim.value());
+    TensorDesc desc{.dtype = *dtype, .layout = Layout::linear, .extents = {}};
+    if (!Extents::make(sizes, desc.extents).ok()) return;
+    inputs.push_back(desc);
+    dtypes.push_back(*dtype);
+    shapes.push_back(*input->shape);
+  }
+  const auto output_dtypes = op->type().output_dtypes(dtypes);
+  if (!output_dtypes) return;
+  std::vector<Shape> results;
+  Status status = op->infer_shapes(shapes, results);
+  std::vector<TensorDesc> outputs;
+  for (std::size_t i = 0; status.ok() && i < results.size(); ++i) {
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : results[i]) sizes.push_back(dim.is_constant() ? dim.value() : 0);
+    TensorDesc desc{.dtype = (*output_dtypes)[i], .layout = Layout::linear, .extents = {}};
+    status = Extents::make(sizes, desc.extents);
+    outputs.push_back(desc);
+  }
+  if (status.ok()) status = op->check({inputs, outputs});
+  if (!status.ok() && status.code() == StatusCode::invalid_argument) {
+    throw Error(fmt::format("{}: {}", describe(node), status.message()));
+  }
+}
+
+void write_attributes(Node& node, const Operator& op) {
+  node.attributes.clear();
+  for (const AttributeInfo& info : op.type().attributes) {
+    node.attributes.emplace(std::string(info.name), NodeAttribute(op.get(info.name).value_or(info.default_value)));
+  }
+}
+
+Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
+                        const std::vector<std::string>& output_hints, Node* before) {
+  graph.root().opset_imports.emplace(std::string(onnx_domain), 1);
+  Node* node =
+      graph.add_node(std::string(op.type().name), std::move(inputs), output_hints, before, std::string(onnx_domain));
+  write_attributes(*node, op);
+  return node;
+}
+
+}  // namespace graft::onnx

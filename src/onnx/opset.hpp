@@ -1,0 +1,33 @@
+// Raising a model's operator set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onnx/model.hpp"
+
+namespace graft::onnx {
+
+/// The operator set that Graft's function bodies are written in, and that passes may count on after upgrade_opset.
+inline constexpr std::int64_t working_opset = 17;
+
+/// A node of the main graph or of its sub-graphs that had to be rewritten.
+struct RaisedNode {
+  std::string node;                  ///< As it is described.
+  std::vector<std::string> inputs;   ///< That are not constant, by name, and the outputs that are used.
+  std::vector<std::string> outputs;  ///< Both keep their names.
+  bool computed_anew = false;        ///< Other operators do the work now. False where attributes became inputs.
+};
+
+/// Rewrites the nodes of ai.onnx, in the main graph and in functions, so that the model means the same in operator set
+/// `version`: attributes that became inputs, Softmax's axis, Upsample, Resize and what else changed. A newer model is
+/// left alone. Throws Error naming a node that has no equal in the newer set; then the model is as it was. Where
+/// anything is raised, pointers to the model's nodes and values are no longer valid.
+std::vector<RaisedNode> upgrade_opset(Model& model, std::int64_t version = working_opset);
+
+/// The same for one graph whose root imports an older set; `constants_as_nodes` in the body of a function, which holds
+/// no initializers. The import is changed too.
+std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes);
+
+}  // namespace graft::onnx

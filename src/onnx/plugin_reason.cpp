@@ -1,0 +1,19 @@
+// Why TensorRT runs a node of Graft as a plugin.
+#include "onnx/plugin_reason.hpp"
+
+#include "onnx/operator_node.hpp"
+
+namespace graft::onnx {
+
+std::string reason_for_plugin(const Node& node) {
+  for (const std::string_view note : {reason_note, keep_note}) {
+    if (const auto said = node.metadata.find(std::string(note)); said != node.metadata.end()) return said->second;
+  }
+  const OperatorType* type = find_operator_for(node).type;
+  if (type == nullptr) return {};
+  const Value* x = node.input(0);
+  if (x != nullptr && x->type == ElementType::i8) return std::string(type->why_plugin);
+  return std::string(type->why_plugin_for_floats.empty() ? type->why_plugin : type->why_plugin_for_floats);
+}
+
+}  // namespace graft::onnx

@@ -1,0 +1,466 @@
+// Goes through a model in order and applies the rules; sub-graphs, functions and Graft's own operators are here.
+#include "onnx/shape_inference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "graft/operator.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_calls.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/shape_rules.hpp"
+
+namespace graft::onnx {
+namespace {
+
+using InputShapes = std::map<std::string, Shape, std::less<>>;
+
+constexpr std::size_t most_contents = 64;  // elements of a tensor that are followed by value
+
+class Inference {
+ public:
+  /// Without `on_fault` the first node that contradicts itself ends the inference.
+  explicit Inference(const OnFault& on_fault) : on_fault_(on_fault) {}
+
+  void run(Graph& graph) {
+    for (Node* node : graph.nodes()) run(*node);
+  }
+
+ private:
+  void run(Node& node) {
+    if (node.metadata.contains(fault_note)) return;
+    try {
+      infer(node);
+    } catch (const Error& error) {
+      if (!on_fault_) throw;
+      on_fault_(node, error);
+    }
+  }
+
+  void infer(Node& node) {
+    NodeTypes types(node, contents_);
+    try {
+      if (!node.domain.empty() || find_operator_for(node)) {
+        run_operator(types);
+      } else if (node.op_type == "If") {
+        run_if(types);
+      } else if (node.op_type == "Loop") {
+        run_loop(types);
+      } else if (const auto inner = node.subgraphs(); !inner.empty()) {
+        for (Graph* graph : inner) run(*graph);
+      } else {
+        apply_shape_rule(types);
+      }
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {  // arithmetic on sizes that leaves 64 bits
+      types.fail(error.what());
+    }
+  }
+
+  static void run_operator(NodeTypes& types) {
+    const auto op = make_operator(types.node());
+    if (op == nullptr) return;
+    std::vector<DType> dtypes;
+    std::vector<Shape> shapes;
+    for (std::size_t i = 0; i < types.node().inputs.size(); ++i) {
+      const auto dtype = types.type(i) ? to_dtype(*types.type(i)) : std::nullopt;
+      if (dtype) dtypes.push_back(*dtype);
+      if (types.shape(i) != nullptr) shapes.push_back(*types.shape(i));
+    }
+    if (const auto outputs = op->type().output_dtypes(dtypes)) {
+      for (std::size_t i = 0; i < outputs->size(); ++i) types.set_type(i, to_element_type((*outputs)[i]));
+    }
+    if (shapes.size() != types.node().inputs.size()) return;
+    std::vector<Shape> outputs;
+    if (Status status = op->infer_shapes(shapes, outputs); !status.ok()) types.fail(status.message());
+    for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
+  }
+
+  void run_if(NodeTypes& types) {
+    Node& node = types.node();
+    const std::vector<Graph*> branches = node.subgraphs();
+    for (Graph* branch : branches) run(*branch);
+    if (branches.size() != 2) return;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (i >= branches[0]->outputs().size() || i >= branches[1]->outputs().size()) return;
+      const Value& a = *branches[0]->outputs()[i];
+      const Value& b = *branches[1]->outputs()[i];
+      if (a.type && b.type && *a.type == *b.type) types.set_type(i, a.type);
+      if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) continue;
+      Shape shape;
+      for (std::size_t k = 0; k < a.shape->size(); ++k) {
+        shape.push_back((*a.shape)[k] == (*b.shape)[k] ? (*a.shape)[k] : unknown_dim());
+      }
+      types.set_shape(i, std::move(shape));
+    }
+  }
+
+  void run_loop(NodeTypes& types) {
+    Node& node = types.node();
+    const NodeAttribute* attribute = node.attribute("body");
+    const auto* body = attribute == nullptr ? nullptr : attribute->get<std::unique_ptr<Graph>>();
+    if (body == nullptr) return;
+    const auto& inputs = (*body)->inputs();
+    const auto& outputs = (*body)->outputs();
+    if (inputs.size() < 2 || inputs.size() != node.inputs.size() || outputs.empty()) {
+      run(**body);
+      return;
+    }
+    inputs[0]->type = ElementType::i64;
+    inputs[1]->type = ElementType::boolean;
+    inputs[0]->shape = inputs[1]->shape = Shape{};
+    const std::size_t carried = inputs.size() - 2;
+    for (std::size_t i = 0; i < carried; ++i) {
+      // The shape of what a loop carries may change from one turn to the next.
+      if (const auto type = types.type(i + 2); type && !inputs[i + 2]->type) inputs[i + 2]->type = type;
+    }
+    run(**body);
+    for (std::size_t i = 0; i < node.outputs.size() && i + 1 < outputs.size(); ++i) {
+      const Value& value = *outputs[i + 1];
+      types.set_type(i, value.type);
+      if (i >= carried && value.shape) {
+        Shape shape{unknown_dim()};
+        shape.insert(shape.end(), value.shape->begin(), value.shape->end());
+        types.set_shape(i, std::move(shape));
+      }
+    }
+  }
+
+  const OnFault& on_fault_;
+  ContentsMap contents_;
+};
+
+using ByName = std::unordered_map<std::string, const Value*>;
+
+void collect(const Graph& graph, ByName& by_name) {
+  for (const Value* value : graph.values()) by_name.emplace(value->name, value);
+  graph.for_each_node([&](const Node& node) {
+    for (const Graph* inner : node.subgraphs()) {
+      for (const Value* value : inner->values()) by_name.emplace(value->name, value);
+    }
+  });
+}
+
+bool calls_functions(const Model& model) {
+  bool calls = false;
+  model.graph().for_each_node(
+      [&](const Node& node) { calls = calls || (model.find_function(node) != nullptr && !find_operator_for(node)); });
+  return calls;
+}
+
+/// The node of the model that a node of the copy is, or that calls the function in which it lies: the names of the
+/// model's own values stay. Null where what it makes is not needed.
+Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
+  std::vector<const Node*> waiting{&inlined};
+  std::unordered_set<const Node*> seen;
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(node).second) continue;
+    for (const Value* output : node->outputs) {
+      if (output == nullptr) continue;
+      const auto found = of_the_model.find(output->name);
+      if (found != of_the_model.end() && found->second->producer != nullptr) return found->second->producer;
+      for (const Use& use : output->uses) waiting.push_back(use.node);
+    }
+  }
+  return nullptr;
+}
+
+/// Infers with the bodies in place of the calls, on a copy, and takes over what that says of the model's own values.
+void infer_through_functions(Model& model, const OnFault& on_fault) {
+  Model flat = model.clone();
+  InlineOptions options;
+  options.which = is_plain_call;
+  inline_functions(flat, options);
+  ByName of_the_model;
+  if (on_fault) collect(model.graph(), of_the_model);
+  const OnFault on_inlined_fault = [&](const Node& node, const Error& error) {
+    Node* found = node_in_model(node, of_the_model);
+    if (found == nullptr) throw error;  // NOLINT(cert-err60-cpp,misc-throw-by-value-catch-by-reference)
+    on_fault(*found, error);
+  };
+  const OnFault none;
+  Inference(on_fault ? on_inlined_fault : none).run(flat.graph());
+  ByName by_name;
+  collect(flat.graph(), by_name);
+  const auto take_over = [&](const Graph& graph) {
+    for (Value* value : graph.values()) {
+      const auto found = by_name.find(value->name);
+      if (found == by_name.end()) continue;
+      value->type = found->second->type;
+      value->shape = found->second->shape;
+    }
+  };
+  take_over(model.graph());
+  model.graph().for_each_node([&](Node& node) {
+    for (const Graph* inner : node.subgraphs()) take_over(*inner);
+  });
+}
+
+}  // namespace
+
+// ---- NodeTypes
+
+std::optional<ElementType> NodeTypes::type(std::size_t i) const {
+  const Value* value = node_.input(i);
+  return value == nullptr ? std::nullopt : value->type;
+}
+
+const Shape* NodeTypes::shape(std::size_t i) const {
+  const Value* value = node_.input(i);
+  return value == nullptr || !value->shape ? nullptr : &*value->shape;
+}
+
+std::optional<Contents> NodeTypes::contents(std::size_t i) const {
+  const Value* value = node_.input(i);
+  if (value == nullptr) return std::nullopt;
+  const auto known = contents_.find(value);
+  if (known != contents_.end()) return known->second;
+  const auto constant = value->constant();
+  if (!constant || constant->element_count() > static_cast<std::int64_t>(most_contents)) return std::nullopt;
+  const auto numbers = constant->ints();
+  if (!numbers) return std::nullopt;
+  return Contents(numbers->begin(), numbers->end());
+}
+
+std::optional<std::vector<std::int64_t>> NodeTypes::ints(std::size_t i) const {
+  const auto known = contents(i);
+  if (known) {
+    std::vector<std::int64_t> values;
+    for (const Dim& dim : *known) {
+      if (!dim.is_constant()) return std::nullopt;
+      values.push_back(dim.value());
+    }
+    return values;
+  }
+  const auto constant = node_.input(i) == nullptr ? std::nullopt : node_.input(i)->constant();
+  return constant ? constant->ints() : std::nullopt;
+}
+
+std::optional<std::vector<std::int64_t>> NodeTypes::ints(std::string_view attribute, std::size_t input) const {
+  if (node_.attribute(attribute) != nullptr) return node_.ints(attribute);
+  return ints(input);
+}
+
+std::optional<std::vector<double>> NodeTypes::numbers(std::size_t i) const {
+  const auto constant = node_.input(i) == nullptr ? std::nullopt : node_.input(i)->constant();
+  return constant ? constant->numbers() : std::nullopt;
+}
+
+std::size_t NodeTypes::axis(std::int64_t value, std::size_t rank) const {
+  const auto size = static_cast<std::int64_t>(rank);
+  if (value < -size || value >= size) {
+    fail(fmt::format("axis {}; allowed are {} to {} for rank {}", value, -size, size - 1, rank));
+  }
+  return static_cast<std::size_t>(value < 0 ? value + size : value);
+}
+
+void NodeTypes::set_type(std::size_t output, std::optional<ElementType> type) {
+  Value* value = node_.output(output);
+  if (value == nullptr || !type) return;
+  if (value->type && *value->type != *type) {
+    fail(fmt::format("its output '{}' is declared {}; it is {}", value->name, to_string(*value->type),
+                     to_string(*type)));
+  }
+  value->type = type;
+}
+
+void NodeTypes::set_shape(std::size_t output, Shape shape) {
+  Value* value = node_.output(output);
+  if (value == nullptr) return;
+  if (shape.size() > highest_rank)
+    fail(fmt::format("its output '{}' has {} dimensions; allowed are {}", value->name, shape.size(), highest_rank));
+  for (Dim& dim : shape) {
+    dim = bounded(dim);
+    if (!dim.is_constant() || dim.value() >= 0) continue;
+    // A branch that is never taken may make no sense.
+    if (node_.graph != nullptr && node_.graph->parent() != nullptr)
+      dim = unknown_dim();
+    else
+      fail(fmt::format("its output '{}' has dimension {}; allowed are 0 and above", value->name, dim.value()));
+  }
+  if (value->shape) {
+    const bool same_rank = value->shape->size() == shape.size();
+    for (std::size_t i = 0; same_rank && i < shape.size(); ++i) shape[i] = merge(shape[i], (*value->shape)[i]);
+  }
+  value->shape = std::move(shape);
+}
+
+void NodeTypes::set_contents(std::size_t output, Contents contents) {
+  const Value* value = node_.output(output);
+  if (value == nullptr || contents.size() > most_contents) return;
+  for (Dim& dim : contents) dim = bounded(dim);
+  contents_[value] = std::move(contents);
+}
+
+void NodeTypes::copy(std::size_t input, std::size_t output) {
+  set_type(output, type(input));
+  if (shape(input) != nullptr) set_shape(output, *shape(input));
+}
+
+void NodeTypes::fail(const std::string& message) const { throw Error(fmt::format("{}: {}", describe(node_), message)); }
+
+Dim bounded(const Dim& dim) {
+  constexpr int most_parts = 64;
+  int parts = 0;
+  const std::function<bool(const Dim&)> is_small = [&](const Dim& part) {
+    if (++parts > most_parts) return false;
+    if (part.is_constant() || part.kind() == Dim::Kind::symbol) return true;
+    return is_small(part.left()) && is_small(part.right());
+  };
+  return is_small(dim) ? dim : unknown_dim();
+}
+
+namespace {
+
+bool has_unknown(const Dim& dim) {
+  if (dim.is_constant()) return false;
+  if (dim.kind() == Dim::Kind::symbol) return is_unknown(dim);
+  return has_unknown(dim.left()) || has_unknown(dim.right());
+}
+
+}  // namespace
+
+Dim merge(const Dim& inferred, const Dim& declared) {
+  if (is_unknown(inferred)) return declared;
+  return has_unknown(inferred) && declared.is_constant() ? declared : inferred;
+}
+
+Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
+  if (a == b || b == Dim(1)) return a;
+  if (a == Dim(1)) return b;
+  if (a.is_constant() && b.is_constant()) {
+    types.fail(
+        fmt::format("dimensions {} and {} do not go together; allowed are equal ones, and 1", a.value(), b.value()));
+  }
+  if (a.is_constant()) return a;
+  if (b.is_constant()) return b;
+  return unknown_dim();  // either may be 1
+}
+
+// ---- Entry points
+
+std::size_t infer_shapes(Model& model) { return infer_around_faults(model, {}); }
+
+std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
+  try {
+    if (calls_functions(model)) {
+      infer_through_functions(model, on_fault);
+    } else {
+      Inference(on_fault).run(model.graph());
+    }
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
+  }
+  const auto values = model.graph().values();
+  return static_cast<std::size_t>(
+      std::count_if(values.begin(), values.end(), [](const Value* v) { return !v->type || !v->shape; }));
+}
+
+namespace {
+
+/// Puts the given shapes in the place of those that the inputs have.
+void give_shapes(Model& model, const InputShapes& input_shapes) {
+  for (const auto& [name, shape] : input_shapes) {
+    Value* input = model.graph().find_local(name);
+    if (input == nullptr || !input->is_input) {
+      std::string names;
+      for (const Value* value : model.graph().inputs()) names += (names.empty() ? "" : ", ") + value->name;
+      throw Error(fmt::format("{}: it has no input '{}'; it has {}", model.source, name, names));
+    }
+    bool agrees = !input->shape || input->shape->size() == shape.size();
+    for (std::size_t i = 0; agrees && input->shape && i < shape.size(); ++i) {
+      const Dim& declared = (*input->shape)[i];
+      agrees = !declared.is_constant() || !shape[i].is_constant() || declared.value() == shape[i].value();
+    }
+    if (!agrees) {
+      throw Error(fmt::format("{}: input '{}': shape {}; the model allows {}", model.source, name, to_string(shape),
+                              to_string(*input->shape)));
+    }
+    // Other inputs that share a symbol share its new value.
+    std::map<std::string, Dim> bound;
+    for (std::size_t i = 0; input->shape && i < shape.size(); ++i) {
+      const Dim& declared = (*input->shape)[i];
+      if (declared.kind() == Dim::Kind::symbol && !is_unknown(declared)) bound.emplace(declared.name(), shape[i]);
+    }
+    for (Value* other : model.graph().inputs()) {
+      if (!other->shape || other == input || input_shapes.contains(other->name)) continue;
+      for (Dim& dim : *other->shape) {
+        if (dim.kind() != Dim::Kind::symbol) continue;
+        const auto found = bound.find(dim.name());
+        if (found != bound.end()) dim = found->second;
+      }
+    }
+    input->shape = shape;
+  }
+}
+
+/// Of a value that a node makes: what the file says of it.
+struct Declared {
+  std::optional<ElementType> type;
+  std::optional<Shape> shape;
+};
+using Declarations = std::unordered_map<Value*, Declared>;
+
+/// Takes types and shapes off what nodes make.
+Declarations forget_declared(Model& model) {
+  Declarations declared;
+  const auto forget = [&](const Graph& graph) {
+    for (Value* value : graph.values()) {
+      if (value->producer == nullptr || !value->opaque.empty()) continue;
+      declared.emplace(value, Declared{.type = value->type, .shape = std::move(value->shape)});
+      value->type.reset();
+      value->shape.reset();
+    }
+  };
+  forget(model.graph());
+  model.graph().for_each_node([&](Node& node) {
+    for (const Graph* inner : node.subgraphs()) forget(*inner);
+  });
+  return declared;
+}
+
+/// Gives back what was declared of those that are still unknown. Their dynamic dimensions may have been bound by given
+/// ones.
+bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
+  bool any = false;
+  for (const auto& [value, was] : declared) {
+    if (!value->type && was.type) {
+      value->type = was.type;
+      any = true;
+    }
+    if (value->shape || !was.shape || value->type != was.type) continue;
+    value->shape = was.shape;
+    for (Dim& dim : *value->shape) {
+      if (are_shapes_given && !dim.is_constant()) dim = unknown_dim();
+    }
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+std::size_t infer_shapes(Model& model, const InputShapes& input_shapes) {
+  give_shapes(model, input_shapes);
+  forget_declared(model);
+  return infer_shapes(model);
+}
+
+std::size_t infer_around_faults(Model& model, const InputShapes& input_shapes, const OnFault& on_fault) {
+  give_shapes(model, input_shapes);
+  const Declarations declared = forget_declared(model);
+  const std::size_t unknown = infer_around_faults(model, on_fault);
+  return restore_unknown(declared, !input_shapes.empty()) ? infer_around_faults(model, on_fault) : unknown;
+}
+
+}  // namespace graft::onnx

@@ -1,0 +1,249 @@
+// Shapes of what is computed element by element, and of what keeps its input's shape.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "onnx/shape_rules/table.hpp"
+
+namespace graft::onnx::shape_rules {
+namespace {
+
+void same(NodeTypes& t) { t.copy(0); }
+
+void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
+  if (t.is_before(7)) {  // the second has the first one's shape, or is spread over it from an axis on
+    if (t.shape(first) != nullptr) t.set_shape(0, *t.shape(first));
+    return;
+  }
+  Shape result;
+  for (std::size_t i = first; i < last; ++i) {
+    if (t.shape(i) == nullptr) return;
+    Shape other = *t.shape(i);
+    if (other.size() > result.size()) std::swap(result, other);
+    const std::size_t shift = result.size() - other.size();
+    for (std::size_t k = 0; k < other.size(); ++k) result[shift + k] = broadcast(result[shift + k], other[k], t);
+  }
+  t.set_shape(0, std::move(result));
+}
+
+/// Calls `f` for each pair of elements where both inputs are known by value, one of them may be a single number.
+template <class F>
+void follow_contents(NodeTypes& t, F&& f) {
+  const auto a = t.contents(0);
+  const auto b = t.contents(1);
+  if (!a || !b || a->empty() || b->empty()) return;
+  if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return;
+  Contents result;
+  for (std::size_t i = 0; i < std::max(a->size(), b->size()); ++i) {
+    const std::optional<Dim> value = f((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
+    if (!value) return;
+    result.push_back(*value);
+  }
+  t.set_contents(0, std::move(result));
+}
+
+void arithmetic(NodeTypes& t) {
+  // The exponent of Pow and the distance of a shift may be of another type than the result.
+  const bool mixed = t.node().op_type == "Pow" || t.node().op_type == "BitShift";
+  t.set_type(0, t.type(0) || mixed ? t.type(0) : t.type(1));
+  set_broadcast(t, 0, t.node().inputs.size());
+  if (t.node().inputs.size() != 2) return;
+  const std::string& op = t.node().op_type;
+  follow_contents(t, [&](const Dim& a, const Dim& b) -> std::optional<Dim> {
+    if (op == "Add" || op == "Sum") return a + b;
+    if (op == "Sub") return a - b;
+    if (op == "Mul") return a * b;
+    if (op == "Min") return min(a, b);
+    if (op == "Max") return max(a, b);
+    if (op != "Div") return std::nullopt;
+    if (a.is_constant() && b.is_constant()) {  // ONNX divides towards zero
+      if (b.value() == 0 || (b.value() == -1 && a.value() == INT64_MIN)) return std::nullopt;
+      return Dim(a.value() / b.value());
+    }
+    if (!b.is_constant() || b.value() <= 0) return std::nullopt;
+    Factors dividend;
+    dividend.multiply(a);
+    return dividend.constant % b.value() == 0 ? divide(dividend, Factors{b.value(), {}}) : floor_div(a, b);
+  });
+}
+
+void comparison(NodeTypes& t) {
+  t.set_type(0, ElementType::boolean);
+  set_broadcast(t, 0, 2);
+  if (t.node().op_type != "Equal") return;
+  follow_contents(t, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
+    if (a == b) return Dim(1);
+    if (a.is_constant() && b.is_constant()) return Dim(0);
+    const auto differs = [](const Dim& symbol, const Dim& number) {  // a dimension is never negative
+      return symbol.kind() == Dim::Kind::symbol && number.is_constant() && number.value() < 0;
+    };
+    if (differs(a, b) || differs(b, a)) return Dim(0);
+    return std::nullopt;
+  });
+}
+
+void where(NodeTypes& t) {
+  t.set_type(0, t.type(1) ? t.type(1) : t.type(2));
+  set_broadcast(t, 0, 3);
+  const auto condition = t.ints(0);
+  const auto a = t.contents(1);
+  const auto b = t.contents(2);
+  if (!condition || !a || !b) return;
+  const std::size_t size = std::max({condition->size(), a->size(), b->size()});
+  const auto fits = [&](std::size_t count) { return count == size || count == 1; };
+  if (!fits(condition->size()) || !fits(a->size()) || !fits(b->size())) return;
+  Contents result;
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool yes = (*condition)[condition->size() == 1 ? 0 : i] != 0;
+    const Contents& from = yes ? *a : *b;
+    result.push_back(from[from.size() == 1 ? 0 : i]);
+  }
+  t.set_contents(0, std::move(result));
+}
+
+void boolean_of(NodeTypes& t) {
+  t.set_type(0, ElementType::boolean);
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+}
+
+void identity(NodeTypes& t) {
+  t.copy(0);
+  if (const auto contents = t.contents(0)) t.set_contents(0, *contents);
+}
+
+void dropout(NodeTypes& t) {
+  t.copy(0);
+  t.set_type(1, t.opset() >= 10 ? std::optional(ElementType::boolean) : t.type(0));
+  if (t.shape(0) != nullptr) t.set_shape(1, *t.shape(0));
+}
+
+void cast(NodeTypes& t) {
+  const bool by_name = t.is_before(6);
+  const auto to = by_name ? parse_element_type(t.node().string_or("to", "")).value_or(ElementType::undefined)
+                          : static_cast<ElementType>(t.node().int_or("to", 0));
+  if (to != ElementType::undefined) t.set_type(0, to);
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+  if (const auto contents = t.contents(0); contents && (to == ElementType::i64 || to == ElementType::i32)) {
+    t.set_contents(0, *contents);
+  }
+}
+
+void cast_like(NodeTypes& t) {
+  t.set_type(0, t.type(1));
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+}
+
+void quantize(NodeTypes& t) {
+  const auto wanted = static_cast<ElementType>(t.node().int_or("output_dtype", 0));
+  t.set_type(0, wanted != ElementType::undefined ? std::optional(wanted)
+                : t.has_input(2)                 ? t.type(2)
+                                                 : std::optional(ElementType::u8));
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+}
+
+void dequantize(NodeTypes& t) {
+  t.set_type(0, t.type(1));
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+}
+
+void dynamic_quantize(NodeTypes& t) {
+  t.set_type(0, ElementType::u8);
+  t.set_type(1, ElementType::f32);
+  t.set_type(2, ElementType::u8);
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+  t.set_shape(1, {});
+  t.set_shape(2, {});
+}
+
+void layer_norm(NodeTypes& t) {
+  t.copy(0);
+  const auto statistics = static_cast<ElementType>(t.node().int_or("stash_type", 1));
+  t.set_type(1, statistics);
+  t.set_type(2, statistics);
+  if (t.shape(0) == nullptr) return;
+  Shape reduced = *t.shape(0);
+  for (std::size_t i = t.axis(t.node().int_or("axis", -1), reduced.size()); i < reduced.size(); ++i) reduced[i] = 1;
+  t.set_shape(1, reduced);
+  t.set_shape(2, reduced);
+}
+
+}  // namespace
+
+void add_elementwise(Table& table) {
+  add(table, same,
+      {"Abs",
+       "Acos",
+       "Acosh",
+       "Asin",
+       "Asinh",
+       "Atan",
+       "Atanh",
+       "BatchNormalization",
+       "BitwiseNot",
+       "Ceil",
+       "Celu",
+       "Clip",
+       "Cos",
+       "Cosh",
+       "Elu",
+       "Erf",
+       "Exp",
+       "Floor",
+       "Gelu",
+       "GroupNormalization",
+       "HardSigmoid",
+       "HardSwish",
+       "Hardmax",
+       "InstanceNormalization",
+       "LRN",
+       "LeakyRelu",
+       "Log",
+       "LogSoftmax",
+       "LpNormalization",
+       "MeanVarianceNormalization",
+       "Mish",
+       "Neg",
+       "PRelu",
+       "RMSNormalization",
+       "Reciprocal",
+       "Relu",
+       "ReverseSequence",
+       "RotaryEmbedding",
+       "Round",
+       "Scatter",
+       "ScatterElements",
+       "ScatterND",
+       "Selu",
+       "Shrink",
+       "Sigmoid",
+       "Sign",
+       "Sin",
+       "Sinh",
+       "Softmax",
+       "Softplus",
+       "Softsign",
+       "Sqrt",
+       "Swish",
+       "Tan",
+       "Tanh",
+       "TensorScatter",
+       "ThresholdedRelu",
+       "Trilu"});
+  add(table, arithmetic,
+      {"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod", "Mul",
+       "Or", "Pow", "Sub", "Sum", "Xor"});
+  add(table, comparison, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"});
+  add(table, boolean_of, {"IsInf", "IsNaN", "Not"});
+  add(table, where, {"Where"});
+  add(table, identity, {"Identity"});
+  add(table, dropout, {"Dropout"});
+  add(table, cast, {"Cast"});
+  add(table, cast_like, {"CastLike"});
+  add(table, quantize, {"QuantizeLinear"});
+  add(table, dequantize, {"DequantizeLinear"});
+  add(table, dynamic_quantize, {"DynamicQuantizeLinear"});
+  add(table, layer_norm, {"LayerNormalization"});
+}
+
+}  // namespace graft::onnx::shape_rules

@@ -1,0 +1,226 @@
+// Shapes of matrix products, convolutions, pools and recurrent layers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onnx/shape_rules/table.hpp"
+
+namespace graft::onnx::shape_rules {
+namespace {
+
+Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
+  if (a.empty() || b.empty()) t.fail("a scalar input; allowed are tensors of rank 1 and above");
+  const bool a_vector = a.size() == 1;
+  const bool b_vector = b.size() == 1;
+  if (a_vector) a.insert(a.begin(), Dim(1));
+  if (b_vector) b.emplace_back(1);
+  const Dim& k_a = a.back();
+  const Dim& k_b = b[b.size() - 2];
+  if (k_a.is_constant() && k_b.is_constant() && k_a.value() != k_b.value()) {
+    t.fail(fmt::format("{} columns times {} rows; they have to be equal", k_a.value(), k_b.value()));
+  }
+  const std::size_t rank = std::max(a.size(), b.size());
+  Shape result;
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
+    const Dim from_a = i + a.size() >= rank ? a[i + a.size() - rank] : Dim(1);
+    const Dim from_b = i + b.size() >= rank ? b[i + b.size() - rank] : Dim(1);
+    result.push_back(broadcast(from_a, from_b, t));
+  }
+  if (!a_vector) result.push_back(a[a.size() - 2]);
+  if (!b_vector) result.push_back(b.back());
+  return result;
+}
+
+void matmul(NodeTypes& t) {
+  const std::string& op = t.node().op_type;
+  const std::size_t second = op == "QLinearMatMul" ? 3 : 1;
+  t.set_type(0, op == "MatMul"          ? (t.type(0) ? t.type(0) : t.type(1))
+                : op == "MatMulInteger" ? std::optional(ElementType::i32)
+                                        : t.type(7));
+  if (t.shape(0) != nullptr && t.shape(second) != nullptr)
+    t.set_shape(0, matmul_shape(t, *t.shape(0), *t.shape(second)));
+}
+
+void gemm(NodeTypes& t) {
+  t.set_type(0, t.type(0) ? t.type(0) : t.type(1));
+  const Shape* a = t.shape(0);
+  const Shape* b = t.shape(1);
+  if (a == nullptr || b == nullptr) return;
+  if (a->size() != 2 || b->size() != 2)
+    t.fail(fmt::format("inputs of rank {} and {}; allowed is 2", a->size(), b->size()));
+  const bool transpose_a = t.node().int_or("transA", 0) != 0;
+  const bool transpose_b = t.node().int_or("transB", 0) != 0;
+  const Dim& k_a = (*a)[transpose_a ? 0 : 1];
+  const Dim& k_b = (*b)[transpose_b ? 1 : 0];
+  if (k_a.is_constant() && k_b.is_constant() && k_a.value() != k_b.value()) {
+    t.fail(fmt::format("{} columns times {} rows; they have to be equal", k_a.value(), k_b.value()));
+  }
+  t.set_shape(0, {(*a)[transpose_a ? 1 : 0], (*b)[transpose_b ? 0 : 1]});
+}
+
+std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std::size_t size, std::int64_t otherwise) {
+  std::vector<std::int64_t> list = t.node().ints(name).value_or(std::vector<std::int64_t>(size, otherwise));
+  if (list.size() != size) {
+    t.fail(fmt::format("attribute `{}`: found {} numbers, allowed are {}", name, list.size(), size));
+  }
+  return list;
+}
+
+/// The windows of a convolution or pooling over the spatial dimensions of `x`.
+std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
+  const std::size_t spatial = kernel.size();
+  if (x.size() != spatial + 2)
+    t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x.size(), spatial + 2));
+  const auto strides = list_or(t, "strides", spatial, 1);
+  const auto dilations = list_or(t, "dilations", spatial, 1);
+  const auto pads = list_or(t, "pads", spatial * 2, 0);
+  const std::string auto_pad = t.node().string_or("auto_pad", "NOTSET");
+  const bool ceil_mode = t.node().int_or("ceil_mode", 0) != 0;
+  Shape result;
+  for (std::size_t i = 0; i < spatial; ++i) {
+    if (strides[i] <= 0 || dilations[i] <= 0) t.fail("strides and dilations have to be 1 or more");
+    const Dim& size = x[i + 2];
+    const Dim window = (kernel[i] - 1) * dilations[i] + 1;
+    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+      result.push_back(ceil_div(size, strides[i]));
+      continue;
+    }
+    const bool valid = auto_pad == "VALID";
+    const Dim room = size + Dim(valid ? 0 : (Dim(pads[i]) + pads[i + spatial])) - window;
+    if (room.is_constant() && room.value() < 0) {
+      t.fail(fmt::format("a window of {} does not fit into dimension {} ({}) with its padding", window.to_string(),
+                         i + 2, size.to_string()));
+    }
+    if (!ceil_mode) {
+      result.push_back(floor_div(room, strides[i]) + 1);
+    } else if (room.is_constant()) {
+      std::int64_t count = ceil_div(room, strides[i]).value() + 1;
+      // A window must not begin beyond the image and its padding in front.
+      if (size.is_constant() && (Dim(count - 1) * strides[i]).value() >= (size + (valid ? 0 : pads[i])).value())
+        --count;
+      result.emplace_back(count);
+    } else {
+      result.push_back(strides[i] == 1 ? room + 1 : unknown_dim());
+    }
+  }
+  return result;
+}
+
+std::optional<Shape> kernel_of(const NodeTypes& t, std::size_t weight_input) {
+  if (const auto kernel = t.node().ints("kernel_shape")) return Shape(kernel->begin(), kernel->end());
+  const Shape* weight = weight_input == 0 ? nullptr : t.shape(weight_input);
+  if (weight == nullptr || weight->size() < 3) return std::nullopt;
+  return Shape(weight->begin() + 2, weight->end());
+}
+
+void convolution(NodeTypes& t) {
+  const std::string& op = t.node().op_type;
+  const std::size_t weight = op == "QLinearConv" ? 3 : 1;
+  t.set_type(0, op == "Conv" || op == "DeformConv" ? t.type(0)
+                : op == "ConvInteger"              ? std::optional(ElementType::i32)
+                                                   : t.type(7));
+  const auto kernel = kernel_of(t, weight);
+  if (t.shape(0) == nullptr || !kernel || t.shape(0)->size() < 2) return;
+  const auto spatial = window_shape(t, *t.shape(0), *kernel);
+  const Shape* w = t.shape(weight);
+  const Dim& channels = (*t.shape(0))[1];
+  const std::int64_t group = t.node().int_or("group", 1);
+  if (w != nullptr && w->size() > 1 && (*w)[1].is_constant() && channels.is_constant() &&
+      (Dim(group) * (*w)[1]).value() != channels.value()) {
+    t.fail(fmt::format("{} channels; the weights ask for {}", channels.value(), (Dim(group) * (*w)[1]).value()));
+  }
+  Shape result{(*t.shape(0))[0], w == nullptr || w->empty() ? unknown_dim() : (*w)[0]};
+  result.insert(result.end(), spatial->begin(), spatial->end());
+  t.set_shape(0, std::move(result));
+}
+
+void conv_transpose(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const auto kernel = kernel_of(t, 1);
+  const Shape* x = t.shape(0);
+  const Shape* w = t.shape(1);
+  if (x == nullptr || w == nullptr || w->size() < 3 || !kernel) return;
+  const std::size_t spatial = kernel->size();
+  if (x->size() != spatial + 2)
+    t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x->size(), spatial + 2));
+  const auto strides = list_or(t, "strides", spatial, 1);
+  const auto dilations = list_or(t, "dilations", spatial, 1);
+  const auto pads = list_or(t, "pads", spatial * 2, 0);
+  const auto extra = list_or(t, "output_padding", spatial, 0);
+  const auto given = t.node().ints("output_shape");
+  const std::string auto_pad = t.node().string_or("auto_pad", "NOTSET");
+  Shape result{(*x)[0], (*w)[1] * t.node().int_or("group", 1)};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    if (given && given->size() >= spatial) {
+      result.emplace_back((*given)[given->size() - spatial + i]);
+    } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+      result.push_back((*x)[i + 2] * strides[i]);
+    } else {
+      const Dim padding = auto_pad == "VALID" ? Dim(0) : Dim(pads[i]) + pads[i + spatial];
+      const Dim window = ((*kernel)[i] - 1) * dilations[i] + 1;
+      result.push_back(((*x)[i + 2] - 1) * strides[i] + (window + extra[i] - padding));
+    }
+  }
+  t.set_shape(0, std::move(result));
+}
+
+void pool(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  t.set_type(1, ElementType::i64);
+  const auto kernel = kernel_of(t, 0);
+  if (t.shape(0) == nullptr || !kernel || t.shape(0)->size() < 2) return;
+  const auto spatial = window_shape(t, *t.shape(0), *kernel);
+  Shape result{(*t.shape(0))[0], (*t.shape(0))[1]};
+  result.insert(result.end(), spatial->begin(), spatial->end());
+  t.set_shape(0, result);
+  t.set_shape(1, std::move(result));
+}
+
+void global_pool(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  if (t.shape(0) == nullptr) return;
+  Shape result = *t.shape(0);
+  for (std::size_t i = 2; i < result.size(); ++i) result[i] = 1;
+  t.set_shape(0, std::move(result));
+}
+
+void recurrent(NodeTypes& t) {
+  for (std::size_t i = 0; i < 3; ++i) t.set_type(i, t.type(0));
+  const Shape* x = t.shape(0);
+  const std::int64_t hidden = t.node().int_or("hidden_size", 0);
+  if (x == nullptr || x->size() != 3 || hidden <= 0) return;
+  const bool both = t.node().string_or("direction", "forward") == "bidirectional";
+  const Dim directions(both ? 2 : 1);
+  if (t.node().int_or("layout", 0) == 0) {
+    t.set_shape(0, {(*x)[0], directions, (*x)[1], hidden});
+    for (std::size_t i = 1; i < 3; ++i) t.set_shape(i, {directions, (*x)[1], hidden});
+  } else {
+    t.set_shape(0, {(*x)[0], (*x)[1], directions, hidden});
+    for (std::size_t i = 1; i < 3; ++i) t.set_shape(i, {(*x)[0], directions, hidden});
+  }
+}
+
+void determinant(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  if (t.shape(0) != nullptr && t.shape(0)->size() >= 2)
+    t.set_shape(0, Shape(t.shape(0)->begin(), t.shape(0)->end() - 2));
+}
+
+}  // namespace
+
+void add_products(Table& table) {
+  add(table, matmul, {"MatMul", "MatMulInteger", "QLinearMatMul"});
+  add(table, gemm, {"Gemm"});
+  add(table, convolution, {"Conv", "ConvInteger", "DeformConv", "QLinearConv"});
+  add(table, conv_transpose, {"ConvTranspose"});
+  add(table, pool, {"AveragePool", "LpPool", "MaxPool"});
+  add(table, global_pool, {"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"});
+  add(table, recurrent, {"GRU", "LSTM", "RNN"});
+  add(table, determinant, {"Det"});
+}
+
+}  // namespace graft::onnx::shape_rules

@@ -1,0 +1,278 @@
+// Shapes of what joins tensors, takes parts of them, or pads and resizes them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "onnx/shape_rules/table.hpp"
+
+namespace graft::onnx::shape_rules {
+namespace {
+
+void concat(NodeTypes& t) {
+  const std::size_t count = t.node().inputs.size();
+  std::optional<ElementType> type;
+  for (std::size_t i = 0; i < count && !type; ++i) type = t.type(i);
+  t.set_type(0, type);
+  Contents contents;
+  bool known = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (t.shape(i) == nullptr) return;
+    if (i > 0 && t.shape(i)->size() != t.shape(0)->size()) t.fail("inputs of different ranks");
+    const auto part = t.contents(i);
+    known = known && part.has_value();
+    if (known) contents.insert(contents.end(), part->begin(), part->end());
+  }
+  if (count == 0) return;
+  Shape result = *t.shape(0);
+  const std::size_t axis = t.axis(t.node().int_or("axis", 1), result.size());
+  for (std::size_t i = 1; i < count; ++i) {
+    const Shape& part = *t.shape(i);
+    for (std::size_t k = 0; k < result.size(); ++k) {
+      if (k == axis) {
+        result[k] = bounded(result[k] + part[k]);
+        continue;
+      }
+      if (result[k].is_constant() && part[k].is_constant() && result[k].value() != part[k].value()) {
+        t.fail(fmt::format("dimension {} is {} and {}; they have to be equal", k, result[k].value(), part[k].value()));
+      }
+      if (part[k].is_constant() || is_unknown(result[k])) result[k] = part[k];
+    }
+  }
+  const bool one_dimensional = result.size() == 1;
+  t.set_shape(0, std::move(result));
+  if (known && one_dimensional) t.set_contents(0, std::move(contents));
+}
+
+void split(NodeTypes& t) {
+  const std::size_t count = t.node().outputs.size();
+  for (std::size_t i = 0; i < count; ++i) t.set_type(i, t.type(0));
+  const Shape* x = t.shape(0);
+  if (x == nullptr || count == 0) return;
+  const std::size_t axis = t.axis(t.node().int_or("axis", 0), x->size());
+  const bool given = t.node().attribute("split") != nullptr || t.has_input(1);
+  const auto sizes = t.ints("split", 1);
+  if (sizes && sizes->size() != count) t.fail(fmt::format("{} sizes for {} outputs", sizes->size(), count));
+  const Dim& size = (*x)[axis];
+  const auto parts = static_cast<std::int64_t>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Shape result = *x;
+    if (sizes) {
+      result[axis] = (*sizes)[i];
+    } else if (given) {
+      result[axis] = unknown_dim();
+    } else {
+      const Dim chunk = ceil_div(size, parts);
+      const bool last = i + 1 == count;
+      result[axis] = last && !(size.is_constant() && size.value() % parts == 0) ? size - chunk * (parts - 1) : chunk;
+    }
+    t.set_shape(i, std::move(result));
+  }
+}
+
+void slice(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  if (x == nullptr) return;
+  const auto starts = t.ints("starts", 1);
+  const auto ends_known = t.node().attribute("ends") != nullptr ? std::nullopt : t.contents(2);
+  const auto ends = t.ints("ends", 2);
+  const bool axes_given = t.node().attribute("axes") != nullptr || t.has_input(3);
+  auto axes = t.ints("axes", 3);
+  auto steps = t.ints(4);
+  Shape result = *x;
+  if (!starts || (axes_given && !axes) || (t.has_input(4) && !steps)) {
+    // Without the axes every dimension may shrink.
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const bool may_change =
+          !axes || std::any_of(axes->begin(), axes->end(), [&](auto a) { return t.axis(a, x->size()) == i; });
+      if (may_change) result[i] = unknown_dim();
+    }
+    t.set_shape(0, std::move(result));
+    return;
+  }
+  if (!axes) {
+    axes.emplace();
+    for (std::size_t i = 0; i < starts->size(); ++i) axes->push_back(static_cast<std::int64_t>(i));
+  }
+  if (!steps) steps.emplace(starts->size(), 1);
+  if (axes->size() != starts->size() || steps->size() != starts->size() || (ends && ends->size() != starts->size())) {
+    t.fail("starts, ends, axes and steps of different lengths");
+  }
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    const std::size_t axis = t.axis((*axes)[i], x->size());
+    const std::int64_t step = (*steps)[i];
+    if (step == 0) t.fail("a step of 0");
+    const Dim& size = (*x)[axis];
+    if (!ends) {
+      const bool prefix = ends_known && ends_known->size() == starts->size() && (*starts)[i] == 0 && step == 1;
+      result[axis] = prefix ? min(size, (*ends_known)[i]) : unknown_dim();
+      continue;
+    }
+    const std::int64_t start = (*starts)[i];
+    const std::int64_t end = (*ends)[i];
+    if (size.is_constant()) {
+      const std::int64_t n = size.value();
+      const auto clamp = [&](std::int64_t v, std::int64_t low, std::int64_t high) {
+        return std::clamp(v < 0 ? (v < -n ? -1 : v + n) : v, low, high);
+      };
+      const std::int64_t from = step > 0 ? clamp(start, 0, n) : clamp(start, -1, n - 1);
+      const std::int64_t to = step > 0 ? clamp(end, 0, n) : clamp(end, -1, n - 1);
+      const Dim length = ceil_div(Dim(to) - from, step);
+      result[axis] = std::max<std::int64_t>(0, length.value());
+    } else if ((step == 1 && start == 0 && end >= INT32_MAX) || (step == -1 && start == -1 && end < -INT32_MAX)) {
+      result[axis] = size;
+    } else if (step == 1 && start >= 0 && end < 0) {
+      result[axis] = max(0, size + end - start);
+    } else if (step == 1 && start >= 0 && end >= INT32_MAX) {
+      result[axis] = max(0, size - start);
+    } else if (step == 1 && start < 0 && end >= INT32_MAX) {
+      result[axis] = min(size, Dim(0) - start);
+    } else if (step == 1 && start >= 0 && end >= start) {
+      result[axis] = start == 0 ? min(size, end) : max(0, min(size, end) - start);
+    } else {
+      result[axis] = unknown_dim();
+    }
+  }
+  const auto contents = t.contents(0);
+  if (contents && x->size() == 1 && starts->size() == 1 && ends) {
+    const auto n = static_cast<std::int64_t>(contents->size());
+    const std::int64_t step = (*steps)[0];
+    const auto wrap = [&](std::int64_t v) { return v < 0 ? (v < -n ? -1 : v + n) : v; };
+    Contents part;
+    const std::int64_t from = step > 0 ? std::clamp<std::int64_t>(wrap((*starts)[0]), 0, n)
+                                       : std::clamp<std::int64_t>(wrap((*starts)[0]), -1, n - 1);
+    const std::int64_t to = step > 0 ? std::clamp<std::int64_t>(wrap((*ends)[0]), 0, n)
+                                     : std::clamp<std::int64_t>(wrap((*ends)[0]), -1, n - 1);
+    if (step >= -n && step <= n) {
+      for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step)
+        part.push_back((*contents)[static_cast<std::size_t>(i)]);
+      t.set_contents(0, std::move(part));
+    }
+  }
+  t.set_shape(0, std::move(result));
+}
+
+void gather(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  const Shape* indices = t.shape(1);
+  if (x == nullptr || indices == nullptr) return;
+  const std::size_t axis = t.axis(t.node().int_or("axis", 0), x->size());
+  Shape result(x->begin(), x->begin() + static_cast<std::ptrdiff_t>(axis));
+  result.insert(result.end(), indices->begin(), indices->end());
+  result.insert(result.end(), x->begin() + static_cast<std::ptrdiff_t>(axis) + 1, x->end());
+  t.set_shape(0, std::move(result));
+  const auto contents = t.contents(0);
+  const auto wanted = t.ints(1);
+  if (!contents || !wanted || x->size() != 1) return;
+  Contents picked;
+  const auto n = static_cast<std::int64_t>(contents->size());
+  for (const std::int64_t index : *wanted) {
+    if (index < -n || index >= n) t.fail(fmt::format("index {} of a tensor of {} elements", index, n));
+    picked.push_back((*contents)[static_cast<std::size_t>(index < 0 ? index + n : index)]);
+  }
+  t.set_contents(0, std::move(picked));
+}
+
+void gather_elements(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  if (t.shape(1) != nullptr) t.set_shape(0, *t.shape(1));
+}
+
+void gather_nd(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  const Shape* indices = t.shape(1);
+  if (x == nullptr || indices == nullptr || indices->empty() || !indices->back().is_constant()) return;
+  const std::int64_t taken = (indices->back() + t.node().int_or("batch_dims", 0)).value();
+  if (taken < 0 || taken > static_cast<std::int64_t>(x->size())) t.fail("indices longer than the data's rank");
+  Shape result(indices->begin(), indices->end() - 1);
+  result.insert(result.end(), x->begin() + taken, x->end());
+  t.set_shape(0, std::move(result));
+}
+
+void pad(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  if (x == nullptr) return;
+  std::optional<Contents> pads;
+  if (const auto given = t.node().ints(t.is_before(2) ? "paddings" : "pads")) {
+    pads.emplace(given->begin(), given->end());
+  } else {
+    pads = t.contents(1);
+  }
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < x->size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  Shape result = *x;
+  if (t.has_input(3)) {
+    const auto given = t.ints(3);
+    if (!given) pads.reset();
+    if (given) axes = *given;
+  }
+  if (pads && pads->size() != axes.size() * 2) t.fail(fmt::format("{} pads for {} axes", pads->size(), axes.size()));
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = t.axis(axes[i], x->size());
+    result[axis] = pads ? result[axis] + ((*pads)[i] + (*pads)[i + axes.size()]) : unknown_dim();
+  }
+  t.set_shape(0, std::move(result));
+}
+
+void resize(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  if (x == nullptr) return;
+  const bool has_sizes = t.node().op_type == "Resize" && t.opset() >= 11;
+  const std::size_t scales_input = has_sizes ? 2 : 1;
+  std::vector<std::int64_t> axes = t.node().ints("axes").value_or(std::vector<std::int64_t>{});
+  if (axes.empty()) {
+    for (std::size_t i = 0; i < x->size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  auto scales = t.numbers(scales_input);
+  if (const auto given = t.node().floats("scales")) scales.emplace(given->begin(), given->end());
+  const auto sizes = has_sizes ? t.contents(3) : std::nullopt;
+  const bool keeps_ratio = t.node().string_or("keep_aspect_ratio_policy", "stretch") != "stretch";
+  Shape result = *x;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = t.axis(axes[i], x->size());
+    Dim& dim = result[axis];
+    if (sizes && sizes->size() == axes.size() && !keeps_ratio) {
+      dim = (*sizes)[i];
+    } else if (scales && scales->size() == axes.size()) {
+      const double scale = (*scales)[i];
+      if (!(scale > 0)) t.fail(fmt::format("scale {}; allowed are numbers above 0", scale));
+      if (dim.is_constant()) {
+        const double size = std::floor(static_cast<double>(dim.value()) * static_cast<float>(scale));
+        if (!(size < 9e18)) t.fail("the new size exceeds 64 bits");
+        dim = static_cast<std::int64_t>(size);
+      } else if (scale == std::floor(scale) && scale < 1e9) {
+        dim = dim * static_cast<std::int64_t>(scale);
+      } else if (1 / scale == std::floor(1 / scale) && 1 / scale < 1e9) {
+        dim = floor_div(dim, static_cast<std::int64_t>(1 / scale));
+      } else {
+        dim = unknown_dim();
+      }
+    } else {
+      dim = unknown_dim();
+    }
+  }
+  t.set_shape(0, std::move(result));
+}
+
+}  // namespace
+
+void add_selection(Table& table) {
+  add(table, concat, {"Concat"});
+  add(table, split, {"Split"});
+  add(table, slice, {"Slice"});
+  add(table, gather, {"Gather"});
+  add(table, gather_elements, {"GatherElements"});
+  add(table, gather_nd, {"GatherND"});
+  add(table, pad, {"Pad"});
+  add(table, resize, {"Resize", "Upsample"});
+}
+
+}  // namespace graft::onnx::shape_rules

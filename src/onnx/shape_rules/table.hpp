@@ -1,0 +1,52 @@
+// The table of shape rules, which each file of this folder fills for its operators, and what several of them need.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "onnx/shape_rules.hpp"
+
+namespace graft::onnx::shape_rules {
+
+using Rule = void (*)(NodeTypes&);
+using Table = std::map<std::string_view, Rule>;
+
+/// One rule for several operators.
+void add(Table& table, Rule rule, std::initializer_list<std::string_view> op_types);
+
+void add_elementwise(Table& table);
+void add_products(Table& table);
+void add_reductions(Table& table);
+void add_reshaping(Table& table);
+void add_selection(Table& table);
+void add_sources(Table& table);
+void add_regions(Table& table);
+
+/// Of the axes from `first` to before `last`.
+[[nodiscard]] Dim product(const Shape& shape, std::size_t first, std::size_t last);
+
+/// A product as a constant and the rest, so that equal symbols cancel in a division.
+struct Factors {
+  std::int64_t constant = 1;
+  std::vector<Dim> others;
+
+  void multiply(const Dim& dim) {
+    if (dim.is_constant()) {
+      constant = (Dim(constant) * dim).value();
+    } else if (dim.kind() == Dim::Kind::multiply) {
+      multiply(dim.left());
+      multiply(dim.right());
+    } else {
+      others.push_back(dim);
+    }
+  }
+};
+
+/// What `dividend` / `divisor` is, given that it divides exactly; an unknown dimension where that cannot be said.
+[[nodiscard]] Dim divide(const Factors& dividend, Factors divisor);
+
+}  // namespace graft::onnx::shape_rules

@@ -1,0 +1,31 @@
+// What Graft has to know of ONNX's own operators besides their schemas (schema.hpp) and defaults (operator_node.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace graft::onnx {
+
+/// The operator set in which an operator of ai.onnx first appears; 0 for an unknown one.
+[[nodiscard]] std::int64_t first_version(std::string_view op_type);
+
+/// The operator of ai.onnx whose name differs by a slip.
+[[nodiscard]] std::optional<std::string> nearest_standard_operator(std::string_view op_type);
+
+/// Whether a node of an operator of ai.onnx would have to be rewritten to go from operator set `a` to `b` or back.
+[[nodiscard]] bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b);
+
+/// An attribute that became an input.
+struct AttributeInput {
+  std::string_view op_type;
+  std::string_view attribute;
+  std::size_t input;
+  std::int64_t until;  ///< The operator set from which on it is an input.
+};
+[[nodiscard]] std::span<const AttributeInput> attribute_inputs(std::string_view op_type);
+
+}  // namespace graft::onnx

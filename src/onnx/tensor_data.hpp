@@ -1,0 +1,113 @@
+// The constant tensors of a model: element type, dimensions and bytes, for every type that ONNX knows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graft/dtype.hpp"
+
+namespace graft::onnx {
+
+/// ONNX's element types under ONNX's own codes. A code that is newer than this list is kept as it is.
+enum class ElementType : std::int32_t {
+  undefined = 0,
+  f32 = 1,
+  u8 = 2,
+  i8 = 3,
+  u16 = 4,
+  i16 = 5,
+  i32 = 6,
+  i64 = 7,
+  string = 8,
+  boolean = 9,
+  f16 = 10,
+  f64 = 11,
+  u32 = 12,
+  u64 = 13,
+  complex64 = 14,
+  complex128 = 15,
+  bf16 = 16,
+  f8e4m3fn = 17,
+  f8e4m3fnuz = 18,
+  f8e5m2 = 19,
+  f8e5m2fnuz = 20,
+  u4 = 21,
+  i4 = 22,
+  f4e2m1 = 23,
+  f8e8m0 = 24,
+  u2 = 25,
+  i2 = 26,
+  f6e2m3 = 27,
+  f6e3m2 = 28,
+};
+
+/// "f32", "bool", "string"; "type 99" for a code that is not in the list.
+[[nodiscard]] std::string to_string(ElementType type);
+/// Accepts Graft's names ("f32") and ONNX's ("float", "FLOAT", "int64").
+[[nodiscard]] std::optional<ElementType> parse_element_type(std::string_view text);
+/// Nothing for the types that Graft's kernels do not have.
+[[nodiscard]] std::optional<DType> to_dtype(ElementType type);
+[[nodiscard]] ElementType to_element_type(DType dtype);
+/// Bits one element takes in raw data (4-bit elements are packed in pairs); 0 for strings and unknown codes.
+[[nodiscard]] int bits_of(ElementType type);
+[[nodiscard]] bool is_floating_point(ElementType type);
+[[nodiscard]] bool is_integer(ElementType type);  ///< Signed or unsigned; not boolean.
+
+/// A shared, read-only block of memory: an owned string, or a part of a mapped file.
+class Bytes {
+ public:
+  Bytes() = default;
+  explicit Bytes(std::string owned);
+  Bytes(std::shared_ptr<const void> owner, std::span<const char> view) : owner_(std::move(owner)), view_(view) {}
+
+  [[nodiscard]] const char* data() const { return view_.data(); }
+  [[nodiscard]] std::size_t size() const { return view_.size(); }
+  [[nodiscard]] std::string_view view() const { return {view_.data(), view_.size()}; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::span<const char> view_;
+};
+
+/// A constant. Copies share the bytes.
+struct TensorData {
+  ElementType type = ElementType::undefined;
+  std::vector<std::int64_t> dims;  ///< Empty for a scalar. Never negative in a model that was read.
+  Bytes bytes;                     ///< Row-major, little endian, as ONNX's raw_data. Empty for strings.
+  std::shared_ptr<const std::vector<std::string>> strings;  ///< Of a string tensor only.
+  std::string name;       ///< Only of tensors inside attributes; an initializer is named by its value.
+  bool external = false;  ///< It was read from an external data file.
+  std::string opaque;     ///< Protobuf fields that Graft does not model (doc string, metadata), in wire form.
+
+  /// Product of dims; 1 for a scalar. Throws Error if it exceeds 64 bits.
+  [[nodiscard]] std::int64_t element_count() const;
+
+  /// The value of a tensor that holds exactly one real number or boolean, of any rank; nothing otherwise.
+  [[nodiscard]] std::optional<double> scalar() const;
+  /// All elements of an integer or boolean tensor; nothing for other types.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> ints() const;
+  /// All elements of a real, integer or boolean tensor, rounded to double; nothing for other types.
+  [[nodiscard]] std::optional<std::vector<double>> numbers() const;
+
+  /// The same type, dims and bytes.
+  [[nodiscard]] bool same_as(const TensorData& other) const;
+
+  [[nodiscard]] static TensorData from_ints(const std::vector<std::int64_t>& values);  ///< i64, one dimension.
+  [[nodiscard]] static TensorData from_floats(const std::vector<float>& values);       ///< f32, one dimension.
+  [[nodiscard]] static TensorData from_strings(std::vector<std::string> values);       ///< One dimension.
+  /// Rounds each number to the type (to nearest even). Throws Error for a type that holds no real numbers, or if
+  /// the dims do not hold as many elements.
+  [[nodiscard]] static TensorData from_numbers(ElementType type, std::vector<std::int64_t> dims,
+                                               const std::vector<double>& values);
+  [[nodiscard]] static TensorData scalar_of(ElementType type, double value);
+};
+
+/// "f32[2, 3] {0.1, 0.2, ...}": at most `elements` of them.
+[[nodiscard]] std::string to_string(const TensorData& tensor, std::size_t elements = 8);
+
+}  // namespace graft::onnx

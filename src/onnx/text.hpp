@@ -1,0 +1,18 @@
+// A readable dump of a model.
+#pragma once
+
+#include <string>
+
+#include "onnx/model.hpp"
+
+namespace graft::onnx {
+
+/// One node a line: `y: f32[N, 10] = Gemm<transB=1>(x, w, b)  # name`. Long constants are shortened.
+[[nodiscard]] std::string to_text(const Model& model);
+[[nodiscard]] std::string to_text(const Graph& graph);
+[[nodiscard]] std::string to_text(const Node& node);
+[[nodiscard]] std::string to_text(const NodeAttribute& attribute);
+/// `f32[N, 10]`; `?` where nothing is known.
+[[nodiscard]] std::string type_text(const Value& value);
+
+}  // namespace graft::onnx

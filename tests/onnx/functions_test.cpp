@@ -1,0 +1,254 @@
+// Inlining, the text of function bodies, and what is attached to and taken off Graft's nodes.
+#include "onnx/functions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graft/registry.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/text.hpp"
+#include "tests/support/text_model.hpp"
+
+namespace graft::test {
+namespace {
+
+void add_function(onnx::Model& model, const std::string& name, const std::vector<std::string>& inputs,
+                  const std::string& text, const std::vector<std::string>& attributes = {}, std::int64_t opset = 17) {
+  onnx::FunctionDefinition function;
+  function.key = {"local", name, ""};
+  function.attributes = attributes;
+  function.body->opset_imports = {{"", opset}, {"local", 1}};
+  for (const std::string& input : inputs) function.body->add_input(input);
+  parse_nodes(*function.body, text, {"y"}, [](std::string_view) { return std::optional(AttributeType::float_number); });
+  const onnx::FunctionKey key = function.key;
+  model.functions.emplace(key, std::move(function));
+  model.graph().opset_imports["local"] = 1;
+}
+
+std::vector<std::string> op_types(const onnx::Model& model) {
+  std::vector<std::string> types;
+  for (const onnx::Node* node : model.graph().nodes()) types.push_back(node->op_type);
+  return types;
+}
+
+TEST(Functions, NestedCallsAndReferences) {
+  onnx::Model model = text_model({{"x"}}, "a = local::Outer<alpha=0.25>(x)\nb = local::Outer<alpha=0.5>(a)", {"b"});
+  add_function(model, "Inner", {"x"}, "y = LeakyRelu<alpha=@slope>(x)", {"slope"});
+  add_function(model, "Outer", {"x"}, "t = local::Inner<slope=@alpha>(x)\ny = Neg(t)", {"alpha"});
+  add_function(model, "Unused", {"x"}, "y = Abs(x)");
+  EXPECT_EQ(inline_functions(model), 4U);
+  model.graph().check();
+  EXPECT_TRUE(model.functions.empty());
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"LeakyRelu", "Neg", "LeakyRelu", "Neg"}));
+  EXPECT_EQ(model.graph().nodes()[0]->float_or("alpha", 0), 0.25F);
+  EXPECT_EQ(model.graph().nodes()[2]->float_or("alpha", 0), 0.5F);
+  EXPECT_EQ(model.graph().outputs()[0]->name, "b");
+  EXPECT_NE(model.graph().find("a"), nullptr);
+}
+
+TEST(Functions, EachNodeHasItsOwnName) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
+  model.graph().nodes()[0]->name = "call";
+  add_function(model, "F", {"x"}, "s = Neg(x)\nt = Neg(s)\ny = Neg(t)");
+  inline_functions(model);
+  std::vector<std::string> names;
+  for (const onnx::Node* node : model.graph().nodes()) names.push_back(node->name);
+  EXPECT_EQ(names, (std::vector<std::string>{"call/Neg", "call/Neg~1", "call/Neg~2"}));
+}
+
+TEST(Functions, DefaultsOfAttributesAndAbsentOnes) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
+  add_function(model, "F", {"x"}, "t = LeakyRelu<alpha=@with>(x)\ny = Elu<alpha=@without>(t)", {"without"});
+  model.functions.begin()->second.attribute_defaults["with"] = onnx::NodeAttribute(onnx::AttributeData(0.75F));
+  inline_functions(model);
+  EXPECT_EQ(model.graph().nodes()[0]->float_or("alpha", 0), 0.75F);
+  EXPECT_EQ(model.graph().nodes()[1]->attribute("alpha"), nullptr);
+}
+
+TEST(Functions, OnlyTheChosenOnes) {
+  onnx::Model model = text_model({{"x"}}, "a = local::F(x)\ny = local::G(a)", {"y"});
+  add_function(model, "F", {"x"}, "y = Abs(x)");
+  add_function(model, "G", {"x"}, "t = local::F(x)\ny = Neg(t)");
+  onnx::InlineOptions options;
+  options.which = [](const onnx::FunctionKey& key) { return key.name == "F"; };
+  inline_functions(model, options);
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"Abs", "G"}));
+  ASSERT_EQ(model.functions.size(), 1U);
+  EXPECT_EQ(model.functions.begin()->second.body->nodes()[0]->op_type, "Abs");
+  EXPECT_EQ(remove_unused_functions(model), 0U);
+}
+
+TEST(Functions, ABodyThatPassesAnInputOn) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
+  onnx::FunctionDefinition function;
+  function.key = {"local", "F", ""};
+  function.body->opset_imports[""] = 17;
+  function.body->add_output(*function.body->add_input("x"));
+  model.functions.emplace(function.key, std::move(function));
+  inline_functions(model);
+  EXPECT_EQ(op_types(model), std::vector<std::string>{"Identity"});
+  model.graph().check();
+}
+
+TEST(Functions, AnAbsentInputIsAbsentInTheBody) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
+  add_function(model, "F", {"x", "low", "high"}, "y = Clip(x, low, high)");
+  inline_functions(model);
+  EXPECT_EQ(model.graph().nodes()[0]->inputs.size(), 1U);
+  model.graph().check();
+}
+
+TEST(Functions, RecursionIsRefused) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
+  add_function(model, "F", {"x"}, "y = local::G(x)");
+  add_function(model, "G", {"x"}, "y = local::F(x)");
+  EXPECT_NE(error_of([&] { inline_functions(model); }).find("calls itself"), std::string::npos);
+}
+
+TEST(Functions, GrowthIsBounded) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F30(x)", {"y"});
+  add_function(model, "F0", {"x"}, "y = Neg(x)");
+  for (int i = 1; i <= 30; ++i) {
+    const std::string inner = "local::F" + std::to_string(i - 1);
+    add_function(model, "F" + std::to_string(i), {"x"}, "t = " + inner + "(x)\ny = " + inner + "(t)");
+  }
+  onnx::InlineOptions options;
+  options.max_nodes = 1000;
+  EXPECT_NE(error_of([&] { inline_functions(model, options); }).find("more than 1000 nodes"), std::string::npos);
+}
+
+TEST(Functions, OperatorSetsAreBroughtTogether) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, Shape{2, 3}}},
+                                 "a = ReduceSum<axes=[1]>(x)\ny = local::F(a)", {"y"}, 11);
+  add_function(model, "F", {"x"}, "t = LayerNormalization(x, x)\ny = CastLike(t, x)", {}, 17);
+  inline_functions(model);
+  EXPECT_EQ(model.graph().opset(), 17);
+  EXPECT_EQ(producer(model, "a").inputs.size(), 2U);
+  EXPECT_EQ(producer(model, "a").attribute("axes"), nullptr);
+
+  onnx::Model older = text_model({{"x"}}, "y = local::F(x)", {"y"}, 18);
+  add_function(older, "F", {"x"}, "y = ReduceMax<axes=[1]>(x)", {}, 17);
+  inline_functions(older);
+  EXPECT_EQ(older.graph().opset(), 18);
+  EXPECT_EQ(producer(older, "y").inputs.size(), 2U);
+}
+
+TEST(NodeText, ReadsEveryForm) {
+  onnx::Model model = text_model({{"x"}, {"s"}},
+                                 "a, b = Split<axis=-1>(x, s)  # a comment\n"
+                                 "r = Resize<mode=\"linear\", cubic_coeff_a=-0.5>(a, _, s)\n"
+                                 "z = Constant<value=int8(0)>(); l = Constant<value=int64([1, -2])>()\n"
+                                 "c = Cast<to=bfloat16>(b)\n"
+                                 "_, m = my.ops::Two<f=[1.0, 2], n=[], i=9007199254740993>(c)\n",
+                                 {"r"});
+  EXPECT_EQ(producer(model, "b").outputs.size(), 2U);
+  EXPECT_EQ(producer(model, "r").inputs[1], nullptr);
+  EXPECT_EQ(producer(model, "r").float_or("cubic_coeff_a", 0), -0.5F);
+  EXPECT_EQ(model.graph().find("z")->constant()->type, onnx::ElementType::i8);
+  EXPECT_EQ(model.graph().find("l")->constant()->ints(), (std::vector<std::int64_t>{1, -2}));
+  EXPECT_EQ(producer(model, "c").int_or("to", 0), 16);
+  EXPECT_EQ(producer(model, "m").domain, "my.ops");
+  EXPECT_EQ(producer(model, "m").outputs[0], nullptr);
+  EXPECT_EQ(producer(model, "m").floats("f"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(producer(model, "m").int_or("i", 0), 9007199254740993);  // more than a double holds
+}
+
+TEST(NodeText, ErrorsNameTheirPlace) {
+  const auto error = [](const std::string& text) { return error_of([&] { text_model({{"x"}}, text, {}); }); };
+  EXPECT_NE(error("y = Relu(z)").find("line 1, column 10: no line above defines this input"), std::string::npos);
+  EXPECT_NE(error("x = Relu(x)").find("line 1, column 1: the name is defined twice"), std::string::npos);
+  EXPECT_NE(error("y = Relu(x)\nz = Relu<alpha=@a>(x)").find("line 2, column 17: the operator has no attribute"),
+            std::string::npos);
+  EXPECT_NE(error("y = Relu").find("`(` is missing"), std::string::npos);
+  EXPECT_NE(error("y = Relu<a=1, a=2>(x)").find("given twice"), std::string::npos);
+  EXPECT_NE(error("y = Relu<a=99999999999999999999>(x)").find("exceeds 64 bits"), std::string::npos);
+  EXPECT_NE(error_of([] { text_model({{"x"}}, "a = Relu(x)", {"y"}); }).find("'y'"), std::string::npos);
+}
+
+class EveryOperator : public ::testing::TestWithParam<const OperatorType*> {};
+
+TEST_P(EveryOperator, FunctionIsReadAndComplete) {
+  const OperatorType& type = *GetParam();
+  auto op = type.create();
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
+    const auto function = onnx::make_function(*op, {.dtype = dtype, .count = type.input_count(), .rank = 4});
+    if (!function) continue;
+    function->body->check();
+    EXPECT_EQ(function->body->inputs().size(), type.input_count());
+    EXPECT_EQ(function->body->outputs().size(), type.output_count());
+    EXPECT_EQ(function->attributes.size(), type.attributes.size());
+    EXPECT_EQ(function->body->opset(), 17);
+  }
+}
+
+TEST_P(EveryOperator, AttachedAndDetachedAgain) {
+  const OperatorType& type = *GetParam();
+  onnx::Model model;
+  model.graph().opset_imports[""] = 17;
+  std::vector<onnx::Value*> inputs;
+  for (const Port& port : type.ports) {
+    if (port.is_output) continue;
+    inputs.push_back(model.graph().add_input(std::string(port.name)));
+    inputs.back()->type = onnx::ElementType::f32;
+  }
+  onnx::Node* node = add_operator_node(model.graph(), *type.create(), inputs, {"result"});
+  model.graph().add_output(*node->output());
+  node->name = "layer";
+  const std::string before = to_text(*node);
+  attach_functions(model);
+  const onnx::Node& attached = producer(model, "result");
+  EXPECT_TRUE(find_operator_for(attached));
+  EXPECT_EQ(attached.attributes.size(), type.attributes.size());
+  onnx::Model again = onnx::parse_onnx(serialize_onnx(model), "", "attached");
+  EXPECT_EQ(find_operator_for(producer(again, "result")).type, &type);
+  EXPECT_EQ(detach_functions(again), 1U);
+  onnx::Node& detached = producer(again, "result");
+  EXPECT_EQ(detached.op_type, type.name);
+  EXPECT_TRUE(again.functions.empty());
+  EXPECT_EQ(detached.string_or("plugin_version", ""), "1");
+  EXPECT_EQ(detached.string_or("plugin_namespace", "none"), "graft");
+  EXPECT_NE(make_operator(detached), nullptr);
+  detached.attributes.erase("plugin_version");
+  detached.attributes.erase("plugin_namespace");
+  EXPECT_EQ(to_text(detached), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryOperator, ::testing::ValuesIn(operators().begin(), operators().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+TEST(OperatorFunctions, ADifferentBodyUnderTheSameNameIsADefect) {
+  // Two operators' functions may share a name only with the same body; here: the same operator twice, which is fine.
+  onnx::Model model =
+      text_model({{"x"}}, "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::LeakyReLU<alpha=0.25>(a)", {"y"});
+  EXPECT_TRUE(attach_functions(model).empty());
+  EXPECT_EQ(model.functions.size(), 1U);
+}
+
+TEST(OperatorFunctions, IntegersHaveTheirOwnFunction) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::i8, Shape{2}}, {"z", onnx::ElementType::f32, Shape{2}}},
+                                 "a = graft::LeakyReLU<x_scale=0.5>(x)\nb = graft::LeakyReLU(z)", {"a", "b"});
+  attach_functions(model);
+  EXPECT_EQ(model.functions.size(), 2U);
+  EXPECT_NE(producer(model, "a").op_type, "LeakyReLU");
+  EXPECT_EQ(producer(model, "a").metadata.at("graft.operator"), "LeakyReLU");
+  EXPECT_EQ(producer(model, "b").op_type, "LeakyReLU");
+  EXPECT_TRUE(producer(model, "b").metadata.empty());
+  attach_functions(model);  // a second time changes nothing
+  EXPECT_EQ(model.functions.size(), 2U);
+}
+
+TEST(OperatorFunctions, NativeFormOnlyWhereThereIsOne) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, Shape{2, 3}}},
+                                 "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::L2Normalize(a)", {"y"});
+  EXPECT_TRUE(onnx::replace_with_native_form(producer(model, "a")));
+  EXPECT_FALSE(onnx::replace_with_native_form(producer(model, "y")));
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"LeakyRelu", "L2Normalize"}));
+  EXPECT_EQ(producer(model, "a").float_or("alpha", 0), 0.5F);
+  model.graph().check();
+}
+
+}  // namespace
+}  // namespace graft::test

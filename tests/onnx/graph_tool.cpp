@@ -1,0 +1,90 @@
+// Runs steps of the graph library on ONNX files, for the Python tests: graph_tool IN OUT STEP... or, for each line
+// `IN OUT` of a file, graph_tool --list FILE STEP...; then an error is a line `IN: message` and does not stop it.
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "onnx/extract.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/shape_inference.hpp"
+#include "onnx/text.hpp"
+
+namespace {
+
+void run(graft::onnx::Model& model, graft::onnx::WriteOptions& options, const std::string& step) {
+  if (step == "infer") {
+    graft::onnx::infer_shapes(model);
+  } else if (step == "inline") {
+    graft::onnx::inline_functions(model);
+  } else if (step == "attach") {
+    graft::onnx::attach_functions(model);
+  } else if (step == "detach") {
+    graft::onnx::detach_functions(model);
+  } else if (step == "raise") {
+    graft::onnx::upgrade_opset(model);
+  } else if (step == "raise_newest") {
+    graft::onnx::upgrade_opset(model, 22);
+  } else if (step == "adopt") {
+    graft::onnx::adopt_drop_ins(model.graph());
+  } else if (step == "native") {
+    model.graph().for_each_node([](graft::onnx::Node& node) { graft::onnx::replace_with_native_form(node); });
+  } else if (step == "body") {
+    for (graft::onnx::Node* node : model.graph().nodes()) graft::onnx::replace_with_function_body(*node);
+  } else if (step == "external") {
+    options.external_data = graft::onnx::ExternalData::always;
+    options.external_above = 0;
+  } else if (step == "inside") {
+    options.external_data = graft::onnx::ExternalData::never;
+  } else if (step == "clone") {
+    model = model.clone();
+  } else if (step == "text") {
+    std::cout << graft::onnx::to_text(model);
+  } else {
+    throw graft::Error("unknown step " + step);
+  }
+  model.graph().check();
+}
+
+void convert(const std::string& in, const std::string& out, const std::vector<std::string>& steps) {
+  graft::onnx::Model model = graft::onnx::read_onnx(in);
+  model.graph().check();
+  graft::onnx::WriteOptions options;
+  for (const std::string& step : steps) run(model, options, step);
+  graft::onnx::write_onnx(model, out, options);
+}
+
+int convert_list(const std::string& list, const std::vector<std::string>& steps) {
+  std::ifstream lines(list);
+  std::string in;
+  std::string out;
+  while (lines >> in >> out) {
+    try {
+      convert(in, out, steps);
+    } catch (const graft::Error& error) {
+      std::cout << in << ": " << error.what() << '\n';
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::vector<std::string> steps(arguments.begin() + 2, arguments.end());
+  try {
+    if (arguments.at(0) == "--list") return convert_list(arguments.at(1), steps);
+    convert(arguments.at(0), arguments.at(1), steps);
+    return 0;
+  } catch (const graft::Error& error) {
+    std::cerr << error.what() << '\n';
+    return 1 + static_cast<int>(error.kind());
+  } catch (const std::exception& error) {
+    std::cerr << "unexpected: " << error.what() << '\n';
+    return 99;
+  }
+}

@@ -1,0 +1,237 @@
+// Files: what is kept that Graft does not model, and writing whole or not at all.
+#include "onnx/onnx_io.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "onnx/atomic_file.hpp"
+#include "onnx/onnx-ml.pb.h"
+#include "onnx/text.hpp"
+#include "tests/support/text_model.hpp"
+
+namespace graft::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "graft.XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] fs::path operator/(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::size_t file_count() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+::onnx::ModelProto small_proto() {
+  ::onnx::ModelProto proto;
+  proto.set_ir_version(10);
+  proto.add_opset_import()->set_version(17);
+  auto& graph = *proto.mutable_graph();
+  graph.set_name("g");
+  graph.add_input()->set_name("x");
+  graph.add_output()->set_name("y");
+  auto& node = *graph.add_node();
+  node.set_op_type("Relu");
+  node.add_input("x");
+  node.add_output("y");
+  return proto;
+}
+
+::onnx::ModelProto through_graft(const ::onnx::ModelProto& proto) {
+  ::onnx::ModelProto result;
+  EXPECT_TRUE(result.ParseFromString(serialize_onnx(onnx::parse_onnx(proto.SerializeAsString(), "", "test"))));
+  return result;
+}
+
+TEST(OnnxFiles, KeepWhatGraftDoesNotModel) {
+  ::onnx::ModelProto proto = small_proto();
+  auto& graph = *proto.mutable_graph();
+  auto& annotation = *graph.add_quantization_annotation();
+  annotation.set_tensor_name("y");
+  auto& device = *proto.add_configuration();
+  device.set_name("cluster");
+  device.set_num_devices(2);
+  graph.mutable_node(0)->add_device_configurations()->set_configuration_id("cluster");
+  graph.mutable_node(0)->set_doc_string("node doc");
+  auto& sequence = *graph.mutable_input(0)->mutable_type()->mutable_sequence_type();
+  sequence.mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
+  graph.mutable_input(0)->set_doc_string("input doc");
+  auto& output = *graph.mutable_output(0)->mutable_type();
+  output.set_denotation("IMAGE");
+  output.mutable_tensor_type()->set_elem_type(1);
+  auto& dim = *output.mutable_tensor_type()->mutable_shape()->add_dim();
+  dim.set_dim_param("n");
+  dim.set_denotation("DATA_BATCH");
+  auto& sparse = *graph.add_sparse_initializer();
+  sparse.mutable_values()->set_name("s");
+  sparse.mutable_values()->set_data_type(1);
+  sparse.mutable_values()->add_dims(0);
+  sparse.add_dims(5);
+  auto& attribute = *graph.mutable_node(0)->add_attribute();
+  attribute.set_name("type");
+  attribute.set_type(::onnx::AttributeProto::TYPE_PROTO);
+  attribute.mutable_tp()->mutable_tensor_type()->set_elem_type(7);
+  EXPECT_EQ(through_graft(proto).SerializeAsString(), proto.SerializeAsString());
+}
+
+TEST(OnnxFiles, KeepFieldsOfNewerVersions) {
+  ::onnx::ModelProto proto = small_proto();
+  const std::string newer = proto.SerializeAsString() + std::string("\xfa\x3e\x03new", 6);  // field 1007, a text
+  const std::string written = serialize_onnx(onnx::parse_onnx(newer, "", "test"));
+  EXPECT_NE(written.find("new"), std::string::npos);
+}
+
+TEST(OnnxFiles, DimensionsKeepTheirMeaning) {
+  ::onnx::ModelProto proto = small_proto();
+  auto& tensor = *proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(1);
+  auto& shape = *tensor.mutable_shape();
+  shape.add_dim()->set_dim_param("batch");
+  shape.add_dim()->set_dim_value(3);
+  shape.add_dim();
+  shape.add_dim()->set_dim_value(-1);  // what some exporters write for an unknown one
+  const onnx::Model model = onnx::parse_onnx(proto.SerializeAsString(), "", "test");
+  EXPECT_EQ(type_text(*model.graph().inputs()[0]), "f32[batch, 3, ?, ?]");
+  shape.mutable_dim(3)->clear_dim_value();
+  EXPECT_EQ(through_graft(proto).SerializeAsString(), proto.SerializeAsString());
+}
+
+TEST(OnnxFiles, InitializersOfIr3AreConstants) {
+  ::onnx::ModelProto proto = small_proto();
+  auto& graph = *proto.mutable_graph();
+  graph.add_input()->set_name("w");
+  auto& tensor = *graph.add_initializer();
+  tensor.set_name("w");
+  tensor.set_data_type(1);
+  tensor.add_float_data(2);
+  proto.set_ir_version(3);
+  const onnx::Model old = onnx::parse_onnx(proto.SerializeAsString(), "", "test");
+  EXPECT_EQ(old.graph().inputs().size(), 1U);
+  EXPECT_EQ(old.graph().find("w")->constant()->scalar(), 2.0);
+  EXPECT_EQ(old.ir_version, 4);
+  proto.set_ir_version(8);
+  const onnx::Model newer = onnx::parse_onnx(proto.SerializeAsString(), "", "test");
+  EXPECT_EQ(newer.graph().inputs().size(), 2U);
+  EXPECT_FALSE(newer.graph().find("w")->constant());  // a default that a caller may replace
+}
+
+TEST(OnnxFiles, NodesInAnyOrderAreSorted) {
+  ::onnx::ModelProto proto = small_proto();
+  auto& late = *proto.mutable_graph()->add_node();
+  late.set_op_type("Abs");
+  late.add_input("x");
+  late.add_output("a");
+  proto.mutable_graph()->mutable_node(0)->set_input(0, "a");
+  const onnx::Model model = onnx::parse_onnx(proto.SerializeAsString(), "", "test");
+  EXPECT_EQ(model.graph().nodes()[0]->op_type, "Abs");
+  model.graph().check();
+}
+
+TEST(OnnxFiles, ExternalDataBesideTheModel) {
+  const Folder folder;
+  onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  onnx::Value* w = model.graph().add_constant("w", onnx::TensorData::from_floats({1, 2, 3}));
+  onnx::Value* small = model.graph().add_constant("small", onnx::TensorData::from_floats({4}));
+  onnx::Node* sum = model.graph().add_node("Sum", {model.graph().find("y"), w, small}, {"z"});
+  model.graph().add_output(*sum->output());
+  onnx::write_onnx(model, folder / "m.onnx", {onnx::ExternalData::always, 4});
+  EXPECT_EQ(folder.file_count(), 2U);
+  const onnx::Model read = onnx::read_onnx(folder / "m.onnx");
+  EXPECT_TRUE(read.graph().find("w")->initializer->external);
+  EXPECT_FALSE(read.graph().find("small")->initializer->external);
+  EXPECT_TRUE(read.graph().find("w")->initializer->same_as(*w->initializer));
+}
+
+TEST(OnnxFiles, AFailedWriteLeavesNothing) {
+  const Folder folder;
+  onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  EXPECT_NE(error_of([&] { onnx::write_onnx(model, folder / "none" / "m.onnx"); }).find("No such file"),
+            std::string::npos);
+  fs::create_directory(folder / "m.onnx");
+  EXPECT_NE(error_of([&] { onnx::write_onnx(model, folder / "m.onnx"); }), "");
+  EXPECT_EQ(folder.file_count(), 1U);
+}
+
+// A pipe stands in for /dev/null, which this would replace where it fails.
+TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
+  const Folder folder;
+  const onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder / "to_pipe");
+  for (const char* name : {"pipe", "to_pipe"}) {
+    const std::string error = error_of([&] { onnx::write_onnx(model, folder / name); });
+    EXPECT_NE(error.find(std::string(name) + ": it is a device, a pipe"), std::string::npos) << error;
+  }
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  EXPECT_EQ(folder.file_count(), 2U);
+  const std::string inside = error_of([&] { onnx::write_onnx(model, folder / ""); });
+  EXPECT_NE(inside.find("it is a folder"), std::string::npos) << inside;
+}
+
+TEST(OnnxFiles, LinksStay) {
+  const Folder folder;
+  const onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  fs::create_directory(folder / "inner");
+  fs::create_symlink("inner/second", folder / "first");
+  fs::create_symlink("m.onnx", folder / "inner" / "second");
+  for (int i = 0; i < 2; ++i) {  // the link leads nowhere, then to the file
+    write_onnx(model, folder / "first");
+    EXPECT_TRUE(fs::is_symlink(folder / "first"));
+    EXPECT_TRUE(fs::is_symlink(folder / "inner" / "second"));
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / "inner" / "m.onnx")));
+  }
+  fs::create_symlink("circle", folder / "circle");
+  EXPECT_NE(error_of([&] { onnx::write_onnx(model, folder / "circle"); }).find("circle"), std::string::npos);
+}
+
+// A limit on the size of files stands in for a full disk: write fails half-way with an error either way.
+TEST(OnnxFiles, AFullDiskLeavesTheOldFile) {
+  const Folder folder;
+  onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  onnx::write_onnx(model, folder / "m.onnx");
+  const auto size = fs::file_size(folder / "m.onnx");
+  model.graph().add_output(
+      *model.graph().add_constant("w", onnx::TensorData::from_floats(std::vector<float>(100'000, 1.F))));
+
+  struct ::rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct ::rlimit limit = before;
+  limit.rlim_cur = 64 * 1024;
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string inside = error_of([&] { onnx::write_onnx(model, folder / "m.onnx"); });
+  const std::string external =
+      error_of([&] { onnx::write_onnx(model, folder / "m.onnx", {onnx::ExternalData::always}); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+
+  EXPECT_NE(inside.find("m.onnx: cannot be written"), std::string::npos) << inside;
+  EXPECT_NE(external.find("cannot be written"), std::string::npos) << external;
+  EXPECT_EQ(folder.file_count(), 1U);
+  EXPECT_EQ(fs::file_size(folder / "m.onnx"), size);
+}
+
+TEST(OnnxFiles, AWrittenFileHasTheModeOfAnyOther) {
+  const Folder folder;
+  std::ofstream(folder / "plain") << "x";
+  onnx::write_file(folder / "ours", "x");
+  EXPECT_EQ(fs::status(folder / "plain").permissions(), fs::status(folder / "ours").permissions());
+}
+
+}  // namespace
+}  // namespace graft::test

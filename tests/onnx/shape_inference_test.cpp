@@ -1,0 +1,158 @@
+// Shape inference where it is symbolic; agreement with onnx on constants is tested in tests/python/graph.
+#include "onnx/shape_inference.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "onnx/onnx_io.hpp"
+#include "onnx/text.hpp"
+#include "tests/support/folders.hpp"
+#include "tests/support/text_model.hpp"
+
+namespace graft::test {
+namespace {
+
+const Dim n = Dim::symbol("n");
+const Dim h = Dim::symbol("h");
+
+/// The type of `y` for an input x of this shape.
+std::string inferred(const Shape& x, const std::string& text, std::int64_t opset = 17) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, x}}, text, {"y"}, opset);
+  infer_shapes(model);
+  return type_text(*model.graph().find("y"));
+}
+
+TEST(ShapeInference, KeepsSymbols) {
+  EXPECT_EQ(inferred({n, 3}, "y = Relu(x)"), "f32[n, 3]");
+  EXPECT_EQ(inferred({n, 1, h}, "t = Transpose<perm=[2, 0, 1]>(x)\ny = Neg(t)"), "f32[h, n, 1]");
+  EXPECT_EQ(inferred({n, 4}, "y = Concat<axis=0>(x, x)"), "f32[(n + n), 4]");
+  EXPECT_EQ(inferred({n, 4, h}, "y = Flatten(x)"), "f32[n, (4 * h)]");
+  EXPECT_EQ(inferred({n, 4, h}, "y = ReduceMean<axes=[1, -1], keepdims=0>(x)"), "f32[n]");
+  EXPECT_EQ(inferred({n, 3, h, h}, "y = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(x)"),
+            "f32[n, 3, (floor_div((h - 2), 2) + 1), (floor_div((h - 2), 2) + 1)]");
+}
+
+TEST(ShapeInference, FollowsShapesThatAreComputed) {
+  EXPECT_EQ(inferred({n, 4, h},
+                     "s = Shape(x)\nzero = Constant<value_ints=[0]>()\nfirst = Gather(s, zero)\nrest = "
+                     "Constant<value_ints=[-1]>()\n"
+                     "target = Concat<axis=0>(first, rest)\ny = Reshape(x, target)"),
+            "f32[n, (h * 4)]");
+  EXPECT_EQ(inferred({n, h},
+                     "s = Shape(x)\nminus = Constant<value=int64([-1, 1])>()\ntwo = Constant<value=int64([2])>()\n"
+                     "same = Equal(s, minus)\nones = ConstantOfShape<value=int64([1])>(two)\nt = Where(same, ones, s)\n"
+                     "z = Constant<value=float([1])>()\ny = Expand(z, t)"),
+            "f32[?, ?]");  // whether h is 1 cannot be said
+  EXPECT_EQ(inferred({n, 6, h},
+                     "s = Shape<start=1, end=2>(x)\ntwo = Constant<value=int64(2)>()\nhalf = Div(s, two)\n"
+                     "rest = Constant<value_ints=[-1]>()\ntarget = Concat<axis=0>(rest, half)\ny = Reshape(x, target)"),
+            "f32[((n * h) * 2), 3]");
+}
+
+TEST(ShapeInference, ReshapeCancelsSymbols) {
+  EXPECT_EQ(inferred({n, 4, 6}, "t = Constant<value_ints=[0, -1]>()\ny = Reshape(x, t)"), "f32[n, 24]");
+  EXPECT_EQ(inferred({n, 4, 6}, "t = Constant<value_ints=[-1, 12]>()\ny = Reshape(x, t)"), "f32[(n * 2), 12]");
+  EXPECT_EQ(inferred({n, 4}, "t = Constant<value_ints=[-1, 8]>()\ny = Reshape(x, t)"), "f32[floor_div((n * 4), 8), 8]");
+}
+
+TEST(ShapeInference, UnknownStaysUnknown) {
+  EXPECT_EQ(inferred({n, h}, "y = custom::Op(x)"), "?");
+  EXPECT_EQ(inferred({n, h}, "a = NonZero(x)\ny = Transpose(a)"), "i64[?, 2]");
+  EXPECT_EQ(inferred({n, h}, "t = Transpose(x)\ny = Add(x, t)"), "f32[?, ?]");  // n and h may be 1
+}
+
+TEST(ShapeInference, GraftOperatorsAndFunctions) {
+  EXPECT_EQ(inferred({n, 4}, "a = graft::L2Normalize(x)\ny = LReLU_TRT<negSlope=0.5>(a)"), "f32[n, 4]");
+  onnx::Model model = onnx::read_onnx(golden_folder().string() + "/models/functions.onnx");
+  infer_shapes(model);
+  for (const onnx::Value* output : model.graph().outputs()) {
+    EXPECT_TRUE(output->type && output->shape) << output->name;
+  }
+  EXPECT_FALSE(model.functions.empty());  // only looked through
+}
+
+TEST(ShapeInference, DeclarationsCountOnlyWhereNothingIsInferred) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, Shape{n, 4}}}, "y = custom::Op(x)\nz = Relu(y)", {"z"});
+  model.graph().find("y")->type = onnx::ElementType::f16;
+  model.graph().find("y")->shape = Shape{n, h};
+  model.graph().find("z")->shape = Shape{onnx::unknown_dim(), 7};
+  infer_shapes(model);
+  EXPECT_EQ(type_text(*model.graph().find("z")), "f16[n, h]");
+
+  onnx::Model open =
+      text_model({{"x", onnx::ElementType::f32, Shape{n, h}}}, "a = NonZero(x)\ny = Transpose(a)", {"y"});
+  open.graph().find("y")->shape = Shape{7, 2};
+  infer_shapes(open);
+  EXPECT_EQ(type_text(*open.graph().find("y")), "i64[7, 2]");
+}
+
+// A model that was exported for one image, and whose inputs alone were then made dynamic.
+TEST(ShapeInference, StaleDeclarationsGiveWay) {
+  onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, Shape{n, 8}}},
+                 "a = Relu(x)\nflat = Constant<value=int64([-1])>()\nb = Neg(a)\ny = Reshape(b, flat)", {"y"});
+  model.graph().find("a")->shape = Shape{1, 8};
+  model.graph().find("b")->shape = Shape{1, 9};
+  model.graph().find("y")->shape = Shape{1, 8};
+  infer_shapes(model);
+  EXPECT_EQ(type_text(*model.graph().find("a")), "f32[n, 8]");
+  EXPECT_EQ(type_text(*model.graph().find("b")), "f32[n, 8]");
+  EXPECT_EQ(type_text(*model.graph().find("y")), "f32[(n * 8)]");
+}
+
+TEST(ShapeInference, GivenInputShapes) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, Shape{n, 4}}, {"z", onnx::ElementType::f32, Shape{n}}},
+                                 "y = Neg(x)\nw = Neg(z)", {"y", "w"});
+  infer_shapes(model);
+  infer_shapes(model, {{"x", Shape{5, 4}}});
+  EXPECT_EQ(type_text(*model.graph().find("y")), "f32[5, 4]");
+  EXPECT_EQ(type_text(*model.graph().find("w")), "f32[5]");  // the same n
+  EXPECT_NE(error_of([&] {
+              infer_shapes(model, {{"x", Shape{5, 3}}});
+            }).find("input 'x': shape [5, 3]"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { infer_shapes(model, {{"q", Shape{5}}}); }).find("it has x, z"), std::string::npos);
+}
+
+TEST(ShapeInference, ContradictionsNameTheNode) {
+  const auto error = [](const Shape& x, const std::string& text) { return error_of([&] { inferred(x, text); }); };
+  EXPECT_NE(
+      error({2, 3}, "w = Constant<value=float([1, 2])>()\ny = Add(x, w)").find("node 'y' (Add): dimensions 3 and 2"),
+      std::string::npos);
+  EXPECT_NE(error({2, 3}, "y = MatMul(x, x)").find("node 'y' (MatMul): 3 columns times 2 rows"), std::string::npos);
+  EXPECT_NE(error({2, 3}, "t = Constant<value_ints=[4, -1]>()\ny = Reshape(x, t)").find("6 elements"),
+            std::string::npos);
+  EXPECT_NE(error({2, 3}, "y = ReduceMean<axes=[2]>(x)").find("axis 2; allowed are -2 to 1"), std::string::npos);
+  EXPECT_NE(error({2, 3}, "y = Transpose<perm=[0]>(x)").find("`perm`"), std::string::npos);
+  EXPECT_NE(error({2, 3}, "y = Concat<axis=1.5>(x, x)").find("attribute `axis`: found type float, allowed is int"),
+            std::string::npos);
+  EXPECT_NE(error({INT64_MAX, 3}, "y = Flatten<axis=2>(x)").find("exceeds 64 bits"), std::string::npos);
+}
+
+TEST(ShapeInference, ExpressionsDoNotGrowWithoutBound) {
+  std::string text = "v0 = Concat<axis=0>(x, x)\n";
+  for (int i = 1; i < 60; ++i) {
+    text += fmt::format("v{} = Concat<axis=0>(v{}, v{})\n", i, i - 1, i - 1);
+  }
+  EXPECT_EQ(inferred({n, 4}, text + "y = Neg(v59)"), "f32[?, 4]");
+  EXPECT_EQ(inferred({n, 4}, "a = Concat<axis=0>(x, x)\ny = Concat<axis=0>(a, a)"), "f32[((n + n) + (n + n)), 4]");
+}
+
+TEST(ShapeInference, Branches) {
+  onnx::Model model = text_model(
+      {{"x", onnx::ElementType::f32, Shape{n, 4}}, {"c", onnx::ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+  onnx::Graph& graph = model.graph();
+  onnx::Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
+  for (const char* text : {"r = Neg(a)", "r = Concat<axis=0>(a, a)"}) {
+    auto inner = std::make_unique<onnx::Graph>(&graph);
+    parse_nodes(*inner, text, {"r"}, nullptr);
+    node->attributes[text[4] == 'N' ? "then_branch" : "else_branch"] =
+        onnx::NodeAttribute(onnx::AttributeData(std::move(inner)));
+  }
+  graph.add_output(*node->output());
+  infer_shapes(model);
+  EXPECT_EQ(type_text(*node->output()), "f32[?, 4]");
+}
+
+}  // namespace
+}  // namespace graft::test
