@@ -9,7 +9,7 @@ import sys
 import numpy
 import onnx.defs
 
-TARGET = pathlib.Path(__file__).resolve().parents[1] / "src" / "graph" / "schema.inc"
+TARGET = pathlib.Path(__file__).resolve().parents[1] / "src" / "onnx" / "schema.inc"
 NEWEST = 28  # as graph/onnx_io.hpp
 # Models are upgraded to this operator set or a newer one before rules are applied to them: forms count from here on.
 OLDEST_FORM = 17

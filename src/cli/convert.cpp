@@ -156,7 +156,7 @@ void add_convert(Program& program) {
   CLI::App* command = program.add_command("convert",
                                           "reads a model and rewrites it so that TensorRT can run it, and proves on "
                                           "the CPU that nothing changed; exit code "
-                                          "1 if a node is left that nobody runs, or of which nobody knows",
+                                          "1 if unsupported nodes remain, or unknown ones",
                                           "graft convert digits.onnx -o digits.graft.onnx\n"
                                           "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
                                           "  graft convert deploy.prototxt trained.caffemodel -o model.onnx",

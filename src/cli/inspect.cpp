@@ -53,7 +53,7 @@ void add_inspect(Program& program) {
       "inspect",
       "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "
       "unknown; "
-      "asked, TensorRT itself says refused, fails, hangs or crashes, and behind such a node perhaps not asked. Exit "
+      "asked, TensorRT itself says refused, fails, hangs or crashes, and after such a node perhaps not asked. Exit "
       "code 1 if a node does not run",
       "graft inspect digits.onnx\n"
       "  graft inspect digits.onnx --probe builder --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"

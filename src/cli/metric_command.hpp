@@ -10,7 +10,7 @@
 
 namespace graft::cli {
 
-/// The command for the shell: the file's name in place of every {}, or behind it. A name that holds only what every
+/// The command for the shell: the file's name in place of every {}, or after it. A name that holds only what every
 /// shell takes as it is stays without quotes, so that {} may also stand between some.
 [[nodiscard]] std::string with_model(const std::string& command, const std::filesystem::path& model);
 

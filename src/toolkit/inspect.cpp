@@ -165,8 +165,8 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
 
 Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
                         const std::string& shapes_name) {
-  const Watch nobody;
-  Work work(nobody);
+  const Watch silent;
+  Work work(silent);
   return work.run([&] {
     Inspection inspection;
     inspection.file = file;

@@ -25,10 +25,20 @@ DIGITS_SHAPES = "image=1x1x8x8..8x1x8x8..64x1x8x8"
 SCHEMAS = SOURCE / "docs" / "schema"
 
 
+def closed(schema):
+    """The same, but that a key which is not listed is refused: readers have to bear new ones, tests must not miss them."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {key: closed(part) for key, part in schema.items()}
+    return {"additionalProperties": False, **parts} if isinstance(schema.get("properties"), dict) else parts
+
+
 @functools.cache
 def schema_of(name):
     """What docs/schema says of the JSON that calls itself by this name."""
-    return fastjsonschema.compile(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
+    return fastjsonschema.compile(closed(json.loads((SCHEMAS / f"{name}.schema.json").read_text())))
 
 
 def check_schema(arguments, text):

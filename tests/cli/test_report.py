@@ -57,7 +57,7 @@ def show(chromium):
 
 @pytest.fixture(scope="module")
 def schema():
-    return fastjsonschema.compile(json.loads((SOURCE / "src" / "present" / "html" / "report.schema.json").read_text()))
+    return fastjsonschema.compile(json.loads((SOURCE / "docs" / "schema" / "graft.report.schema.json").read_text()))
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_an_operator_with_a_fusion_is_a_folder_and_a_line(tree):
     operators = tree / "src" / "ops" / "ops.inc"
     lines = operators.read_text()
     operators.unlink()  # a hard link: the original has to stay what it is
-    operators.write_text(lines + "GRAFT_OPERATOR(swish, graft::Swish)\n")
+    operators.write_text(lines + "GRAFT_OPERATOR(swish, graft::ops::Swish)\n")
 
     switches = ["-DGRAFT_CUDA=OFF", "-DGRAFT_TESTS=OFF", "-DGRAFT_INSTALL=OFF"]
     subprocess.run(["bash", "tools/build", "release", *switches, "--", "graft"], cwd=tree, check=True)

@@ -10,7 +10,7 @@ ORDER = [
     {"kernels"},
     {"ops", "operator_library"},
     {"adapters", "c_api"},
-    {"graph"},
+    {"onnx"},
     {"import", "io", "runtime"},
     {"verify"},
     {"passes", "quant"},

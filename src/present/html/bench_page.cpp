@@ -73,7 +73,7 @@ std::string name_without_operator(const json& row) {
   return name.starts_with(op + " ") ? name.substr(op.size() + 1) : name;
 }
 
-/// Tensors, and attributes: the name has " alpha=0.1" behind the tensors.
+/// Tensors, and attributes: the name has " alpha=0.1" after the tensors.
 std::pair<std::string, std::string> label_of(const json& row) {
   const std::string name = name_without_operator(row);
   const std::size_t equals = name.find('=');

@@ -96,7 +96,7 @@ class Written {
     return page_.graphs[place.graph].nodes[place.node];
   }
 
-  /// Who computes the tensor. What gives another type has DequantizeLinear or a cast behind it, that gives the name.
+  /// Who computes the tensor. What gives another type has DequantizeLinear or a cast after it, that gives the name.
   [[nodiscard]] std::optional<report::Place> maker_of(const std::string& tensor) const {
     std::optional<report::Place> cast;
     for (const char* ending : {"/int8", "/f16", "/bf16", ""}) {

@@ -46,7 +46,7 @@ void add_kinds(report::Report& page, verify::Precision precision) {
 
 std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
                                       const quant::ChosenNode& node, const std::string& type) {
-  // The result of an output's node has a name of its own; the cast behind it has the output's.
+  // The result of an output's node has a name of its own; the cast after it has the output's.
   for (const std::string& name : {node.node.node.id + "/" + type, node.node.node.id}) {
     const auto found = drawn.tensors.find(name);
     if (found == drawn.tensors.end()) continue;

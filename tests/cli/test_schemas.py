@@ -1,0 +1,34 @@
+# The published schemas of what commands print with --json. That outputs fit them is tested wherever a test asks for JSON.
+import json
+import re
+
+import fastjsonschema
+import pytest
+from conftest import SCHEMAS, check_schema
+
+OTHERS = {"graft.error", "graft.report", "graft.verify.layers"}
+
+
+def names():
+    return {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json")}
+
+
+def test_every_command_has_a_schema_and_no_other_thing_has(graft):
+    commands = re.findall(r"^  ([a-z]+)  ", graft("--help").out, re.MULTILINE)
+    assert "convert" in commands
+    assert names() == {f"graft.{command}" for command in commands} | OTHERS
+
+
+@pytest.mark.parametrize("name", sorted(names()))
+def test_a_schema_is_one_and_says_its_version(name):
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    fastjsonschema.compile(schema)
+    version = schema["properties"].get("version", {}).get("const", 1)
+    assert re.search(rf", version {version}$", schema["title"])
+
+
+def test_what_is_not_listed_or_missing_is_seen(graft):
+    answer = graft("completions", "bash", "--json").json
+    for wrong in ({**answer, "more": 1}, {"shell": "bash"}, {**answer, "shell": 3}):
+        with pytest.raises(fastjsonschema.JsonSchemaValueException):
+            check_schema(["completions"], json.dumps(wrong))
