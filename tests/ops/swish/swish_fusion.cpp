@@ -4,7 +4,7 @@
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"
 
-namespace graft::ops {
+namespace graft::passes {
 namespace {
 
 passes::Fusion read(const onnx::Match& match) {
@@ -19,8 +19,8 @@ void fuse_swish(passes::Rewriter& rewriter) {
 
 }  // namespace
 
-extern const passes::OperatorFusion swish_fusion{
+extern const OperatorFusion swish_fusion{
     .pass = {"fuse_swish", "an activation, once the larger patterns have been found", fuse_swish},
     .after = "fuse_leaky_relu"};
 
-}  // namespace graft::ops
+}  // namespace graft::passes
