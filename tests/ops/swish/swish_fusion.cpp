@@ -7,12 +7,12 @@
 namespace graft::passes {
 namespace {
 
-passes::Fusion read(const onnx::Match& match) {
-  if (std::string obstacle = passes::obstacle_of_x(match, "Swish"); !obstacle.empty()) return obstacle;
+Fusion read(const onnx::Match& match) {
+  if (std::string obstacle = obstacle_of_x(match, "Swish"); !obstacle.empty()) return obstacle;
   return std::shared_ptr<Operator>(find_operator("Swish")->create());
 }
 
-void fuse_swish(passes::Rewriter& rewriter) {
+void fuse_swish(Rewriter& rewriter) {
   static const onnx::Pattern pattern("y = Mul(x, Sigmoid(x))", "Swish");
   for (onnx::Graph* graph : rewriter.graphs()) fuse(rewriter, *graph, pattern, "x * sigmoid(x)", read);
 }
