@@ -15,7 +15,7 @@ std::vector<std::string> arrays() {
   for (const onnx::ElementType type :
        {onnx::ElementType::f32, onnx::ElementType::u8, onnx::ElementType::i64, onnx::ElementType::bf16}) {
     const auto size = static_cast<std::size_t>(bits_of(type)) / 8;
-    result.push_back(format_npy({.type = type, .shape = {2, 3}, .data = std::vector<std::byte>(6 * size)}));
+    result.push_back(io::format_npy({.type = type, .shape = {2, 3}, .data = std::vector<std::byte>(6 * size)}));
   }
   return result;
 }
@@ -23,8 +23,8 @@ std::vector<std::string> arrays() {
 std::vector<std::string> archives() {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "npz_fuzz_test.npz";
   const io::NpyArray array{.type = onnx::ElementType::u8, .shape = {300}, .data = std::vector<std::byte>(300)};
-  write_npz(path,
-            {{"a", array}, {"b", {.type = onnx::ElementType::f32, .shape = {}, .data = std::vector<std::byte>(4)}}});
+  io::write_npz(
+      path, {{"a", array}, {"b", {.type = onnx::ElementType::f32, .shape = {}, .data = std::vector<std::byte>(4)}}});
   const std::string bytes = read_bytes(path);
   std::filesystem::remove(path);
   return {bytes};

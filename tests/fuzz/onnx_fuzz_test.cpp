@@ -46,16 +46,16 @@ constexpr std::int64_t huge = std::int64_t{1} << 40;
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 
-onnx::ModelProto empty_model() {
-  onnx::ModelProto model;
+::onnx::ModelProto empty_model() {
+  ::onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
   model.mutable_graph()->set_name("graph");
   return model;
 }
 
-onnx::ValueInfoProto* describe(onnx::ValueInfoProto* info, const std::string& name,
-                               const std::vector<std::int64_t>& dims, int type = 1) {
+::onnx::ValueInfoProto* describe(::onnx::ValueInfoProto* info, const std::string& name,
+                                 const std::vector<std::int64_t>& dims, int type = 1) {
   info->set_name(name);
   info->mutable_type()->mutable_tensor_type()->set_elem_type(type);
   auto* shape = info->mutable_type()->mutable_tensor_type()->mutable_shape();
@@ -63,62 +63,62 @@ onnx::ValueInfoProto* describe(onnx::ValueInfoProto* info, const std::string& na
   return info;
 }
 
-void add_input(onnx::ModelProto& model, const std::string& name, const std::vector<std::int64_t>& dims) {
+void add_input(::onnx::ModelProto& model, const std::string& name, const std::vector<std::int64_t>& dims) {
   describe(model.mutable_graph()->add_input(), name, dims);
 }
 
-void add_output(onnx::ModelProto& model, const std::string& name) {
+void add_output(::onnx::ModelProto& model, const std::string& name) {
   model.mutable_graph()->add_output()->set_name(name);
 }
 
 template <class Owner>
-onnx::NodeProto& add_node(Owner& owner, const std::string& op, const std::vector<std::string>& inputs,
-                          const std::vector<std::string>& outputs) {
-  onnx::NodeProto& node = *owner.add_node();
+::onnx::NodeProto& add_node(Owner& owner, const std::string& op, const std::vector<std::string>& inputs,
+                            const std::vector<std::string>& outputs) {
+  ::onnx::NodeProto& node = *owner.add_node();
   node.set_op_type(op);
   for (const std::string& input : inputs) node.add_input(input);
   for (const std::string& output : outputs) node.add_output(output);
   return node;
 }
 
-void add_ints(onnx::ModelProto& model, const std::string& name, const std::vector<std::int64_t>& values,
+void add_ints(::onnx::ModelProto& model, const std::string& name, const std::vector<std::int64_t>& values,
               bool scalar = false) {
-  onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+  ::onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
   tensor.set_name(name);
-  tensor.set_data_type(onnx::TensorProto::INT64);
+  tensor.set_data_type(::onnx::TensorProto::INT64);
   if (!scalar) tensor.add_dims(static_cast<std::int64_t>(values.size()));
   for (const std::int64_t value : values) tensor.add_int64_data(value);
 }
 
-void add_floats(onnx::ModelProto& model, const std::string& name, const std::vector<std::int64_t>& dims,
+void add_floats(::onnx::ModelProto& model, const std::string& name, const std::vector<std::int64_t>& dims,
                 std::size_t count) {
-  onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+  ::onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
   tensor.set_name(name);
-  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.set_data_type(::onnx::TensorProto::FLOAT);
   for (const std::int64_t dim : dims) tensor.add_dims(dim);
   for (std::size_t i = 0; i < count; ++i) tensor.add_float_data(0.5F);
 }
 
-void set_ints(onnx::NodeProto& node, const std::string& name, const std::vector<std::int64_t>& values) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
+void set_ints(::onnx::NodeProto& node, const std::string& name, const std::vector<std::int64_t>& values) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
   attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INTS);
+  attribute.set_type(::onnx::AttributeProto::INTS);
   for (const std::int64_t value : values) attribute.add_ints(value);
 }
 
-void set_int(onnx::NodeProto& node, const std::string& name, std::int64_t value) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
+void set_int(::onnx::NodeProto& node, const std::string& name, std::int64_t value) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
   attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_type(::onnx::AttributeProto::INT);
   attribute.set_i(value);
 }
 
-void expect_bounded(const onnx::ModelProto& model) { fuzz::expect_bounded(model.SerializePartialAsString()); }
+void expect_bounded(const ::onnx::ModelProto& model) { fuzz::expect_bounded(model.SerializePartialAsString()); }
 
 TEST(OnnxHostile, ConstantsOfAnySizeFromAFewBytes) {
   for (const std::int64_t size : {huge, highest, std::int64_t{1} << 28, std::int64_t{1} << 31}) {
     for (const std::vector<std::int64_t>& declared : {std::vector<std::int64_t>{}, {3}, {size}}) {
-      onnx::ModelProto model = empty_model();
+      ::onnx::ModelProto model = empty_model();
       add_input(model, "x", {1});
       add_ints(model, "shape", {size});
       add_ints(model, "size", {size}, true);
@@ -143,7 +143,7 @@ TEST(OnnxHostile, ConstantsOfAnySizeFromAFewBytes) {
 }
 
 TEST(OnnxHostile, ConstantsThatDoubleAndDouble) {
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_floats(model, "x0", {1024}, 1024);
   for (int i = 0; i < 40; ++i) {
     const std::string from = "x" + std::to_string(i);
@@ -155,7 +155,7 @@ TEST(OnnxHostile, ConstantsThatDoubleAndDouble) {
 }
 
 TEST(OnnxHostile, ManyConstantsThatGrow) {
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x", {1});
   add_floats(model, "number", {1}, 1);
   add_ints(model, "shape", {1 << 17});
@@ -180,7 +180,7 @@ TEST(OnnxHostile, Dimensions) {
                                                 {0},
                                                 {},
                                                 {highest, 2, 0}}) {
-    onnx::ModelProto model = empty_model();
+    ::onnx::ModelProto model = empty_model();
     add_input(model, "x", dims);
     add_floats(model, "w", dims, 0);
     const char* ops[] = {"Conv",
@@ -208,7 +208,7 @@ TEST(OnnxHostile, Dimensions) {
                          "Gather",
                          "Dropout"};
     for (const char* op : ops) {
-      onnx::ModelProto one = model;
+      ::onnx::ModelProto one = model;
       auto& node = add_node(*one.mutable_graph(), op, {"x", "w"}, {"y"});
       if (std::string(op) == "MaxPool") {
         set_ints(node, "kernel_shape", {3});
@@ -226,7 +226,7 @@ TEST(OnnxHostile, AttributesAtTheEndsOfTheirRange) {
   for (const std::int64_t value : {lowest, highest, std::int64_t{-1}, std::int64_t{0}, huge}) {
     for (const char* op : {"MaxPool", "AveragePool", "Conv", "ConvTranspose", "LpPool"}) {
       for (int which = 0; which < 6; ++which) {
-        onnx::ModelProto model = empty_model();
+        ::onnx::ModelProto model = empty_model();
         add_input(model, "x", {1, 4, 8, 8});
         add_floats(model, "w", {4, 4, 3, 3}, 144);
         auto& node = add_node(*model.mutable_graph(), op, {"x", "w"}, {"y"});
@@ -245,7 +245,7 @@ TEST(OnnxHostile, AttributesAtTheEndsOfTheirRange) {
                            "Squeeze", "DepthToSpace", "SpaceToDepth", "ArgMax",   "TopK",   "Cast",       "Shape",
                            "LRN",     "OneHot",       "Slice",        "Resize",   "Pad",    "Reshape",    "Tile",
                            "Expand",  "Trilu",        "EyeLike",      "GatherND", "CumSum"}) {
-      onnx::ModelProto model = empty_model();
+      ::onnx::ModelProto model = empty_model();
       add_input(model, "x", {2, 4, 8, 8});
       add_ints(model, "n", {value, value, value, value});
       add_ints(model, "one", {value});
@@ -264,21 +264,21 @@ TEST(OnnxHostile, AttributesAtTheEndsOfTheirRange) {
 
 TEST(OnnxHostile, NestedSubgraphs) {
   for (const int depth : {20, 24, 25, 40, 90, 400}) {
-    onnx::ModelProto model = empty_model();
+    ::onnx::ModelProto model = empty_model();
     add_input(model, "condition", {});
-    onnx::GraphProto* graph = model.mutable_graph();
+    ::onnx::GraphProto* graph = model.mutable_graph();
     for (int i = 0; i < depth; ++i) {
       const std::string output = "y" + std::to_string(i);
-      onnx::NodeProto& node = add_node(*graph, "If", {"condition"}, {output});
+      ::onnx::NodeProto& node = add_node(*graph, "If", {"condition"}, {output});
       graph->add_output()->set_name(output);
-      onnx::AttributeProto& otherwise = *node.add_attribute();
+      ::onnx::AttributeProto& otherwise = *node.add_attribute();
       otherwise.set_name("else_branch");
-      otherwise.set_type(onnx::AttributeProto::GRAPH);
+      otherwise.set_type(::onnx::AttributeProto::GRAPH);
       add_node(*otherwise.mutable_g(), "Identity", {"condition"}, {output + "_else"});
       otherwise.mutable_g()->add_output()->set_name(output + "_else");
-      onnx::AttributeProto& then = *node.add_attribute();
+      ::onnx::AttributeProto& then = *node.add_attribute();
       then.set_name("then_branch");
-      then.set_type(onnx::AttributeProto::GRAPH);
+      then.set_type(::onnx::AttributeProto::GRAPH);
       graph = then.mutable_g();
     }
     add_node(*graph, "Identity", {"condition"}, {"last"});
@@ -288,21 +288,21 @@ TEST(OnnxHostile, NestedSubgraphs) {
 }
 
 /// f0 calls f1 `calls` times, f1 calls f2 and so on; the last one has `nodes` nodes.
-onnx::ModelProto tower(int functions, int calls, int nodes, bool recursive) {
-  onnx::ModelProto model = empty_model();
+::onnx::ModelProto tower(int functions, int calls, int nodes, bool recursive) {
+  ::onnx::ModelProto model = empty_model();
   model.add_opset_import()->set_domain("f");
   model.mutable_opset_import(1)->set_version(1);
   add_input(model, "x", {2});
   add_node(*model.mutable_graph(), "f0", {"x"}, {"y"}).set_domain("f");
   add_output(model, "y");
   for (int i = 0; i < functions; ++i) {
-    onnx::FunctionProto& function = *model.add_functions();
+    ::onnx::FunctionProto& function = *model.add_functions();
     function.set_domain("f");
     function.set_name("f" + std::to_string(i));
     function.add_input("x");
     function.add_output("y");
     function.add_opset_import()->set_version(17);
-    onnx::OperatorSetIdProto& own = *function.add_opset_import();
+    ::onnx::OperatorSetIdProto& own = *function.add_opset_import();
     own.set_domain("f");
     own.set_version(1);
     const bool last = i + 1 == functions;
@@ -333,7 +333,7 @@ TEST(OnnxHostile, FunctionsThatCallEachOther) {
 }
 
 TEST(OnnxHostile, CyclesAndNames) {
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_node(*model.mutable_graph(), "Relu", {"b"}, {"a"});
   add_node(*model.mutable_graph(), "Relu", {"a"}, {"b"});
   add_output(model, "b");
@@ -355,7 +355,7 @@ TEST(OnnxHostile, CyclesAndNames) {
 TEST(OnnxHostile, Chains) {
   constexpr int count = 2'000;
   for (const std::string op : {"Identity", "Transpose", "Relu", "Add", "Neg", "Cast", "Reshape"}) {
-    onnx::ModelProto model = empty_model();
+    ::onnx::ModelProto model = empty_model();
     add_input(model, "x0", {2, 3});
     add_ints(model, "shape", {3, 2});
     for (int i = 0; i < count; ++i) {
@@ -374,7 +374,7 @@ TEST(OnnxHostile, Chains) {
 
 TEST(OnnxHostile, ConstantChains) {
   constexpr int count = 1'000;
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x", {2, 2});
   add_floats(model, "c0", {2, 2}, 4);
   for (int i = 0; i < count; ++i) {
@@ -389,7 +389,7 @@ TEST(OnnxHostile, ConstantChains) {
 TEST(OnnxHostile, OneValueWithManyReaders) {
   constexpr int count = 2'000;
   for (const std::string op : {"Identity", "Relu", "Transpose", "Shape", "Cast"}) {
-    onnx::ModelProto model = empty_model();
+    ::onnx::ModelProto model = empty_model();
     add_input(model, "input", {2, 3});
     add_node(*model.mutable_graph(), "Transpose", {"input"}, {"x"});
     std::vector<std::string> outputs;
@@ -408,7 +408,7 @@ TEST(OnnxHostile, OneValueWithManyReaders) {
 
 TEST(OnnxHostile, ManyInputsAndOutputsOfOneNode) {
   constexpr int count = 5'000;
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x", {count, 2});
   std::vector<std::string> parts;
   for (int i = 0; i < count; ++i) parts.push_back("p" + std::to_string(i));
@@ -421,7 +421,7 @@ TEST(OnnxHostile, ManyInputsAndOutputsOfOneNode) {
 
 TEST(OnnxHostile, ManyAttributesAndUnusedThings) {
   constexpr int count = 5'000;
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x", {2});
   auto& node = add_node(*model.mutable_graph(), "Relu", {"x"}, {"y"});
   for (int i = 0; i < count; ++i) set_int(node, "a" + std::to_string(i), i);
@@ -434,7 +434,7 @@ TEST(OnnxHostile, ManyAttributesAndUnusedThings) {
 
 TEST(OnnxHostile, HighRanks) {
   constexpr int rank = 50'000;
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x", std::vector<std::int64_t>(rank, 1));
   add_floats(model, "w", std::vector<std::int64_t>(rank, 1), 1);
   std::vector<std::int64_t> order;
@@ -450,7 +450,7 @@ TEST(OnnxHostile, HighRanks) {
 }
 
 TEST(OnnxHostile, SymbolsThatGrow) {
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x0", {-1, -1});
   for (int i = 0; i < 40; ++i) {
     const std::string from = "x" + std::to_string(i);
@@ -469,8 +469,8 @@ TEST(OnnxHostile, BytesThatDoNotFitTheirType) {
   for (const int type : {1, 2, 7, 8, 9, 10, 11, 14, 15, 16, 17, 21, 22, 23, 25, 27, 28, 99, -1}) {
     for (const std::size_t size : {0U, 1U, 3U, 7U, 8U, 9U, 16U}) {
       for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{}, {1}, {2}, {3}, {0}, {huge}}) {
-        onnx::ModelProto model = empty_model();
-        onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+        ::onnx::ModelProto model = empty_model();
+        ::onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
         tensor.set_name("w");
         tensor.set_data_type(type);
         for (const std::int64_t dim : dims) tensor.add_dims(dim);
@@ -488,7 +488,7 @@ TEST(OnnxHostile, BytesThatDoNotFitTheirType) {
 TEST(OnnxHostile, ManyFieldsOfData) {
   constexpr int small_count = 200'000;
   constexpr int large_count = 8000;
-  onnx::TensorProto dims;
+  ::onnx::TensorProto dims;
   for (int i = 0; i < small_count; ++i) dims.add_dims(1);
   std::string tensor = dims.SerializeAsString();
   const auto append = [](std::string& out, int field, const std::string& content) {
@@ -496,21 +496,21 @@ TEST(OnnxHostile, ManyFieldsOfData) {
     onnx::append_varint(out, content.size());
     out += content;
   };
-  for (int i = 0; i < large_count; ++i) append(tensor, onnx::TensorProto::kRawDataFieldNumber, std::string(256, 'a'));
+  for (int i = 0; i < large_count; ++i) append(tensor, ::onnx::TensorProto::kRawDataFieldNumber, std::string(256, 'a'));
   std::string graph;
-  append(graph, onnx::GraphProto::kInitializerFieldNumber, tensor);
+  append(graph, ::onnx::GraphProto::kInitializerFieldNumber, tensor);
   std::string model = empty_model().SerializeAsString();
-  append(model, onnx::ModelProto::kGraphFieldNumber, graph);
+  append(model, ::onnx::ModelProto::kGraphFieldNumber, graph);
   fuzz::expect_bounded(model);
 }
 
 /// What a large file consists of is not copied again and again.
 TEST(OnnxHostile, MemoryOfALargeFile) {
-  onnx::ModelProto model = empty_model();
+  ::onnx::ModelProto model = empty_model();
   add_input(model, "x", {1, 1024});
-  onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+  ::onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
   tensor.set_name("w");
-  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.set_data_type(::onnx::TensorProto::FLOAT);
   tensor.add_dims(1024);
   tensor.add_dims(8192);
   tensor.set_raw_data(std::string(std::size_t{1024} * 8192 * 4, '\1'));
