@@ -61,6 +61,12 @@ std::optional<fs::path> on_path(std::string_view program) {
   return std::nullopt;
 }
 
+/// Of the application that is a Python program itself.
+fs::path& callers_python() {
+  static fs::path interpreter;
+  return interpreter;
+}
+
 fs::path find_python() {
   if (const char* chosen = std::getenv("GRAFT_PYTHON"); chosen != nullptr && *chosen != '\0') {
     if (!fs::path(chosen).has_parent_path()) {
@@ -71,6 +77,7 @@ fs::path find_python() {
     throw Error(Error::Kind::missing_tool,
                 fmt::format("GRAFT_PYTHON={}: no such program\nSet it to a Python 3.11 or later, or unset it", chosen));
   }
+  if (is_program(callers_python())) return callers_python();
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
   if (const std::optional<fs::path> found = on_path("python3")) return *found;
   throw Error(Error::Kind::missing_tool, fmt::format("no Python, which drives TensorRT\n{}", install_python));
@@ -200,6 +207,8 @@ fs::path executable_folder() {
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   return failed ? fs::path() : self.parent_path();
 }
+
+void set_python(const fs::path& interpreter) { callers_python() = interpreter; }
 
 EngineDriver find_engine_driver() { return {.python = find_python(), .package_folder = find_package()}; }
 

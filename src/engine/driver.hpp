@@ -21,10 +21,14 @@ struct EngineDriver {
   std::string module = "graft.engine";
 };
 
-/// Python: the environment's GRAFT_PYTHON, else the one this program was built with, else python3 on PATH.
-/// Package: beside the file that holds this code, as it is built (../python) or installed (../share/graft/python).
+/// Python: the environment's GRAFT_PYTHON, else that of set_python, else the one this program was built with, else
+/// python3 on PATH. Package: beside the file that holds this code, as it is built (../python) or installed
+/// (../share/graft/python); in a wheel, Python finds it.
 /// Throws Error (missing_tool) where there is no Python; its message names the command that installs it.
 [[nodiscard]] EngineDriver find_engine_driver();
+
+/// The Python of an application that knows one. Before any other call.
+void set_python(const std::filesystem::path& interpreter);
 
 /// An error that the driver reported: its kind decides the exit code, `event` holds all its facts.
 class EngineError : public Error {

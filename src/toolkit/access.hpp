@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graft/toolkit/model.hpp"
+#include "import/origin.hpp"
 #include "onnx/model.hpp"
 #include "passes/frozen_sizes.hpp"
 
@@ -15,6 +16,7 @@ struct Model::State {
   graft::onnx::Model model;
   std::vector<passes::FrozenSize> frozen =
       {};  ///< What the file's own sizes left, where it was read with dynamic ones.
+  Origin origin = {};
 };
 
 struct ModelAccess {
@@ -22,9 +24,12 @@ struct ModelAccess {
   [[nodiscard]] static const std::vector<passes::FrozenSize>& frozen_sizes_of(const Model& model) {
     return model.state_->frozen;
   }
-  [[nodiscard]] static Model make(graft::onnx::Model model, std::vector<passes::FrozenSize> frozen = {}) {
+  [[nodiscard]] static const Origin& origin_of(const Model& model) { return model.state_->origin; }
+  [[nodiscard]] static Model make(graft::onnx::Model model, std::vector<passes::FrozenSize> frozen = {},
+                                  Origin origin = {}) {
     Model made;
-    made.state_ = std::make_shared<const Model::State>(Model::State{std::move(model), std::move(frozen)});
+    made.state_ =
+        std::make_shared<const Model::State>(Model::State{std::move(model), std::move(frozen), std::move(origin)});
     return made;
   }
 };

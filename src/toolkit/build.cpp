@@ -95,7 +95,7 @@ class DriverWords {
   std::vector<std::string> words_;
 };
 
-BuildResult result_of(const BuildReport& report) {
+BuildResult result_of(BuildReport&& report, const std::string& model) {
   const nlohmann::json& built = report.built;
   const nlohmann::json& tensorrt = built.at("tensorrt");
   const nlohmann::json& network = built.at("network");
@@ -113,6 +113,7 @@ BuildResult result_of(const BuildReport& report) {
                               .version = plugin.value("version", ""),
                               .why = report.plugin_reason(node)});
   }
+  result.details = std::make_shared<const BuildDetails>(BuildDetails{.report = std::move(report), .model = model});
   return result;
 }
 
@@ -125,11 +126,13 @@ BuildResult build(const Model& model, const std::filesystem::path& engine, const
                        .plugins = options.plugins};
   for (const auto& library : options.plugin_libraries) request.libraries.push_back(library.string());
   try {
-    return result_of(build_engine(model_of(model).clone(), request, options.watch));
+    return result_of(build_engine(model_of(model).clone(), request, options.watch), request.name);
   } catch (const engine::EngineError& error) {
     throw Error(error.kind(),
                 fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
   }
 }
+
+void set_python(const std::filesystem::path& interpreter) { engine::set_python(interpreter); }
 
 }  // namespace graft::toolkit

@@ -39,6 +39,12 @@ struct BuildReport {
   }
 };
 
+/// What `build` made, as present.hpp shows it.
+struct BuildDetails {
+  BuildReport report;
+  std::string model;  ///< Its name.
+};
+
 /// Throws EngineError where TensorRT refuses the model or an option; Cancelled.
 [[nodiscard]] BuildReport build_engine(graft::onnx::Model model, const BuildRequest& request, const Watch& watch);
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "toolkit/model_files.hpp"
 #include "verify/given_inputs.hpp"
@@ -35,6 +36,23 @@ struct TensorComparison {
   verify::LayerReport report;
   verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
   bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
+};
+
+/// What `verify` made, as present.hpp shows it.
+struct Verification {
+  OutputComparison compared;
+  Model reference;
+  Model candidate;
+  bool has_data = false;  ///< Inputs were given.
+};
+
+/// The same of `verify_layers`.
+struct LayerVerification {
+  TensorComparison compared;
+  Model reference;
+  Model candidate;
+  bool has_data = false;
+  std::optional<graft::verify::Precision> emulated;
 };
 
 /// Reads both models. A network of another format than ONNX is read with the shapes that the options or the other model

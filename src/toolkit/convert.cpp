@@ -38,15 +38,15 @@ OperatorChoice::Kind kind_of(graft::passes::OperatorChoice::Kind kind) {
   return OperatorChoice::Kind::plugin;
 }
 
-std::vector<Rewrite> rewrites_of(std::vector<graft::passes::Rewrite>&& found) {
+std::vector<Rewrite> rewrites_of(const std::vector<graft::passes::Rewrite>& found) {
   std::vector<Rewrite> rewrites;
-  for (graft::passes::Rewrite& rewrite : found) {
-    rewrites.push_back({.pass = std::move(rewrite.pass),
-                        .nodes = std::move(rewrite.nodes),
-                        .others = std::move(rewrite.others),
-                        .replacement = std::move(rewrite.replacement),
-                        .reason = std::move(rewrite.reason),
-                        .proof = std::move(rewrite.proof)});
+  for (const graft::passes::Rewrite& rewrite : found) {
+    rewrites.push_back({.pass = rewrite.pass,
+                        .nodes = rewrite.nodes,
+                        .others = rewrite.others,
+                        .replacement = rewrite.replacement,
+                        .reason = rewrite.reason,
+                        .proof = rewrite.proof});
   }
   return rewrites;
 }
@@ -79,14 +79,6 @@ graft::passes::ConvertOptions internal_options(Work& work, const ConvertOptions&
   return inner;
 }
 
-/// What the public function and the program share: the passes, and the warnings of sizes that they left.
-passes::ConvertReport rewrite(const Work& work, graft::onnx::Model& model, const graft::passes::ConvertOptions& inner,
-                              const std::vector<passes::FrozenSize>& frozen) {
-  passes::ConvertReport report = graft::passes::convert(work.engine(), model, inner);
-  for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
-  return report;
-}
-
 std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
   std::uint64_t bytes = 0;
   for (const onnx::Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
@@ -101,6 +93,43 @@ std::size_t count_of(const graft::onnx::Model& model, std::string_view op) {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What the public function and the program share: the passes, the warnings of sizes that they left, and the verdicts
+/// on what came of it.
+void rewrite(const Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
+             const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
+  graft::onnx::Model& model = conversion.model;
+  conversion.is_proven = options.prove;
+  conversion.nodes_before = model.graph().node_count();
+  const auto start = std::chrono::steady_clock::now();
+  passes::ConvertReport& report = conversion.report;
+  report = graft::passes::convert(work.engine(), model, inner);
+  for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
+  conversion.seconds.prove = report.proof_seconds;
+  conversion.seconds.rewrite = seconds_since(start) - conversion.seconds.prove;
+  if (!options.functions) conversion.nodes_without_function = detach_functions(model);
+  conversion.nodes = inspect::judge_nodes(model);
+  conversion.nodes_after = model.graph().node_count();
+  conversion.weight_bytes = bytes_of_weights(model);
+  conversion.transpositions = count_of(model, "Transpose");
+}
+
+ConvertResult result_of(Conversion&& conversion) {
+  const passes::ConvertReport& report = conversion.report;
+  ConvertResult result;
+  result.warnings = report.warnings;
+  result.failed_rules = failures_of(report.rules);
+  result.proofs_run = report.proofs_run;
+  for (const graft::passes::OperatorChoice& choice : report.choices) {
+    result.choices.push_back(
+        {.node = choice.node, .op = choice.op, .kind = kind_of(choice.kind), .reason = choice.reason});
+  }
+  result.rewrites = rewrites_of(report.rewrites);
+  result.rejected = rewrites_of(report.rejected);
+  result.model = ModelAccess::make(conversion.model.clone());
+  result.details = std::make_shared<const Conversion>(std::move(conversion));
+  return result;
 }
 
 }  // namespace
@@ -124,23 +153,13 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
   return work.run([&] {
     const graft::passes::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
-    graft::onnx::Model converted = model_of(model).clone();
-    passes::ConvertReport report = rewrite(work, converted, inner, ModelAccess::frozen_sizes_of(model));
-    if (!options.functions) detach_functions(converted);
-    ConvertResult result;
-    result.warnings = std::move(report.warnings);
-    result.failed_rules = failures_of(report.rules);
-    result.proofs_run = report.proofs_run;
-    for (graft::passes::OperatorChoice& choice : report.choices) {
-      result.choices.push_back({.node = std::move(choice.node),
-                                .op = std::move(choice.op),
-                                .kind = kind_of(choice.kind),
-                                .reason = std::move(choice.reason)});
-    }
-    result.rewrites = rewrites_of(std::move(report.rewrites));
-    result.rejected = rewrites_of(std::move(report.rejected));
-    result.model = ModelAccess::make(std::move(converted));
-    return result;
+    Conversion conversion;
+    conversion.file = model.source();
+    conversion.origin = ModelAccess::origin_of(model);
+    conversion.original = model_of(model).clone();
+    conversion.model = model_of(model).clone();
+    rewrite(work, conversion, inner, options, ModelAccess::frozen_sizes_of(model));
+    return result_of(std::move(conversion));
   });
 }
 
@@ -158,25 +177,15 @@ Conversion convert_file(const ConvertRequest& request) {
     work.report(0, "reading " + request.file.string());
     Conversion result;
     result.file = request.file;
-    result.is_proven = request.options.prove;
     // Readers of other formats than ONNX need the shapes while they read.
     InputShapes reading_shapes = inner.input_shapes;
     reading_shapes.merge(shapes_of(inner.rules));
-    auto start = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
     result.model = read(request.file, request.import, reading_shapes, request.shapes_name, &result.origin);
     result.seconds.read = seconds_since(start);
-    result.nodes_before = result.model.graph().node_count();
     if (request.keep_original) result.original = result.model.clone();
     const std::vector<passes::FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
-    start = std::chrono::steady_clock::now();
-    result.report = rewrite(work, result.model, inner, frozen);
-    result.seconds.prove = result.report.proof_seconds;
-    result.seconds.rewrite = seconds_since(start) - result.seconds.prove;
-    if (!request.options.functions) result.nodes_without_function = detach_functions(result.model);
-    result.nodes = inspect::judge_nodes(result.model);
-    result.nodes_after = result.model.graph().node_count();
-    result.weight_bytes = bytes_of_weights(result.model);
-    result.transpositions = count_of(result.model, "Transpose");
+    rewrite(work, result, inner, request.options, frozen);
     return result;
   });
 }

@@ -113,26 +113,27 @@ ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
   return summary;
 }
 
-InspectResult result_of(Inspection inspection) {
+InspectResult result_of(Inspection&& inspection) {
   InspectResult result;
   const inspect::VerdictGroups groups = inspect::group_verdicts(inspection.nodes, false);
   result.problems = groups_of(groups.problems, inspection.nodes);
   result.others = groups_of(groups.others, inspection.nodes);
   result.plain = groups_of(groups.plain, inspection.nodes);
   result.runs = inspect::runs(inspection.nodes);
-  for (inspect::NodeVerdict& node : inspection.nodes) {
-    result.nodes.push_back({.node = std::move(node.node),
+  for (const inspect::NodeVerdict& node : inspection.nodes) {
+    result.nodes.push_back({.node = node.node,
                             .support = support_of(node.verdict),
-                            .reason = std::move(node.reason),
-                            .advice = std::move(node.advice),
+                            .reason = node.reason,
+                            .advice = node.advice,
                             .judge = judge_of(node.truth),
-                            .tensorrt = std::move(node.tensorrt),
-                            .plugin = std::move(node.plugin),
-                            .as = std::move(node.as)});
+                            .tensorrt = node.tensorrt,
+                            .plugin = node.plugin,
+                            .as = node.as});
   }
-  result.warnings = std::move(inspection.prospect.warnings);
+  result.warnings = inspection.prospect.warnings;
   if (inspection.probe) result.probe = summary_of(*inspection.probe);
-  result.model = ModelAccess::make(std::move(inspection.model));
+  result.model = ModelAccess::make(inspection.model.clone());
+  result.details = std::make_shared<const Inspection>(std::move(inspection));
   return result;
 }
 
@@ -149,6 +150,8 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
   Work work(options.watch);
   return work.run([&] {
     Inspection inspection;
+    inspection.file = model.source();
+    inspection.origin = ModelAccess::origin_of(model);
     inspection.model = model_of(model).clone();
     judge(work.engine(), inspection, {}, options.convert);
     if (options.judge != Judge::rule) {

@@ -46,14 +46,22 @@ std::vector<Port> Model::outputs() const { return ports_of(verify::all_outputs(s
 std::size_t Model::node_count() const { return state_->model.graph().node_count(); }
 const std::string& Model::source() const { return state_->model.source; }
 void Model::save(const std::filesystem::path& file) const { onnx::write_onnx(state_->model, file); }
+std::string Model::serialize() const { return onnx::serialize_onnx(state_->model); }
 
 Model load(const std::filesystem::path& file, const ImportOptions& options) {
   const InputShapes shapes = to_internal(options.shapes);
-  graft::onnx::Model model = read(file, options, shapes, "ImportOptions::shapes");
-  if (shapes.empty()) return ModelAccess::make(std::move(model));
+  Origin origin;
+  graft::onnx::Model model = read(file, options, shapes, "ImportOptions::shapes", &origin);
+  if (shapes.empty()) return ModelAccess::make(std::move(model), {}, std::move(origin));
   infer_shapes(model, shapes);
   auto frozen = frozen_sizes_of(model, file, options);
-  return ModelAccess::make(std::move(model), std::move(frozen));
+  return ModelAccess::make(std::move(model), std::move(frozen), std::move(origin));
+}
+
+Model parse(std::string_view onnx, const std::string& name, const Shapes& shapes) {
+  graft::onnx::Model model = graft::onnx::parse_onnx(onnx, {}, name);
+  if (!shapes.empty()) infer_shapes(model, to_internal(shapes));
+  return ModelAccess::make(std::move(model));
 }
 
 }  // namespace graft::toolkit

@@ -68,7 +68,7 @@ void refuse_int8_options(const Int8Options& options) {
   refuse(options.max_drop.has_value(), "int8.max_drop");
 }
 
-QuantizeResult to_float(const graft::onnx::Model& model, const QuantizeOptions& options) {
+QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   refuse_int8_options(options.int8);
   if (!options.data.empty() && !options.shapes.empty()) {
     throw Error(
@@ -81,19 +81,22 @@ QuantizeResult to_float(const graft::onnx::Model& model, const QuantizeOptions& 
   inner.only = options.only;
   inner.limit_db = options.limit_db;
   inner.shapes = {options.shapes.begin(), options.shapes.end()};
-  quant::ChosenTypes chosen =
-      quantize_types(model, inner, to_internal(options.data, data_name), data_name, options.watch).chosen;
+  TypesReport report =
+      quantize_types(model_of(model), inner, to_internal(options.data, data_name), data_name, options.watch);
+  const quant::ChosenTypes& chosen = report.chosen;
   QuantizeResult result;
-  for (quant::ChosenNode& node : chosen.nodes) {
+  for (const quant::ChosenNode& node : chosen.nodes) {
     const bool is_kept = node.node.type == quant::NodeType::kept;
-    result.nodes.push_back({.node = std::move(node.node.node),
+    result.nodes.push_back({.node = node.node.node,
                             .type = type_of(node.node.type, inner.precision),
-                            .reason = is_kept ? std::move(node.node.reason) : std::string()});
+                            .reason = is_kept ? node.node.reason : std::string()});
   }
   result.outputs = qualities_of(chosen.outputs);
-  result.notes = std::move(chosen.notes);
+  result.notes = chosen.notes;
   result.met = chosen.met;
-  result.model = ModelAccess::make(std::move(chosen.typed.model));
+  result.model = ModelAccess::make(chosen.typed.model.clone());
+  result.details = std::make_shared<const Quantization>(Quantization{
+      .model = model, .precision = inner.precision, .report = std::move(report), .has_data = !options.data.empty()});
   return result;
 }
 
@@ -124,7 +127,7 @@ graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
   return inner;
 }
 
-QuantizeResult to_int8(const graft::onnx::Model& model, const QuantizeOptions& options) {
+QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
   refuse(!options.shapes.empty(), "shapes");
   refuse(options.typed_io, "typed_io");
   const bool has_data = !options.data.empty() || !options.int8.data.empty();
@@ -144,27 +147,35 @@ QuantizeResult to_int8(const graft::onnx::Model& model, const QuantizeOptions& o
                         .recipe = read_recipe(options.int8.recipe, options.int8.data, "QuantizeOptions::int8.recipe"),
                         .limit = options.int8.samples,
                         .name = data_name};
-  quant::ChosenInt8 chosen = quantize_int8(model, int8_options(options), samples, options.watch).chosen;
+  graft::quant::Int8Options inner = int8_options(options);
+  Int8Report report = quantize_int8(model_of(model), inner, samples, options.watch);
+  const quant::ChosenInt8& chosen = report.chosen;
   QuantizeResult result;
-  for (quant::Int8Node& node : chosen.plan.nodes) {
+  for (const quant::Int8Node& node : chosen.plan.nodes) {
     const bool in_the_rest = chosen.is_in_the_rest(node);
-    result.nodes.push_back({.node = std::move(node.node),
+    result.nodes.push_back({.node = node.node,
                             .type = std::string(in_the_rest ? to_string(chosen.rest_precision) : to_string(node.kind)),
-                            .reason = node.kind == quant::Int8Kind::kept ? std::move(node.reason) : std::string()});
+                            .reason = node.kind == quant::Int8Kind::kept ? node.reason : std::string()});
   }
   result.outputs = qualities_of(chosen.outputs);
   result.metric_f32 = chosen.metric_f32;
   result.metric_int8 = chosen.metric_int8;
-  result.notes = std::move(chosen.notes);
+  result.notes = chosen.notes;
   result.met = chosen.met;
-  result.model = ModelAccess::make(std::move(chosen.placed.model));
+  result.model = ModelAccess::make(chosen.placed.model.clone());
+  inner.metric = {};
+  result.details = std::make_shared<const Quantization>(Quantization{.model = model,
+                                                                     .precision = graft::verify::Precision::int8,
+                                                                     .report = std::move(report),
+                                                                     .int8 = std::move(inner),
+                                                                     .has_data = has_data});
   return result;
 }
 
 }  // namespace
 
 QuantizeResult quantize(const Model& model, const QuantizeOptions& options) {
-  return options.precision == Precision::int8 ? to_int8(model_of(model), options) : to_float(model_of(model), options);
+  return options.precision == Precision::int8 ? to_int8(model, options) : to_float(model, options);
 }
 
 std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {

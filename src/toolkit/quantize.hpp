@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "engine/metric_command.hpp"
+#include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "quant/choose_int8.hpp"
 #include "quant/choose_types.hpp"
@@ -27,6 +29,15 @@ struct TypesReport {
 struct Int8Report {
   quant::ChosenInt8 chosen;
   WeightBytes weights;
+};
+
+/// What `quantize` made, as present.hpp shows it.
+struct Quantization {
+  Model model;  ///< The f32 one.
+  verify::Precision precision = verify::Precision::f16;
+  std::variant<TypesReport, Int8Report> report;
+  quant::Int8Options int8 = {};  ///< Without its functions.
+  bool has_data = false;
 };
 
 /// Samples of inputs: in memory, or in the files that open_calibration_data reads. None where both are empty.

@@ -32,6 +32,11 @@ Tensors Session::run(const Tensors& inputs) {
   return to_public(state_->compiled->run(to_internal(inputs, "input")), "output");
 }
 
+void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {
+  state_->compiled->run(to_internal(inputs, "input"),
+                        [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
+}
+
 RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,
                     int threads) {
   std::map<std::string, Shape, std::less<>> shapes;

@@ -13,7 +13,8 @@
 namespace graft::toolkit {
 namespace {
 
-std::size_t byte_count(const Tensor& tensor, const std::string& what) {
+template <class AnyTensor>
+std::size_t byte_count(const AnyTensor& tensor, const std::string& what) {
   std::size_t bytes = size_of(tensor.dtype);
   for (const std::int64_t size : tensor.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) {
@@ -24,7 +25,8 @@ std::size_t byte_count(const Tensor& tensor, const std::string& what) {
   return bytes;
 }
 
-void check(const Tensor& tensor, const std::string& what) {
+template <class AnyTensor>
+void check(const AnyTensor& tensor, const std::string& what) {
   const std::size_t bytes = byte_count(tensor, what);
   if (tensor.data.size() == bytes) return;
   throw Error(fmt::format("{}: found {} bytes of data; {} of the shape [{}] are {}", what, tensor.data.size(),
@@ -55,6 +57,29 @@ runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what) 
     data.dims = tensor.shape;
     data.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
     made.emplace(name, std::move(data));
+  }
+  return made;
+}
+
+runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what) {
+  runtime::TensorMap made;
+  for (const auto& [name, tensor] : tensors) {
+    check(tensor, fmt::format("{} '{}'", what, name));
+    onnx::TensorData data;
+    data.type = onnx::to_element_type(tensor.dtype);
+    data.dims = tensor.shape;
+    data.bytes = onnx::Bytes(nullptr, {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+    made.emplace(name, std::move(data));
+  }
+  return made;
+}
+
+TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what) {
+  TensorViews made;
+  for (const auto& [name, data] : tensors) {
+    made.emplace(name, TensorView{.dtype = dtype_of(data.type, fmt::format("{} '{}'", what, name)),
+                                  .shape = data.dims,
+                                  .data = std::as_bytes(std::span(data.bytes.data(), data.bytes.size()))});
   }
   return made;
 }

@@ -11,7 +11,13 @@ namespace graft::toolkit {
 /// Throws Error quoting `what` for a tensor whose data do not have the size that its shape says.
 [[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what);
 
+/// The same without a copy.
+[[nodiscard]] runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what);
+
 /// Throws Error quoting `what` for a tensor of a type that DType does not have.
 [[nodiscard]] Tensors to_public(const runtime::TensorMap& tensors, const std::string& what);
+
+/// The same without a copy.
+[[nodiscard]] TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what);
 
 }  // namespace graft::toolkit

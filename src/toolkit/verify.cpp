@@ -53,13 +53,17 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Mo
 }
 
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
-  const verify::VerifyReport report =
+  OutputComparison compared =
       compare_outputs(model_of(reference), model_of(candidate),
-                      compare_options(options, model_of(reference), model_of(candidate)), options.watch)
-          .report;
+                      compare_options(options, model_of(reference), model_of(candidate)), options.watch);
+  const verify::VerifyReport& report = compared.report;
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
   for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
+  result.details = std::make_shared<const Verification>(Verification{.compared = std::move(compared),
+                                                                     .reference = reference,
+                                                                     .candidate = candidate,
+                                                                     .has_data = !options.data.empty()});
   return result;
 }
 

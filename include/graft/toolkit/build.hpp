@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,6 +87,8 @@ struct PluginLayer {
   std::string why;  ///< "int8 input and output".
 };
 
+struct BuildDetails;
+
 struct BuildResult {
   std::uint64_t bytes = 0;  ///< Of the engine's file.
   double seconds = 0;
@@ -93,15 +96,20 @@ struct BuildResult {
   std::vector<std::string> targets;
   std::size_t layers = 0;
   std::vector<PluginLayer> plugins;
-  std::vector<std::string> warnings;  ///< TensorRT's own.
+  std::vector<std::string> warnings;                 ///< TensorRT's own.
+  std::shared_ptr<const BuildDetails> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// Builds an engine with the TensorRT that is installed, through its Python bindings, in a process of its own: a crash
 /// of TensorRT is an Error. TensorRT-RTX needs no GPU. The file is written whole or not at all. The interpreter is that
-/// of the environment's GRAFT_PYTHON, else that of Graft's build, else python3. Throws Error (missing_tool) where
-/// Python, TensorRT or the plugin library is not there, Error (answer_is_no) with TensorRT's reasons where it refuses
-/// the model, Error (bad_input) for options that it does not take, naming them; Cancelled.
+/// of the environment's GRAFT_PYTHON, else that of set_python or of Graft's build, else python3. Throws Error
+/// (missing_tool) where Python, TensorRT or the plugin library is not there, Error (answer_is_no) with TensorRT's
+/// reasons where it refuses the model, Error (bad_input) for options that it does not take, naming them; Cancelled.
 [[nodiscard]] GRAFT_API BuildResult build(const Model& model, const std::filesystem::path& engine,
                                           const BuildOptions& options = {});
+
+/// The interpreter that has TensorRT, for applications that know it: the environment's GRAFT_PYTHON goes before it.
+/// Before any other call of the toolkit.
+GRAFT_API void set_python(const std::filesystem::path& interpreter);
 
 }  // namespace graft::toolkit

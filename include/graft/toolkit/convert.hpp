@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ struct OperatorChoice {
   std::string reason;
 };
 
+struct Conversion;
+
 struct ConvertResult {
   Model model;
   std::vector<Rewrite> rewrites;
@@ -61,6 +64,7 @@ struct ConvertResult {
   std::vector<std::string> warnings;      ///< What rewrites assume.
   std::vector<std::string> failed_rules;  ///< Rules that are not optional and were not done everywhere, and why.
   std::size_t proofs_run = 0;
+  std::shared_ptr<const Conversion> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// The names of the passes, in the order in which they run.

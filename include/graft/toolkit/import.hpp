@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graft/toolkit/export.hpp"
@@ -28,5 +29,10 @@ struct ImportOptions {
 /// Throws Error naming file, node and attribute for what is malformed, and for an operator that the reader does not
 /// know; Error for an input in `shapes` that the network does not have.
 [[nodiscard]] GRAFT_API Model load(const std::filesystem::path& file, const ImportOptions& options = {});
+
+/// Reads an ONNX model from memory, of which nothing is kept; all weights are inside. `name` is for messages. Throws as
+/// the function above.
+[[nodiscard]] GRAFT_API Model parse(std::string_view onnx, const std::string& name = "model",
+                                    const Shapes& shapes = {});
 
 }  // namespace graft::toolkit

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -98,6 +99,8 @@ struct ProbeSummary {
   std::vector<FailingPart> reduced;
 };
 
+struct Inspection;
+
 struct InspectResult {
   Model model;                      ///< That the nodes are of: the converted one where that was asked for.
   std::vector<NodeSupport> nodes;   ///< All of them, those of sub-graphs too.
@@ -106,7 +109,8 @@ struct InspectResult {
   std::vector<NodeGroup> others;    ///< They run, and there is a reason to tell; the largest first.
   std::vector<NodeGroup> plain;     ///< There is nothing to tell.
   std::vector<std::string> warnings;
-  std::optional<ProbeSummary> probe;  ///< Where TensorRT was asked.
+  std::optional<ProbeSummary> probe;               ///< Where TensorRT was asked.
+  std::shared_ptr<const Inspection> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// Judges every node of a model. Nothing is proven, and without Judge::parser or Judge::builder TensorRT need not be

@@ -44,6 +44,8 @@ class GRAFT_API Model {
   /// Writes an ONNX file, whole or not at all; what does not fit into protobuf's 2 GiB goes to `<file>.data` beside it.
   /// Throws Error for a folder that cannot be written to or a full disk.
   void save(const std::filesystem::path& file) const;
+  /// The bytes of an ONNX file with all weights inside. Throws Error where they exceed protobuf's 2 GiB.
+  [[nodiscard]] std::string serialize() const;
 
  private:
   friend struct ModelAccess;  // of the library

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,6 +89,8 @@ struct OutputQuality {
   std::int64_t same_top = 0;  ///< Rows whose largest element is where f32 has it.
 };
 
+struct Quantization;
+
 struct QuantizeResult {
   Model model;
   std::vector<QuantizedNode> nodes;
@@ -95,7 +98,8 @@ struct QuantizeResult {
   std::optional<double> metric_f32;  ///< Of Int8Options::metric, or the rows' agreement; nothing without data.
   std::optional<double> metric_int8;
   std::vector<std::string> notes;
-  bool met = true;  ///< Whether every output meets the limits of the options.
+  bool met = true;                                   ///< Whether every output meets the limits of the options.
+  std::shared_ptr<const Quantization> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// Makes a typed copy of an f32 model: casts for f16 and bf16, QuantizeLinear and DequantizeLinear for int8, and says

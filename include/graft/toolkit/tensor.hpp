@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,14 @@ struct Tensor {
 
 /// By the names of a model's inputs or outputs.
 using Tensors = std::map<std::string, Tensor>;
+
+/// The same where the data are somebody else's.
+struct TensorView {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> data;
+};
+using TensorViews = std::map<std::string, TensorView>;
 
 /// A tensor of f32 with a copy of these values, as many as the shape has elements.
 [[nodiscard]] GRAFT_API Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,11 +58,14 @@ struct ComparedOutput {
   std::string note;  ///< How the outputs were brought together: a transposition between layouts; or why not.
 };
 
+struct Verification;
+
 struct VerifyResult {
   Verdict verdict = Verdict::same;
   std::vector<ComparedOutput> outputs;  ///< In the order of the reference.
   std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::size_t runs = 0;
+  std::shared_ptr<const Verification> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// Runs both models on the CPU on the same inputs. They may be of different formats and types: inputs and outputs are

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ struct Failure {
   std::vector<NodeRef> nodes;  ///< The smallest part that fails.
 };
 
+struct LayerVerification;
+
 struct LayersResult {
   Verdict verdict = Verdict::same;        ///< Of the outputs; tensors inside may differ all the same.
   std::vector<ComparedTensor> tensors;    ///< In the candidate's order of computation.
@@ -61,6 +64,7 @@ struct LayersResult {
   std::optional<Failure> failure;         ///< Then there are no tensors.
   std::vector<std::string> problems;      ///< Inputs or outputs that one of the models lacks.
   std::size_t runs = 0;
+  std::shared_ptr<const LayerVerification> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// Runs both models on the CPU on the same inputs and compares them tensor by tensor: by places, names and numbers,

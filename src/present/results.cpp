@@ -1,0 +1,102 @@
+// The results of the toolkit in full, for applications: a part of libgraft.so.
+#include <string>
+#include <variant>
+
+#include "graft/toolkit/present.hpp"
+#include "present/html/convert_page.hpp"
+#include "present/html/inspect_page.hpp"
+#include "present/html/layers_page.hpp"
+#include "present/html/quantize_int8_page.hpp"
+#include "present/html/verify_page.hpp"
+#include "present/json/build_json.hpp"
+#include "present/json/convert_json.hpp"
+#include "present/json/inspect_json.hpp"
+#include "present/json/layers_json.hpp"
+#include "present/json/quantize_json.hpp"
+#include "present/json/verify_json.hpp"
+#include "present/text/quantize_text.hpp"
+#include "toolkit/access.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+template <class Result>
+const auto& details_of(const Result& result) {
+  if (!result.details) throw Error("the result is empty: no call of the toolkit returned it");
+  return *result.details;
+}
+
+/// Names in models may be no UTF-8.
+std::string text_of(const present::Json& json) {
+  return json.dump(-1, ' ', false, present::Json::error_handler_t::replace);
+}
+
+/// Of Verification and LayerVerification.
+template <class Verified>
+present::VerifiedFiles files_of(const Verified& verified) {
+  return {.reference = verified.reference.source(),
+          .candidate = verified.candidate.source(),
+          .has_data = verified.has_data};
+}
+
+present::QuantizedFiles files_of(const Quantization& quantization) {
+  return {.model = quantization.model.source(), .output = {}};
+}
+
+}  // namespace
+
+std::string to_json(const InspectResult& result) { return text_of(present::to_json(details_of(result))); }
+
+std::string to_json(const ConvertResult& result) { return text_of(present::to_json(details_of(result))); }
+
+std::string to_json(const VerifyResult& result) {
+  const Verification& verified = details_of(result);
+  return text_of(present::verify_json(verified.compared, files_of(verified)));
+}
+
+std::string to_json(const LayersResult& result) {
+  const LayerVerification& verified = details_of(result);
+  const std::string emulated(verified.emulated ? to_string(*verified.emulated) : "");
+  return text_of(present::layers_json(verified.compared, files_of(verified), emulated, {}, {}));
+}
+
+std::string to_json(const QuantizeResult& result) {
+  const Quantization& made = details_of(result);
+  if (const auto* int8 = std::get_if<Int8Report>(&made.report)) {
+    return text_of(present::int8_json(*int8, files_of(made), made.int8));
+  }
+  return text_of(
+      present::types_json(std::get<TypesReport>(made.report), files_of(made), made.precision, made.has_data));
+}
+
+std::string to_json(const BuildResult& result) {
+  const BuildDetails& built = details_of(result);
+  return text_of(present::build_json(built.report, built.model));
+}
+
+std::string to_page(const InspectResult& result) { return html_of(present::inspect_page(details_of(result))); }
+
+std::string to_page(const ConvertResult& result) { return html_of(present::convert_page(details_of(result))); }
+
+std::string to_page(const VerifyResult& result) {
+  const Verification& verified = details_of(result);
+  return html_of(present::verify_page(model_of(verified.candidate), verified.compared.report, files_of(verified)));
+}
+
+std::string to_page(const LayersResult& result) {
+  const LayerVerification& verified = details_of(result);
+  return html_of(present::layers_page(model_of(verified.candidate), verified.compared.report, files_of(verified)));
+}
+
+std::string to_page(const QuantizeResult& result) {
+  const Quantization& made = details_of(result);
+  if (const auto* int8 = std::get_if<Int8Report>(&made.report)) {
+    return html_of(
+        present::int8_page(int8->chosen, files_of(made), made.int8, present::int8_summary(*int8, made.int8)));
+  }
+  const auto& types = std::get<TypesReport>(made.report);
+  return html_of(present::types_page(types.chosen, files_of(made), made.precision, made.has_data,
+                                     present::types_summary(types, made.precision)));
+}
+
+}  // namespace graft::toolkit
