@@ -1,7 +1,7 @@
 # Graft's everyday commands; plain `make` lists them. CMake does the work, in build/release.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build build-all demo test bench compat docs docs-check lint format install clean
+.PHONY: help deps build build-all wheel demo test bench compat docs docs-check lint format install clean
 
 PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
@@ -25,6 +25,10 @@ build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
 
 build-all: deps
 	@tools/build release $(settings)
+
+wheel: build ## dist/graft_tensorrt-....whl, the Python package with the program and the plugin library
+	@tools/setup wheel
+	@$(python) tools/wheel.py
 
 demo: build ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines
 	@examples/digits/demo

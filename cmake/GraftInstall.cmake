@@ -86,3 +86,24 @@ install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/g
               "${PROJECT_SOURCE_DIR}/cmake/GraftOperators.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindCudaCompiler.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindTensorRTHeaders.cmake"
         DESTINATION "${package_dir}")
+
+# What a wheel has beside the Python sources (cmake/wheel packs it), relative to the package. No link goes into a wheel, so
+# libgraft.so has the name that the extension asks for.
+if(TARGET graft_python_toolkit)
+  set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)
+  get_property(extensions GLOBAL PROPERTY GRAFT_EXTENSIONS)
+  foreach(extension IN LISTS extensions)
+    get_target_property(type ${extension} TYPE)
+    if(type STREQUAL "MODULE_LIBRARY")
+      install(TARGETS ${extension} LIBRARY DESTINATION . ${in_wheel})
+    endif()
+  endforeach()
+  install(DIRECTORY "${GRAFT_OUTPUT_DIR}/python/graft/" DESTINATION . ${in_wheel} FILES_MATCHING PATTERN "*.pyi" PATTERN "*" EXCLUDE)
+  install(TARGETS graft RUNTIME DESTINATION bin ${in_wheel})
+  install(FILES "$<TARGET_FILE:graft_toolkit>" DESTINATION lib RENAME "$<TARGET_SONAME_FILE_NAME:graft_toolkit>" ${in_wheel})
+  foreach(target graft_plugins graft_stand_ins)
+    if(TARGET ${target})
+      install(TARGETS ${target} LIBRARY DESTINATION lib ${in_wheel})
+    endif()
+  endforeach()
+endif()

@@ -8,7 +8,7 @@ import onnxruntime
 DATA = pathlib.Path(__file__).parents[1] / "digits" / "digits_test.npz"
 
 
-def accuracy(model: str) -> float:
+def accuracy(model: str | bytes) -> float:
     data = np.load(DATA)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -1,4 +1,4 @@
-# from_python.py MODEL.onnx OUTPUT.onnx: the digits network in int8, with samples from a generator and a metric in Python.
+# from_python.py MODEL OUTPUT.onnx: the digits network in int8, with samples from a generator and a metric in Python.
 import sys
 from collections.abc import Iterator
 
@@ -13,5 +13,10 @@ def samples() -> Iterator[dict[str, np.ndarray]]:
         yield {"image": image[np.newaxis]}
 
 
-result = graft.quantize(sys.argv[1], sys.argv[2], data=samples(), metric=accuracy, max_drop=0.005)
-print(f"accuracy: {result['metric_f32']:.4f} in f32, {result['metric_int8']:.4f} in int8")
+def metric(tried: graft.Model) -> float:
+    return accuracy(tried.serialize())
+
+
+result = graft.quantize(sys.argv[1], precision="int8", data=samples(), metric=metric, max_drop=0.005)
+result.model.save(sys.argv[2])
+print(f"accuracy: {result.metric_f32:.4f} in f32, {result.metric_int8:.4f} in int8")

@@ -1,8 +1,115 @@
 # The Python package of Graft (distribution `graft-tensorrt`).
-"""Graft: custom layers for NVIDIA TensorRT, and the tools that bring a model there."""
+"""Graft: custom layers for NVIDIA TensorRT, and the tools that bring a model there.
 
-from graft.quantization import Error, quantize
+    import graft
+
+    network = graft.load("model.pb")                                  # TensorFlow, Caffe or ONNX
+    converted = graft.convert(network)                                # for TensorRT, each rewrite proven on the CPU
+    print(graft.verify(network, converted.model))                     # on the same inputs
+    typed = graft.quantize(converted.model, precision="f16")
+    graft.build(typed.model, "model.engine", targets=["sm89"])
+
+Importing it is quick: what a name needs is imported when the name is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graft._toolkit import (
+        BuildResult,
+        CancelToken,
+        ConvertResult,
+        InspectResult,
+        LayersResult,
+        Model,
+        NodeRef,
+        Port,
+        QuantizeResult,
+        TensorRef,
+        VerifyResult,
+    )
+    from graft.errors import Cancelled, Error
+    from graft.toolkit import (
+        Session,
+        build,
+        convert,
+        inspect,
+        load,
+        pass_names,
+        quantize,
+        verify,
+        verify_layers,
+        write_calibration_cache,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = ["Error", "__version__", "quantize"]
+# Where each name is defined.
+_HOMES = {
+    "BuildResult": "graft._toolkit",
+    "CancelToken": "graft._toolkit",
+    "ConvertResult": "graft._toolkit",
+    "InspectResult": "graft._toolkit",
+    "LayersResult": "graft._toolkit",
+    "Model": "graft._toolkit",
+    "NodeRef": "graft._toolkit",
+    "Port": "graft._toolkit",
+    "QuantizeResult": "graft._toolkit",
+    "TensorRef": "graft._toolkit",
+    "VerifyResult": "graft._toolkit",
+    "Cancelled": "graft.errors",
+    "Error": "graft.errors",
+    "Session": "graft.toolkit",
+    "build": "graft.toolkit",
+    "convert": "graft.toolkit",
+    "inspect": "graft.toolkit",
+    "load": "graft.toolkit",
+    "pass_names": "graft.toolkit",
+    "quantize": "graft.toolkit",
+    "verify": "graft.toolkit",
+    "verify_layers": "graft.toolkit",
+    "write_calibration_cache": "graft.toolkit",
+}
+
+__all__ = [
+    "BuildResult",
+    "CancelToken",
+    "Cancelled",
+    "ConvertResult",
+    "Error",
+    "InspectResult",
+    "LayersResult",
+    "Model",
+    "NodeRef",
+    "Port",
+    "QuantizeResult",
+    "Session",
+    "TensorRef",
+    "VerifyResult",
+    "__version__",
+    "build",
+    "convert",
+    "inspect",
+    "load",
+    "pass_names",
+    "quantize",
+    "verify",
+    "verify_layers",
+    "write_calibration_cache",
+]
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'graft' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

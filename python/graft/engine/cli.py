@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import os
 import pathlib
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
+import graft
 from graft.engine.conformance import check_libraries as check_conformance
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.files import file_digest
@@ -320,8 +322,14 @@ def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
     with ThreadPoolExecutor() as pool:
         *flavors, cuda = pool.map(ask, [*FLAVORS, None])
     python = {"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3]))}
+    package = {
+        "version": graft.__version__,
+        "folder": str(pathlib.Path(graft.__file__).parent),
+        "has_toolkit": importlib.util.find_spec("graft._toolkit") is not None,
+    }
     events.result(
         "probe",
+        package=package,
         flavors=flavors,
         cuda=cuda.get("cuda", {"devices": [], "reason": cuda.get("reason", "")}),
         python=python,

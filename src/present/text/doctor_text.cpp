@@ -83,8 +83,16 @@ Finding gpu(const Json& cuda) {
   return finding;
 }
 
+/// The one that this Python imports.
+Finding package(const Json& facts) {
+  Finding finding{.name = "Python package", .found = facts.value("has_toolkit", false)};
+  finding.facts = facts;
+  finding.text = fmt::format("graft {} in {}", facts.value("version", ""), facts.value("folder", ""));
+  if (!finding.found) finding.text += " builds engines, and has no functions: those come with the wheel";
+  return finding;
+}
+
 void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findings) {
-  const std::size_t first = findings.size();
   Finding python{.name = "Python", .found = !diagnosis.driver.is_null(), .needed = true};
   if (!python.found) {
     python.text = diagnosis.driver_error.substr(0, diagnosis.driver_error.find('\n'));
@@ -95,13 +103,15 @@ void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findi
   python.facts = diagnosis.driver["python"];
   python.text = fmt::format("{}, {}", python.facts.value("executable", ""), python.facts.value("version", ""));
   findings.push_back(std::move(python));
+  findings.push_back(package(diagnosis.driver["package"]));
+  const std::size_t first_flavor = findings.size();
   bool can_build = false;
   for (const Json& flavor : diagnosis.driver["flavors"]) {
     findings.push_back(tensorrt(flavor));
     can_build = can_build || (findings.back().found && flavor.value("builder", false));
   }
   // Any one flavor that builds is enough; the first that could be installed is then what is missing.
-  if (!can_build) findings[first + 1].needed = true;
+  if (!can_build) findings[first_flavor].needed = true;
   findings.push_back(gpu(diagnosis.driver["cuda"]));
 }
 

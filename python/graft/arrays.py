@@ -1,0 +1,59 @@
+# Between NumPy's arrays and the tensors of the toolkit: the name of a type, a shape, and the bytes.
+"""No element is copied where an array is contiguous. bf16 is a type of the package ml_dtypes, which onnx brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from graft.errors import Error
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    # What the extension takes and gives.
+    Packed = dict[str, tuple[str, list[int], NDArray[np.uint8]]]
+
+TYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int8": "i8",
+    "uint8": "u8",
+    "int32": "i32",
+    "int64": "i64",
+    "bool": "bool",
+}
+NUMPY_NAMES = {name: numpy_name for numpy_name, name in TYPES.items()}
+
+
+def pack(arrays: Mapping[str, ArrayLike], what: str) -> Packed:
+    """Raises Error naming `what` and the input for a type that the toolkit does not have."""
+    import numpy as np
+
+    packed: Packed = {}
+    for name, given in arrays.items():
+        array = np.asarray(given)
+        if array.dtype.name not in TYPES or array.dtype.byteorder == ">":
+            raise Error(f"{what}: input '{name}' is {array.dtype}; allowed are {', '.join(TYPES)}, little endian")
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        packed[name] = (TYPES[array.dtype.name], list(array.shape), flat)
+    return packed
+
+
+def unpack(packed: Mapping[str, tuple[str, list[int], Any]]) -> dict[str, NDArray[Any]]:
+    """Arrays that own their memory."""
+    return {name: data.view(dtype_of(dtype)).reshape(shape) for name, (dtype, shape, data) in packed.items()}
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    import numpy as np
+
+    if name != "bf16":
+        return np.dtype(NUMPY_NAMES[name])
+    try:
+        import ml_dtypes
+    except ModuleNotFoundError:
+        raise Error("bf16 is no type of NumPy's own\nInstall it with: pip install ml_dtypes", "missing_tool") from None
+    return np.dtype(ml_dtypes.bfloat16)

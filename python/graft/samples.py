@@ -1,0 +1,76 @@
+# The inputs that a model is quantized or compared with, in whatever form the caller has them.
+"""Samples one by one become NumPy's files in a temporary folder: calibration reads them more than once."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from graft.errors import Error
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from graft._toolkit import Model
+
+    Path = str | os.PathLike[str]
+    Sample = Mapping[str, ArrayLike] | ArrayLike
+    Data = Path | Mapping[str, ArrayLike] | NDArray[np.generic] | Iterable[Sample]
+
+
+def arrays_of(data: Data | None, model: Model, *, is_file_allowed: bool = True) -> Mapping[str, ArrayLike] | None:
+    """Arrays by input where the data are a mapping, an array for the only input, or an .npz file; None otherwise."""
+    import numpy as np
+
+    if data is None:
+        return {}
+    if isinstance(data, Mapping):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return read_npz(pathlib.Path(data)) if is_file_allowed else None
+    if isinstance(data, np.ndarray):
+        names = [port.name for port in model.inputs]
+        if len(names) != 1:
+            raise Error(f"data: an array is for a model of one input, and this one has {', '.join(names)}\nGive a dict")
+        return {names[0]: data}
+    return None
+
+
+def read_npz(file: pathlib.Path) -> dict[str, ArrayLike]:
+    import numpy as np
+
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            if isinstance(archive, np.ndarray):
+                raise Error(f"data {file}: it holds one array without a name\nGive a dict, or an .npz file")
+            return dict(archive.items())
+    except (OSError, ValueError) as error:
+        raise Error(f"data {file}: {error}") from error
+
+
+def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> None:
+    """A file for each, one at a time: they have to fit on the disk, not in memory. 0: no limit."""
+    count = 0
+    for sample in itertools.islice(data, limit or None):
+        write_sample(folder / f"sample_{count:09}", sample)
+        count += 1
+    if count == 0:
+        raise Error("data: there is no sample to calibrate with")
+
+
+def write_sample(path: pathlib.Path, sample: Sample) -> None:
+    """NumPy's files; its savez would take inputs named like its parameters for those."""
+    import numpy as np
+
+    if not isinstance(sample, Mapping):
+        np.save(path.with_suffix(".npy"), np.asarray(sample), allow_pickle=False)
+        return
+    with zipfile.ZipFile(path.with_suffix(".npz"), "w") as archive:
+        for name, array in sample.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)

@@ -1,0 +1,517 @@
+# The toolkit in Python: reading, judging, rewriting, comparing, quantizing and running networks, and building engines.
+"""Every function takes a model as graft.load does: a graft.Model, a path, or an onnx.ModelProto.
+
+Those that may take long have `progress` and `cancel`. `progress` is a function that is called in this thread with the
+part that is done, 0 to 1, and what is being done; without one, a bar is shown where standard error is a terminal and tqdm
+is installed, and False shows nothing. What it raises ends the work, and so does Ctrl-C; `cancel` is a graft.CancelToken.
+
+What goes wrong raises graft.Error, whose text names file, node and attribute, and whose `kind` says whose fault it is.
+An answer is no error: look at `runs`, `same`, `met` and `failed_rules` of the results. Results show what the commands
+print: `to_json()` is their JSON, `to_page()` their report, which notebooks show.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from graft import _toolkit, arrays, samples
+from graft.progress import Progress, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+    from numpy.typing import ArrayLike, NDArray
+
+    from graft._toolkit import (
+        BuildResult,
+        CancelToken,
+        ConvertResult,
+        InspectResult,
+        LayersResult,
+        Model,
+        QuantizeResult,
+        VerifyResult,
+    )
+
+    Path = str | os.PathLike[str]
+    ModelLike = Model | Path | onnx.ModelProto
+    Shapes = Mapping[str, Sequence[int]]
+    # Of a dynamic input: the smallest, the usual and the largest shape.
+    ShapeRanges = Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]]
+    Precision = Literal["f16", "fp16", "bf16", "int8"]
+
+# The interpreter that has TensorRT, if any has; the environment's GRAFT_PYTHON goes before it.
+_toolkit.set_python(sys.executable)
+
+pass_names = _toolkit.pass_names
+
+
+def load(
+    model: ModelLike,
+    *,
+    weights: Path | None = None,
+    shapes: Shapes | None = None,
+    outputs: Sequence[str] = (),
+) -> Model:
+    """Reads a network: a frozen TensorFlow graph (.pb, .pbtxt), a Caffe network (.prototxt), or ONNX.
+
+    model: a path, or an onnx.ModelProto with all weights inside. A graft.Model comes back as it is.
+    weights: the .caffemodel of a Caffe network.
+    shapes: of inputs, in place of the file's, -1 for a dimension that stays dynamic: {"image": [-1, 1, 8, 8]}.
+    outputs: tensors of a TensorFlow graph or a Caffe network that become the outputs; none: all that no node reads.
+
+    Raises graft.Error naming file, node and attribute for what is malformed, and for an operator or an input that is
+    not known.
+    """
+    if isinstance(model, _toolkit.Model):
+        if weights is not None or shapes or outputs:
+            raise TypeError("load: weights, shapes and outputs are for files; the model has been read")
+        return model
+    sizes = {name: list(shape) for name, shape in (shapes or {}).items()}
+    if isinstance(model, str | os.PathLike):
+        return _toolkit.load(os.fspath(model), weights=_path(weights), shapes=sizes, outputs=list(outputs))
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"a model is a graft.Model, a path or an onnx.ModelProto, and this is {type(model).__name__}")
+    if weights is not None or outputs:
+        raise TypeError("load: weights and outputs are for files of other formats than ONNX")
+    return _toolkit.parse(model.SerializeToString(), name=model.graph.name or "model", shapes=sizes)
+
+
+def inspect(
+    model: ModelLike,
+    *,
+    judge: Literal["rule", "parser", "builder"] = "rule",
+    convert: bool = False,
+    trial_seconds: float = 300,
+    max_builds: int = 60,
+    max_seconds: float = 300,
+    shapes: ShapeRanges | None = None,
+    targets: Sequence[str] = (),
+    plugin_libraries: Sequence[Path] = (),
+    tensorrt: Literal["auto", "rtx", "full"] = "auto",
+    plugin_override: bool = False,
+    reduce: Path | None = None,
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> InspectResult:
+    """How TensorRT will run each node: by Graft's rules, or by asking the TensorRT that is installed.
+
+    judge: `rule` needs no TensorRT; `parser` and `builder` ask it, in a process that may die.
+    convert: inspect what graft.convert makes of the model, with nothing proven.
+    trial_seconds, max_builds, max_seconds: how long a single question, how many builds, and how long in all.
+    shapes: of dynamic inputs, for the builder: {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
+    targets, plugin_libraries, tensorrt, plugin_override: as graft.build.
+    reduce: an ONNX file to write, for the smallest part of the model that TensorRT does not take.
+
+    Raises graft.Error (missing_tool) where TensorRT is asked and is not there, and (bad_input) for shapes that do not fit.
+    """
+    with shown(progress, "inspect") as show:
+        return _toolkit.inspect(
+            load(model),
+            judge=judge,
+            convert=convert,
+            trial_seconds=trial_seconds,
+            max_builds=max_builds,
+            max_seconds=max_seconds,
+            shapes=_ranges(shapes),
+            targets=list(targets),
+            plugin_libraries=_paths(plugin_libraries),
+            tensorrt=tensorrt,
+            plugin_override=plugin_override,
+            reduce=_path(reduce),
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def convert(
+    model: ModelLike,
+    *,
+    plugins: Literal["auto", "always", "never"] = "auto",
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+    rules: Path | None = None,
+    prove: bool = True,
+    prove_each: bool = False,
+    functions: bool = True,
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> ConvertResult:
+    """Rewrites a copy of a model so that TensorRT can run it; each rewrite is proven by runs on the CPU.
+
+    Inputs and outputs keep their names. Converting a converted model changes nothing.
+
+    plugins: `auto` makes a plugin where no native layer is exact and as fast; `always`; `never`.
+    only, without: passes to run, or to leave out (graft.pass_names()).
+    rules: a file of your own changes, in YAML (docs/guide/rules.md).
+    prove: False makes rewrites without running anything. prove_each: prove also those that differ from a proven one in
+        the values of weights alone.
+    functions: False leaves out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser;
+        such a model needs the plugin library, and other runtimes cannot run it.
+
+    Raises graft.Error for an unknown pass, rules that cannot be read, and a model that contradicts itself.
+    """
+    with shown(progress, "convert") as show:
+        return _toolkit.convert(
+            load(model),
+            plugins=plugins,
+            only=list(only),
+            without=list(without),
+            rules=_path(rules),
+            prove=prove,
+            prove_each=prove_each,
+            functions=functions,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def verify(
+    reference: ModelLike,
+    candidate: ModelLike,
+    *,
+    data: samples.Data | None = None,
+    seeds: int = 0,
+    shapes: Shapes | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    relative: float | None = None,
+    absolute: float | None = None,
+    snr_db: float | None = None,
+    own_kernels: bool = False,
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> VerifyResult:
+    """Runs both models on the CPU on the same inputs and compares their outputs.
+
+    They may be of different formats and types: inputs and outputs are paired by name, then by order, and transposed where
+    the channels are in another place.
+
+    data: inputs to run with, whose first axis counts samples, under the names and in the layout of either model: a dict
+        of arrays, an array for the only input, or an .npz file. None: synthetic inputs.
+    seeds: runs with synthetic inputs; 0: 3. shapes, ranges: theirs; {"image": (0, 255)}.
+    relative, absolute: tolerance of each element, in place of what rounding explains. snr_db: least signal to noise ratio
+        of each output, in place of a tolerance.
+    own_kernels: compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
+
+    Raises graft.Error where the reference does not run, and for data or shapes that fit neither model. A candidate that
+    differs is no error.
+    """
+    reference, candidate = load(reference), load(candidate)
+    with shown(progress, "verify") as show:
+        return _toolkit.verify(
+            reference,
+            candidate,
+            data=_packed(data, reference),
+            seeds=seeds,
+            shapes=_sizes(shapes),
+            ranges=dict(ranges or {}),
+            relative=relative,
+            absolute=absolute,
+            snr_db=snr_db,
+            own_kernels=own_kernels,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def verify_layers(
+    reference: ModelLike,
+    candidate: ModelLike | None = None,
+    *,
+    emulated: Precision | None = None,
+    data: samples.Data | None = None,
+    seeds: int = 0,
+    shapes: Shapes | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    relative: float | None = None,
+    absolute: float | None = None,
+    snr_db: float | None = None,
+    own_kernels: bool = False,
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> LayersResult:
+    """Compares every tensor that both models have, through rewrites and layouts, and finds the node where they part.
+
+    candidate: None, with `emulated`: the reference itself.
+    emulated: judge the candidate as it would compute in this type, without a device.
+    seeds: runs with synthetic inputs; 0: 1, or 2 where int8 is emulated. The other options are those of graft.verify.
+
+    Raises graft.Error as graft.verify does.
+    """
+    reference = load(reference)
+    candidate = reference if candidate is None else load(candidate)
+    with shown(progress, "verify layers") as show:
+        return _toolkit.verify_layers(
+            reference,
+            candidate,
+            emulated=emulated,
+            data=_packed(data, reference),
+            seeds=seeds,
+            shapes=_sizes(shapes),
+            ranges=dict(ranges or {}),
+            relative=relative,
+            absolute=absolute,
+            snr_db=snr_db,
+            own_kernels=own_kernels,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def quantize(
+    model: ModelLike,
+    *,
+    precision: Precision = "f16",
+    data: samples.Data | None = None,
+    shapes: Shapes | None = None,
+    keep: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
+    typed_io: bool = False,
+    limit_db: float | None = None,
+    recipe: Path | None = None,
+    samples: int = 0,
+    calibration: Literal["percentile", "entropy", "minmax", "mse"] = "percentile",
+    percentile: float = 99.99,
+    cache: Path | None = None,
+    state: Path | None = None,
+    improve: str | Sequence[str] = (),
+    rest: Literal["f16", "fp16", "bf16"] | None = None,
+    metric: Callable[[Model], float] | None = None,
+    max_drop: float | None = None,
+    judged: int = 64,
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> QuantizeResult:
+    """Makes a typed copy of an f32 model, in f16, bf16 or int8, and keeps in f32 what would break.
+
+    data: inputs as the network will see them, whose first axis counts samples: a dict of arrays, an array for the only
+        input, or an .npz file. f16 and bf16 decide by synthetic inputs (of `shapes`) where there are none. Int8 needs a
+        hundred or more, and also takes a folder of images with a `recipe`, a folder of .npz and .npy files, or any
+        iterable, a generator too, of samples: each with what the model takes in one run, as a dict of arrays or as the
+        array of the only input. These are taken one at a time, at most `samples` of them, and kept as files in a
+        temporary folder (TMPDIR) until the call ends, since they are read more than once: they have to fit on the disk,
+        not in memory.
+    keep, only: what stays in f32, or what alone may leave it: names of nodes, tensors or operators, with * and ?.
+    typed_io: inputs and outputs have the type too; f16 and bf16 only.
+    limit_db: least signal to noise ratio of each output; nodes stay in f32 until it is met. None: 40 dB in f16, 25 dB in
+        bf16, and none in int8.
+
+    For int8 alone:
+    samples: calibrate with so many at most; 0: with all.
+    calibration, percentile: where int8 saturates. cache: a calibration cache of TensorRT 7 to 10, whose scales are used.
+    state: a file that keeps counts, from which an interrupted calibration goes on.
+    improve: `equalize`, `smooth`, `round`, `bias`: what is done so that int8 loses less.
+    rest: what nodes that are not int8 compute in, where that breaks nothing; None: f32.
+    metric: how good a model is; more is better. It gets a graft.Model, for the f32 network first, then for each that is
+        tried, in this thread; what it raises ends the work and is raised here. None: per cent of the outputs' rows whose
+        largest element is where f32 has it.
+    max_drop: how much the metric may fall. Layers that lose most stay in f32 until that is met.
+    judged: outputs are compared for so many samples at most.
+
+    Raises graft.Error for int8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
+    and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
+    """
+    network = load(model)
+    with tempfile.TemporaryDirectory(prefix="graft-data-") as folder, shown(progress, f"quantize {precision}") as show:
+        tensors, path = _quantization_data(data, network, pathlib.Path(folder), precision == "int8", samples)
+        return _toolkit.quantize(
+            network,
+            precision=precision,
+            data=tensors,
+            data_path=path,
+            shapes=_sizes(shapes),
+            keep=_listed(keep),
+            only=_listed(only),
+            typed_io=typed_io,
+            limit_db=limit_db,
+            recipe=_path(recipe),
+            samples=samples,
+            calibration=calibration,
+            percentile=percentile,
+            cache=_path(cache),
+            state=_path(state),
+            improve=_listed(improve),
+            rest=rest,
+            metric=metric,
+            max_drop=max_drop,
+            judged=judged,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def write_calibration_cache(model: ModelLike, file: Path) -> int:
+    """Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, and returns how many there are.
+
+    Raises graft.Error naming the node for a scale that a cache cannot hold, and for a model without any.
+    """
+    return _toolkit.write_calibration_cache(load(model), os.fspath(file))
+
+
+def build(
+    model: ModelLike,
+    engine: Path,
+    *,
+    targets: Sequence[str] = (),
+    shapes: ShapeRanges | None = None,
+    profiles: Sequence[ShapeRanges] = (),
+    memory: Mapping[str, int] | None = None,
+    optimization_level: int | None = None,
+    formats: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+    timing_cache: Path | None = None,
+    tf32: bool = False,
+    version_compatible: bool = False,
+    exclude_lean_runtime: bool = False,
+    embed_plugins: bool = False,
+    refit: bool = False,
+    strip_weights: bool = False,
+    weight_streaming: bool = False,
+    dla_core: int | None = None,
+    gpu_fallback: bool = False,
+    device: int | None = None,
+    plugin_override: bool = False,
+    verbosity: Literal["none", "layer_names_only", "detailed"] | None = None,
+    time_limit: float | None = None,
+    plugins: bool = True,
+    plugin_libraries: Sequence[Path] = (),
+    tensorrt: Literal["auto", "rtx", "full"] = "auto",
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> BuildResult:
+    """Builds a TensorRT engine with the TensorRT that is installed beside this package, with Graft's plugins in it.
+
+    TensorRT runs in a process of its own, with this interpreter or the one that the environment's GRAFT_PYTHON names:
+    a crash of TensorRT is a graft.Error. TensorRT-RTX needs no GPU. The file is written whole or not at all.
+
+    engine: the file to write.
+    targets: GPU generations, ["sm89"]; none: the GPU of this machine.
+    shapes: the smallest, usual and largest shape of each dynamic input:
+        {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}. profiles: more such dicts, each an optimization profile.
+    memory: the most that the builder may use of each pool, in bytes: {"workspace": 2 << 30}; also tactic_shared_memory,
+        tactic_dram, dla_sram, dla_local_dram and dla_global_dram.
+    formats: how inputs and outputs may lie in memory, {"image": ("f16", ["hwc8", "linear"])}; "" keeps the model's type.
+    timing_cache: a file to read and extend; several builds may share it. Not with TensorRT-RTX.
+    plugins: False makes native layers of Graft's nodes, from their ONNX functions. plugin_libraries: beside Graft's own.
+    tensorrt: which of those that are installed.
+    time_limit: seconds of silence after which a build counts as hanging; None: 3600.
+    The others are explained in docs/guide/build_options.md.
+
+    Raises graft.Error (missing_tool) where TensorRT is not there, (answer_is_no) with TensorRT's reasons where it refuses
+    the model, and (bad_input) naming options that it does not take.
+    """
+    with shown(progress, "build") as show:
+        return _toolkit.build(
+            load(model),
+            os.fspath(engine),
+            targets=list(targets),
+            shapes=_ranges(shapes),
+            profiles=[_ranges(profile) for profile in profiles],
+            memory=dict(memory or {}),
+            optimization_level=optimization_level,
+            formats={name: (type_name, list(layouts)) for name, (type_name, layouts) in (formats or {}).items()},
+            timing_cache=_path(timing_cache),
+            tf32=tf32,
+            version_compatible=version_compatible,
+            exclude_lean_runtime=exclude_lean_runtime,
+            embed_plugins=embed_plugins,
+            refit=refit,
+            strip_weights=strip_weights,
+            weight_streaming=weight_streaming,
+            dla_core=dla_core,
+            gpu_fallback=gpu_fallback,
+            device=device,
+            plugin_override=plugin_override,
+            verbosity=verbosity,
+            time_limit=time_limit,
+            plugins=plugins,
+            plugin_libraries=_paths(plugin_libraries),
+            tensorrt=tensorrt,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+class Session:
+    """A model that is compiled once and runs again and again on the CPU, with other shapes where its inputs are dynamic.
+
+    threads: 0: as many as the machine has cores.
+    own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
+
+    Raises graft.Error naming the node that the CPU engine refuses.
+    """
+
+    def __init__(self, model: ModelLike, *, threads: int = 0, own_kernels: bool = False) -> None:
+        self._model = load(model)
+        self._session = _toolkit.Session(self._model, threads=threads, own_kernels=own_kernels)
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic]) -> dict[str, NDArray[Any]]:
+        """Takes every input by name, or the only one as an array, and returns every output by name.
+
+        Arrays are float32, float16, bfloat16 (of ml_dtypes), int8, uint8, int32, int64 or bool, of the model's types and
+        fixed sizes. A contiguous input is not copied, and each output owns its memory. f16 and bf16 are computed in f32
+        and rounded once.
+
+        Raises graft.Error naming the input that is missing, unknown, or of another type, rank or size.
+        """
+        given = samples.arrays_of(inputs, self._model)
+        if given is None:
+            raise TypeError("run: inputs are a dict of arrays, or an array where the model has one input")
+        return arrays.unpack(self._session.run(arrays.pack(given, "run")))
+
+    def __repr__(self) -> str:
+        return f"<graft.Session of {self._model!r}>"
+
+
+def _sizes(shapes: Shapes | None) -> dict[str, list[int]]:
+    return {name: list(shape) for name, shape in (shapes or {}).items()}
+
+
+def _ranges(shapes: ShapeRanges | None) -> dict[str, tuple[list[int], list[int], list[int]]]:
+    return {
+        name: (list(smallest), list(usual), list(largest))
+        for name, (smallest, usual, largest) in (shapes or {}).items()
+    }
+
+
+def _path(path: Path | None) -> str:
+    """The toolkit's word for none is an empty path, which pathlib would write as "."."""
+    return "" if path is None else os.fspath(path)
+
+
+def _paths(paths: Sequence[Path]) -> list[str | os.PathLike[str]]:
+    return [os.fspath(path) for path in paths]
+
+
+def _listed(words: str | Sequence[str]) -> list[str]:
+    return [words] if isinstance(words, str) else list(words)
+
+
+def _packed(data: samples.Data | None, model: Model) -> arrays.Packed:
+    given = samples.arrays_of(data, model)
+    if given is None:
+        raise TypeError("data: a dict of arrays, an array where the model has one input, or an .npz file")
+    return arrays.pack(given, "data")
+
+
+def _quantization_data(
+    data: samples.Data | None, model: Model, folder: pathlib.Path, is_int8: bool, limit: int
+) -> tuple[arrays.Packed, str]:
+    """Arrays, or the path that calibration reads."""
+    given = samples.arrays_of(data, model, is_file_allowed=not is_int8)
+    if given is not None:
+        return arrays.pack(given, "data"), ""
+    if isinstance(data, str | os.PathLike):
+        return {}, os.fspath(data)
+    if not is_int8 or not isinstance(data, Iterable):
+        raise TypeError("data: samples one by one are for int8; give a dict of arrays, or an array for the only input")
+    samples.write_samples(data, folder, limit)
+    return {}, str(folder)

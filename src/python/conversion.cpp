@@ -1,0 +1,107 @@
+// graft.convert, and what it says of rewrites.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "graft/toolkit/convert.hpp"
+#include "python/bindings.hpp"
+#include "python/caller.hpp"
+#include "python/results.hpp"
+
+namespace graft::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+using toolkit::ConvertResult;
+using toolkit::OperatorChoice;
+using toolkit::Rewrite;
+
+toolkit::Plugins plugins_of(const std::string& word) {
+  if (word == "auto") return toolkit::Plugins::automatic;
+  if (word == "always") return toolkit::Plugins::always;
+  if (word == "never") return toolkit::Plugins::never;
+  throw Error("plugins: found " + word + "; allowed are auto, always and never");
+}
+
+const char* name_of(OperatorChoice::Kind kind) {
+  switch (kind) {
+    case OperatorChoice::Kind::native: return "native";
+    case OperatorChoice::Kind::function: return "function";
+    case OperatorChoice::Kind::plugin: break;
+  }
+  return "plugin";
+}
+
+ConvertResult convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
+                      const std::vector<std::string>& without, const std::filesystem::path& rules, bool prove,
+                      bool prove_each, bool functions, const nb::object& progress,
+                      const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::ConvertOptions options{.plugins = plugins_of(plugins),
+                                  .only = only,
+                                  .without = without,
+                                  .rules = rules,
+                                  .prove = prove,
+                                  .prove_each = prove_each,
+                                  .functions = functions,
+                                  .watch = {}};
+  return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+    options.watch = watch;
+    return toolkit::convert(model, options);
+  });
+}
+
+std::string describe(const ConvertResult& result) {
+  return "<graft.ConvertResult " + result.model.source() + ": " + count_of(result.rewrites.size(), "rewrite") + ", " +
+         std::to_string(result.rejected.size()) + " rejected, " + count_of(result.proofs_run, "proof") + ", " +
+         count_of(result.model.node_count(), "node") + ">";
+}
+
+}  // namespace
+
+void add_conversion(nb::module_& module) {
+  nb::class_<Rewrite>(module, "Rewrite", "A change that was made, or that was rejected since its proof failed.")
+      .def_ro("rewrite_pass", &Rewrite::pass, "The name of the pass.")
+      .def_ro("nodes", &Rewrite::nodes, "The nodes that go.")
+      .def_ro("others", &Rewrite::others, "What goes besides, and is no node: '3 Constant nodes'; mostly empty.")
+      .def_ro("replacement", &Rewrite::replacement, "What comes: 'LeakyReLU<alpha=0.1>'.")
+      .def_ro("reason", &Rewrite::reason, "Why it may be done.")
+      .def_ro("proof", &Rewrite::proof, "What was run to prove it; of a rejected one, what disagreed.")
+      .def("__repr__", [](const Rewrite& rewrite) {
+        return "<rewrite by " + rewrite.pass + ": " + count_of(rewrite.nodes.size(), "node") + " -> " +
+               rewrite.replacement + ">";
+      });
+  nb::class_<OperatorChoice>(module, "OperatorChoice",
+                             "How a node that an operator of Graft stands for runs in TensorRT.")
+      .def_ro("node", &OperatorChoice::node)
+      .def_ro("op", &OperatorChoice::op, "The operator's name.")
+      .def_prop_ro(
+          "kind", [](const OperatorChoice& choice) { return name_of(choice.kind); },
+          "'native', 'plugin' or 'function'.")
+      .def_ro("reason", &OperatorChoice::reason)
+      .def("__repr__", [](const OperatorChoice& choice) {
+        return "<" + text_of(choice.node) + ": " + choice.op + " as " + name_of(choice.kind) + ">";
+      });
+  nb::class_<ConvertResult> result(module, "ConvertResult", "What graft.convert made.");
+  result.def_ro("model", &ConvertResult::model)
+      .def_ro("rewrites", &ConvertResult::rewrites)
+      .def_ro("rejected", &ConvertResult::rejected, "Rewrites that were not made, since their proof failed.")
+      .def_ro("choices", &ConvertResult::choices)
+      .def_ro("warnings", &ConvertResult::warnings, "What rewrites assume.")
+      .def_ro("failed_rules", &ConvertResult::failed_rules,
+              "Rules that are not optional and were not done everywhere, and why.")
+      .def_ro("proofs_run", &ConvertResult::proofs_run);
+  add_texts(result, describe);
+  add_page(result);
+  module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "rules"_a, "prove"_a,
+             "prove_each"_a, "functions"_a, "progress"_a.none(), "cancel"_a.none());
+  module.def("pass_names", toolkit::pass_names, "The names of convert's passes, in the order in which they run.");
+}
+
+}  // namespace graft::python

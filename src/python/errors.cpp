@@ -1,0 +1,63 @@
+// The toolkit's exceptions become those of graft.errors, with options as Python calls them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <exception>
+#include <regex>
+#include <string>
+
+#include "graft/toolkit/error.hpp"
+#include "graft/toolkit/progress.hpp"
+#include "python/bindings.hpp"
+
+namespace graft::python {
+namespace {
+
+namespace nb = nanobind;
+
+const char* name_of(Error::Kind kind) {
+  switch (kind) {
+    case Error::Kind::answer_is_no: return "answer_is_no";
+    case Error::Kind::bad_input: return "bad_input";
+    case Error::Kind::missing_tool: return "missing_tool";
+    case Error::Kind::internal: break;
+  }
+  return "internal";
+}
+
+/// "ImportOptions::shapes" is `shapes` in Python, and so is "QuantizeOptions::int8.data" `data`.
+std::string in_python(const char* message) {
+  static const std::regex option(R"(\b[A-Z]\w+Options::(?:int8\.)?(\w+))");
+  return std::regex_replace(message, option, "$1");
+}
+
+void raise(const char* name, const Error& error) {
+  const nb::object type = nb::module_::import_("graft.errors").attr(name);
+  const nb::object raised = type(in_python(error.what()), name_of(error.kind()));
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
+void translate(const std::exception_ptr& thrown, void* /*unused*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const toolkit::Cancelled& error) {
+    raise("Cancelled", error);
+  } catch (const Error& error) {
+    raise("Error", error);
+  }
+}
+
+}  // namespace
+
+void add_errors(nb::module_& module) {
+  nb::register_exception_translator(translate);
+  nb::class_<toolkit::CancelToken>(module, "CancelToken",
+                                   "Ends work from another thread: give it as `cancel` and call `cancel()`; the work "
+                                   "raises graft.Cancelled. A token "
+                                   "stays cancelled.")
+      .def(nb::init<>())
+      .def("cancel", &toolkit::CancelToken::cancel, "Ends the work that has this token, and all that is given it.")
+      .def_prop_ro("is_cancelled", &toolkit::CancelToken::is_cancelled);
+}
+
+}  // namespace graft::python

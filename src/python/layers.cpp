@@ -1,0 +1,110 @@
+// graft.verify_layers: where two models part.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "graft/toolkit/verify_layers.hpp"
+#include "python/bindings.hpp"
+#include "python/caller.hpp"
+#include "python/comparisons.hpp"
+#include "python/precisions.hpp"
+#include "python/results.hpp"
+
+namespace graft::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+using toolkit::ComparedTensor;
+using toolkit::Divergence;
+using toolkit::Failure;
+using toolkit::LayersResult;
+
+LayersResult verify_layers(const toolkit::Model& reference, const toolkit::Model& candidate,
+                           const std::optional<std::string>& emulated, const ArraysIn& data, std::size_t seeds,
+                           const toolkit::Shapes& shapes, const PyRanges& ranges, std::optional<double> relative,
+                           std::optional<double> absolute, std::optional<double> snr_db, bool own_kernels,
+                           const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::VerifyOptions options = verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels);
+  std::optional<toolkit::Precision> precision;
+  if (emulated) precision = precision_of("emulated", *emulated);
+  return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+    options.watch = watch;
+    return toolkit::verify_layers(reference, candidate, options, precision);
+  });
+}
+
+std::string describe(const LayersResult& result) {
+  std::string text = std::string("<graft.LayersResult: outputs ") + name_of(result.verdict) + ", " +
+                     count_of(result.tensors.size(), "tensor");
+  if (result.failure) return text + ", the candidate does not run>";
+  if (!result.first) return text + ", none diverges>";
+  return text + ", first divergence at '" + result.tensors[result.first->tensor].candidate.name +
+         "': " + result.first->why + ">";
+}
+
+}  // namespace
+
+void add_layers(nb::module_& module) {
+  nb::class_<ComparedTensor>(module, "ComparedTensor", "A tensor that both models have.")
+      .def_ro("reference", &ComparedTensor::reference)
+      .def_ro("candidate", &ComparedTensor::candidate)
+      .def_ro("reference_node", &ComparedTensor::reference_node, "What computes it.")
+      .def_ro("candidate_node", &ComparedTensor::candidate_node)
+      .def_ro("is_output", &ComparedTensor::is_output, "Of one of the models at least.")
+      .def_prop_ro(
+          "verdict", [](const ComparedTensor& tensor) { return name_of(tensor.verdict); },
+          "'same', 'different' or 'nothing compared'.")
+      .def_ro("not_compared", &ComparedTensor::not_compared, "Why it was not compared; empty where it was.")
+      .def_ro("mismatched", &ComparedTensor::mismatched, "Elements outside the tolerance, of the worst run.")
+      .def_ro("largest_absolute", &ComparedTensor::largest_absolute, "Difference, of the worst run.")
+      .def_ro("largest_relative", &ComparedTensor::largest_relative)
+      .def_ro("snr_db", &ComparedTensor::snr_db, "None where nothing differs.")
+      .def_ro("diagnosis", &ComparedTensor::diagnosis, "What is wrong, where it was recognized.")
+      .def("__repr__", [](const ComparedTensor& tensor) {
+        return "<tensor '" + tensor.candidate.name + "': " + name_of(tensor.verdict) + ">";
+      });
+  nb::class_<Divergence>(module, "Divergence",
+                         "The first tensor, in the order of computation, that the candidate gets wrong from inputs "
+                         "that are right.")
+      .def_ro("tensor", &Divergence::tensor, "Its place in LayersResult.tensors.")
+      .def_ro("why", &Divergence::why, "'1.01 times the reference'.")
+      .def_ro("reference_nodes", &Divergence::reference_nodes, "The node that computes it is the last.")
+      .def_ro("candidate_nodes", &Divergence::candidate_nodes)
+      .def_ro("differences", &Divergence::differences,
+              "What the nodes have that is another; None where a rewrite made other nodes.")
+      .def_ro("reference", &Divergence::reference, "These nodes alone, in which the difference shows by itself.")
+      .def_ro("candidate", &Divergence::candidate)
+      .def_prop_ro("_inputs", [](const Divergence& first) { return arrays_of(first.inputs); })
+      .def("__repr__", [](const Divergence& first) {
+        const std::string node = first.candidate_nodes.empty() ? "" : text_of(first.candidate_nodes.back()) + ": ";
+        return "<divergence at " + node + first.why + ">";
+      });
+  nb::class_<Failure>(module, "Failure", "The candidate does not run.")
+      .def_ro("node", &Failure::node, "The model runs up to this node and not with it; None where none was found.")
+      .def_ro("message", &Failure::message)
+      .def_ro("nodes", &Failure::nodes, "The smallest part that fails.")
+      .def("__repr__", [](const Failure& failure) { return "<failure: " + failure.message + ">"; });
+  nb::class_<LayersResult> result(module, "LayersResult", "What graft.verify_layers found.");
+  result
+      .def_prop_ro(
+          "verdict", [](const LayersResult& found) { return name_of(found.verdict); },
+          "Of the outputs; tensors inside may differ all the same.")
+      .def_ro("tensors", &LayersResult::tensors, "In the candidate's order of computation.")
+      .def_ro("first", &LayersResult::first, "None where no tensor is worse than what it is computed from.")
+      .def_ro("nan_begins", &LayersResult::nan_begins,
+              "The first tensor with NaN that is computed from tensors without.")
+      .def_ro("failure", &LayersResult::failure, "Then there are no tensors.")
+      .def_ro("problems", &LayersResult::problems, "Inputs or outputs that one of the models lacks.")
+      .def_ro("runs", &LayersResult::runs);
+  add_texts(result, describe);
+  add_page(result);
+  module.def("verify_layers", verify_layers, "reference"_a, "candidate"_a, nb::kw_only(), "emulated"_a.none(), "data"_a,
+             "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(),
+             "own_kernels"_a, "progress"_a.none(), "cancel"_a.none());
+}
+
+}  // namespace graft::python

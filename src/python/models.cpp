@@ -1,0 +1,99 @@
+// Models: from files and memory, their inputs and outputs, and back.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <string_view>
+
+#include "graft/toolkit/import.hpp"
+#include "python/bindings.hpp"
+#include "python/results.hpp"
+
+namespace graft::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+using toolkit::Model;
+using toolkit::Port;
+
+std::string text_of(const Port& port) {
+  std::string text = port.name + " " + port.type;
+  if (!port.shape) return text;
+  text += "[";
+  for (std::size_t i = 0; i < port.shape->size(); ++i) {
+    const std::int64_t size = (*port.shape)[i];
+    text += (i == 0 ? "" : ", ") + (size < 0 ? "?" : std::to_string(size));
+  }
+  return text + "]";
+}
+
+std::string text_of(const std::vector<Port>& ports) {
+  std::string text;
+  for (const Port& port : ports) text += (text.empty() ? "" : ", ") + text_of(port);
+  return text;
+}
+
+std::string text_of(const Model& model) {
+  return "<graft.Model " + model.source() + ": " + text_of(model.inputs()) + " -> " + text_of(model.outputs()) + ", " +
+         count_of(model.node_count(), "node") + ">";
+}
+
+nb::bytes bytes_of(const Model& model) {
+  std::string bytes;
+  {
+    const nb::gil_scoped_release released;
+    bytes = model.serialize();
+  }
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+Model parse(const nb::bytes& onnx, const std::string& name, const toolkit::Shapes& shapes) {
+  const std::string_view view(onnx.c_str(), onnx.size());
+  const nb::gil_scoped_release released;
+  return toolkit::parse(view, name, shapes);
+}
+
+}  // namespace
+
+void add_models(nb::module_& module) {
+  nb::class_<Port>(module, "Port", "An input or an output of a model.")
+      .def_ro("name", &Port::name)
+      .def_ro("type", &Port::type, "'f32', 'i64' ...; '?' where the file does not say.")
+      .def_ro("shape", &Port::shape, "The sizes, -1 for a dynamic one; None where not even the rank is known.")
+      .def("__repr__", [](const Port& port) { return "<" + text_of(port) + ">"; });
+  nb::class_<Model>(module, "Model",
+                    "A network, as ONNX has it, whatever format it came from. It never changes: functions return new "
+                    "ones, which share the weights. graft.load makes one.")
+      .def_prop_ro("inputs", &Model::inputs, "Inputs that a run needs, without those that have a default.")
+      .def_prop_ro("outputs", &Model::outputs)
+      .def_prop_ro("node_count", &Model::node_count, "Of the main graph.")
+      .def_prop_ro("source", &Model::source, "The file that it was read from, for messages.")
+      .def("save", &Model::save, "file"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "Writes an ONNX file, whole or not at all; what does not fit into protobuf's 2 GiB goes to FILE.data beside "
+           "it. Raises graft.Error for a folder that cannot be written to or a full disk.")
+      .def("serialize", bytes_of,
+           "The bytes of an ONNX file with all weights inside, as onnxruntime.InferenceSession takes them. Raises "
+           "graft.Error where they exceed 2 GiB.")
+      .def(
+          "to_proto",
+          [](const Model& model) {
+            return nb::module_::import_("onnx").attr("load_model_from_string")(bytes_of(model));
+          },
+          nb::sig("def to_proto(self) -> onnx.ModelProto"), "The model as onnx.ModelProto; a copy.")
+      .def("__repr__", [](const Model& model) { return text_of(model); });
+  module.def(
+      "load",
+      [](const std::filesystem::path& file, const std::filesystem::path& weights, const toolkit::Shapes& shapes,
+         const std::vector<std::string>& outputs) {
+        return toolkit::load(file, {.weights = weights, .shapes = shapes, .outputs = outputs});
+      },
+      "file"_a, nb::kw_only(), "weights"_a, "shapes"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
+  module.def("parse", parse, "onnx"_a, nb::kw_only(), "name"_a, "shapes"_a);
+}
+
+}  // namespace graft::python

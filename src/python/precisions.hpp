@@ -1,0 +1,18 @@
+// The types that are narrower than f32, by name.
+#pragma once
+
+#include <string>
+
+#include "graft/toolkit/error.hpp"
+#include "graft/toolkit/precision.hpp"
+
+namespace graft::python {
+
+[[nodiscard]] inline toolkit::Precision precision_of(const std::string& option, const std::string& word) {
+  if (word == "f16" || word == "fp16") return toolkit::Precision::f16;
+  if (word == "bf16") return toolkit::Precision::bf16;
+  if (word == "int8") return toolkit::Precision::int8;
+  throw Error(option + ": found " + word + "; allowed are f16 (also called fp16), bf16 and int8");
+}
+
+}  // namespace graft::python

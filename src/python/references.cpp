@@ -1,0 +1,44 @@
+// Names of nodes and tensors in results, and how a page stands in a notebook.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "graft/node_ref.hpp"
+#include "python/bindings.hpp"
+#include "python/results.hpp"
+
+namespace graft::python {
+
+namespace nb = nanobind;
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&': safe += "&amp;"; break;
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '"': safe += "&quot;"; break;
+      default: safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string frame_of(const std::string& page) {
+  return R"(<iframe style="width:100%;height:620px;border:0" srcdoc=")" + escaped(page) + R"("></iframe>)";
+}
+
+void add_references(nb::module_& module) {
+  nb::class_<NodeRef>(module, "NodeRef", "A node of a model.")
+      .def_ro("id", &NodeRef::id, "The name of its first output, which no other node has.")
+      .def_ro("name", &NodeRef::name, "As the model calls it; the id where the model has no name for it.")
+      .def_ro("op", &NodeRef::op, "The operator: 'Conv'.")
+      .def_ro("domain", &NodeRef::domain, "'graft'; empty for ONNX's own operators.")
+      .def("__repr__", [](const NodeRef& node) { return "<node " + text_of(node) + ">"; });
+  nb::class_<TensorRef>(module, "TensorRef", "A tensor of a model.")
+      .def_ro("name", &TensorRef::name)
+      .def_ro("type", &TensorRef::type, "'f32[2, 10]'; empty where the model has no such tensor.")
+      .def("__repr__", [](const TensorRef& tensor) { return "<tensor '" + tensor.name + "' " + tensor.type + ">"; });
+}
+
+}  // namespace graft::python

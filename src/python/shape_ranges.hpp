@@ -1,0 +1,31 @@
+// Shapes that an engine is built for, as Python gives them: the smallest, the usual and the largest.
+#pragma once
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "graft/toolkit/build.hpp"
+
+namespace graft::python {
+
+using Sizes = std::vector<std::int64_t>;
+using PyShapeRanges = std::map<std::string, std::tuple<Sizes, Sizes, Sizes>>;
+
+[[nodiscard]] inline toolkit::ShapeRanges ranges_of(const PyShapeRanges& shapes) {
+  toolkit::ShapeRanges ranges;
+  for (const auto& [input, range] : shapes) {
+    const auto& [smallest, usual, largest] = range;
+    ranges.emplace(input, toolkit::ShapeRange{.smallest = smallest, .usual = usual, .largest = largest});
+  }
+  return ranges;
+}
+
+}  // namespace graft::python

@@ -1,0 +1,16 @@
+// The extension graft._toolkit: the toolkit's functions as python/graft/toolkit.py calls them.
+#include "python/bindings.hpp"
+
+NB_MODULE(_toolkit, module) {
+  module.doc() = "Graft's toolkit (libgraft.so); graft.toolkit is made of it.";
+  graft::python::add_errors(module);
+  graft::python::add_references(module);
+  graft::python::add_models(module);
+  graft::python::add_sessions(module);
+  graft::python::add_inspection(module);
+  graft::python::add_conversion(module);
+  graft::python::add_verification(module);
+  graft::python::add_layers(module);
+  graft::python::add_quantization(module);
+  graft::python::add_engines(module);
+}

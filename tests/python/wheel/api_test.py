@@ -1,0 +1,397 @@
+"""The toolkit in Python on the digits network, through the installed wheel; ONNX Runtime says what is right."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import fastjsonschema
+import graft
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from conftest import DIGITS, ROOT
+from onnx import TensorProto, helper
+
+SHAPES = {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}
+
+
+def logits(model: graft.Model, images: np.ndarray) -> np.ndarray:
+    session = onnxruntime.InferenceSession(model.serialize(), providers=["CPUExecutionProvider"])
+    return session.run(["logits"], {"image": images})[0]
+
+
+def check_result(result: object, schema: str, page: bool = True) -> dict[str, object]:
+    """JSON as the command prints it, a short text, and what a notebook shows."""
+    text = json.loads((ROOT / "docs" / "schema" / f"graft.{schema}.schema.json").read_text())
+    said = json.loads(result.to_json())
+    fastjsonschema.compile(text)(said)
+    assert re.fullmatch(rf"<graft\.{type(result).__name__}\b.{{5,300}}>", repr(result)), repr(result)
+    html = result._repr_html_()
+    if page:
+        assert (
+            html.startswith("<iframe ") and "&quot;" in html and result.to_page().lower().startswith("<!doctype html")
+        )
+    else:
+        assert html.startswith("<table>")
+    return said
+
+
+# ---- Models
+
+
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("digits.onnx", {}),
+        ("digits.pb", {}),
+        ("digits.prototxt", {"weights": DIGITS / "digits.caffemodel"}),
+    ],
+)
+def test_networks_of_all_formats_compute_the_same(file: str, options: dict, images: np.ndarray) -> None:
+    model = graft.load(DIGITS / file, **options)
+    assert model.node_count > 5 and file in repr(model)
+    (port,) = model.inputs
+    some = images[:3] if port.shape[1] == 1 else np.ascontiguousarray(images[:3].transpose(0, 2, 3, 1))
+    outputs = graft.Session(model).run({port.name: some})
+    right = logits(graft.load(DIGITS / "digits.onnx"), images[:3])
+    assert any(np.allclose(values, right, atol=1e-4) for values in outputs.values() if values.shape == right.shape)
+
+
+def test_a_model_says_what_it_takes_and_gives(network: graft.Model) -> None:
+    assert [(port.name, port.type, port.shape) for port in network.inputs] == [("image", "f32", [-1, 1, 8, 8])]
+    assert [port.name for port in network.outputs] == ["logits", "embedding"]
+    assert network.source == str(DIGITS / "digits.onnx")
+    fixed = graft.load(str(DIGITS / "digits.onnx"), shapes={"image": [4, 1, 8, 8]})
+    assert fixed.inputs[0].shape == [4, 1, 8, 8]
+    assert graft.load(network) is network
+
+
+def test_models_come_from_onnx_and_go_there(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path) -> None:
+    proto = network.to_proto()
+    assert isinstance(proto, onnx.ModelProto)
+    onnx.checker.check_model(proto)
+    again = graft.load(proto)
+    assert again.to_proto() == proto
+    np.testing.assert_allclose(graft.Session(again).run(images[:2])["logits"], logits(network, images[:2]), atol=1e-5)
+    network.save(tmp_path / "saved.onnx")
+    assert (tmp_path / "saved.onnx").read_bytes() == network.serialize()
+    converted = graft.convert(proto)
+    assert graft.verify(proto, converted.model).same
+
+
+def test_what_is_no_model() -> None:
+    with pytest.raises(TypeError, match="graft.Model, a path or an onnx.ModelProto, and this is int"):
+        graft.load(3)
+    with pytest.raises(TypeError, match="for files"):
+        graft.load(graft.load(DIGITS / "digits.onnx"), shapes={"image": [1, 1, 8, 8]})
+    with pytest.raises(graft.Error, match="nowhere.onnx") as raised:
+        graft.load("/nowhere.onnx")
+    assert raised.value.kind == "bad_input"
+    with pytest.raises(graft.Error, match=r"shapes.*'?images'?"):
+        graft.load(DIGITS / "digits.onnx", shapes={"images": [1, 1, 8, 8]})
+
+
+# ---- Sessions
+
+
+def test_a_session_runs_any_batch_and_keeps_what_it_gave(network: graft.Model, images: np.ndarray) -> None:
+    session = graft.Session(network, threads=1)
+    assert session.model is network and "digits.onnx" in repr(session)
+    first = session.run({"image": images[:1]})["logits"]
+    kept = first.copy()
+    more = session.run(images[:16])["logits"]
+    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_allclose(more, logits(network, images[:16]), atol=1e-5)
+    strided = images[:32:2]
+    np.testing.assert_allclose(session.run(strided)["logits"], logits(network, strided), atol=1e-5)
+
+
+def test_a_session_says_what_is_wrong_with_inputs(network: graft.Model, images: np.ndarray) -> None:
+    session = graft.Session(network)
+    for inputs, told in [
+        ({}, "image"),
+        ({"image": images[:1], "other": images[:1]}, "other"),
+        ({"image": images[0]}, r"f32\[1, 8, 8\]"),
+        ({"image": images[:1].astype(np.int32)}, "i32"),
+        ({"image": images[:1].astype(np.float64)}, "float64"),
+    ]:
+        with pytest.raises(graft.Error, match=told):
+            session.run(inputs)
+    with pytest.raises(TypeError, match="a dict of arrays"):
+        session.run([images[:1]])
+
+
+@pytest.mark.parametrize(
+    ("onnx_type", "dtype"),
+    [
+        (TensorProto.FLOAT, np.float32),
+        (TensorProto.FLOAT16, np.float16),
+        (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+        (TensorProto.INT8, np.int8),
+        (TensorProto.UINT8, np.uint8),
+        (TensorProto.INT32, np.int32),
+        (TensorProto.INT64, np.int64),
+        (TensorProto.BOOL, np.bool_),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
+def test_every_type_goes_in_and_comes_out(onnx_type: int, dtype: type, shape: tuple[int, ...]) -> None:
+    ends = [helper.make_tensor_value_info(name, onnx_type, shape) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    (given,) = graft.Session(model).run({"x": values}).values()
+    assert given.dtype == values.dtype and given.shape == values.shape
+    np.testing.assert_array_equal(given, values)
+
+
+# ---- Results
+
+
+def test_inspect(network: graft.Model) -> None:
+    result = graft.inspect(network)
+    said = check_result(result, "inspect")
+    assert result.runs is True and result.problems == [] and sum(result.counts.values()) == len(result.nodes)
+    assert [node.node.name for node in result.nodes] == [node["node"] for node in said["nodes"]]
+    assert result.nodes[0].support == "native" and result.nodes[0].judge == "rule" and result.probe is None
+    assert graft.inspect(network, convert=True).model.node_count < result.model.node_count
+
+
+def test_inspect_asks_tensorrt(network: graft.Model) -> None:
+    result = graft.inspect(network, judge="builder", shapes=SHAPES, targets=["sm89"], tensorrt="rtx")
+    check_result(result, "inspect")
+    assert result.runs is True and "TensorRT-RTX" in result.probe.tensorrt and result.probe.builds > 0
+    assert {node.judge for node in result.nodes} == {"builder"}
+
+
+def test_convert(network: graft.Model, converted: graft.ConvertResult, images: np.ndarray) -> None:
+    said = check_result(converted, "convert")
+    assert len(converted.rewrites) == len(said["rewrites"]) > 0 and converted.proofs_run > 0
+    assert converted.rejected == [] and converted.failed_rules == []
+    assert {rewrite.rewrite_pass for rewrite in converted.rewrites} <= set(graft.pass_names())
+    np.testing.assert_allclose(logits(converted.model, images[:8]), logits(network, images[:8]), atol=1e-5)
+    assert graft.convert(converted.model).rewrites == []
+    always = graft.convert(network, plugins="always", prove=False)
+    assert {choice.kind for choice in always.choices} == {"plugin"} and always.proofs_run == 0
+    for options, told in [
+        ({"plugins": "some"}, "plugins: found some"),
+        ({"only": ["fuse_nothing"]}, "only: there is no"),
+    ]:
+        with pytest.raises(graft.Error, match=told):
+            graft.convert(network, **options)
+
+
+def test_the_same_is_said_as_by_the_command(network: graft.Model, tmp_path: pathlib.Path) -> None:
+    program = pathlib.Path(sys.executable).parent / "graft"
+    command = [program, "convert", DIGITS / "digits.onnx", "-o", tmp_path / "o.onnx", "--json"]
+    printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    said = json.loads(graft.convert(network).to_json())
+    for key in ("seconds", "passes", "output"):  # times, and the file that was written
+        del printed[key], said[key]
+    assert said == printed
+    assert (tmp_path / "o.onnx").read_bytes() == graft.convert(network).model.serialize()
+
+
+def test_verify(network: graft.Model, converted: graft.ConvertResult, images: np.ndarray) -> None:
+    same = graft.verify(network, converted.model, data=images[:64])
+    said = check_result(same, "verify")
+    assert same.same and same.verdict == "same" and said["equal"] is True and same.problems == []
+    assert [output.reference.name for output in same.outputs] == ["logits", "embedding"]
+    assert same.outputs[0].compared == 640 and same.outputs[0].mismatched == 0
+    assert graft.verify(network, converted.model, seeds=2).runs == 2
+    f16 = graft.quantize(network, precision="bf16").model
+    different = graft.verify(network, f16, data={"image": images[:64]}, relative=1e-6, absolute=0)
+    assert not different.same and different.verdict == "different" and different.outputs[0].mismatched > 0
+    assert different.outputs[0].largest_absolute > 0 and different.outputs[0].snr_db > 20
+    from_file = graft.verify(network, converted.model, ranges={"image": (0, 16)}, snr_db=60)
+    assert from_file.same
+    with pytest.raises(graft.Error, match="data.*picture"):
+        graft.verify(network, converted.model, data={"picture": images[:1]})
+
+
+def test_verify_layers_finds_the_node(network: graft.Model, images: np.ndarray) -> None:
+    spoiled = network.to_proto()
+    weights = next(tensor for tensor in spoiled.graph.initializer if len(tensor.dims) == 4)
+    values = onnx.numpy_helper.to_array(weights) * np.float32(1.5)
+    weights.CopyFrom(onnx.numpy_helper.from_array(values, weights.name))
+    result = graft.verify_layers(network, spoiled, data=images[:4])
+    check_result(result, "verify.layers")
+    assert result.verdict == "different" and result.failure is None
+    first = result.first
+    assert first.candidate_nodes[-1].op == "Conv" and "1.5" in first.why and repr(first).startswith("<divergence at")
+    assert result.tensors[first.tensor].verdict == "different"
+    apart = graft.verify(first.reference, first.candidate, data=first.inputs)
+    assert not apart.same
+    emulated = graft.verify_layers(network, emulated="f16")
+    assert json.loads(emulated.to_json())["emulated"] == "f16"
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_quantize_to_floats(converted: graft.ConvertResult, images: np.ndarray, precision: str) -> None:
+    result = graft.quantize(converted.model, precision=precision, data=images[:32], keep="Gemm")
+    said = check_result(result, "quantize")
+    assert said["precision"] == precision and said["data"] == "given" and result.met
+    assert result.counts[precision] > 0
+    assert {node.type for node in result.nodes if node.node.op == "Gemm"} <= {"f32"}
+    assert graft.verify(converted.model, result.model, data=images[:32], snr_db=20).same
+
+
+def test_quantize_to_int8(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pathlib.Path) -> None:
+    result = graft.quantize(
+        converted.model, precision="int8", data=images[:200], improve=["equalize", "bias"], rest="f16"
+    )
+    said = check_result(result, "quantize")
+    assert said["samples"] == 200 and result.counts["int8"] > 3
+    assert result.metric_int8 > 95 and result.outputs[0].rows > 0
+    assert (logits(result.model, images).argmax(1) == logits(converted.model, images).argmax(1)).mean() > 0.95
+    scales = graft.write_calibration_cache(result.model, tmp_path / "digits.cache")
+    assert scales > 3
+    by_cache = graft.quantize(converted.model, precision="int8", cache=tmp_path / "digits.cache")
+    assert by_cache.counts["int8"] > 3
+
+
+def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pathlib.Path) -> None:
+    int8 = graft.quantize(converted.model, precision="int8", data=images[:200]).model
+    result = graft.build(int8, tmp_path / "digits.engine", targets=["sm89"], shapes=SHAPES)
+    check_result(result, "build", page=False)
+    assert result.bytes == (tmp_path / "digits.engine").stat().st_size > 0
+    assert "TensorRT-RTX" in result.tensorrt and result.targets == ["sm89"] and result.layers > 0
+    with pytest.raises(graft.Error, match="missing.*image|image.*shape"):
+        graft.build(int8, tmp_path / "other.engine", targets=["sm89"])
+    with pytest.raises(graft.Error, match="memory: found the pool shop"):
+        graft.build(int8, tmp_path / "other.engine", memory={"shop": 1})
+    assert not (tmp_path / "other.engine").exists()
+
+
+# ---- Progress, cancellation, interrupts
+
+
+def test_progress_is_told_in_the_callers_thread(network: graft.Model) -> None:
+    said, threads = [], set()
+
+    def progress(fraction: float, text: str) -> None:
+        threads.add(threading.current_thread())
+        said.append((fraction, text))
+
+    graft.convert(network, progress=progress)
+    assert threads == {threading.current_thread()}
+    assert said[-1][0] == 1 and all(text for _, text in said)
+    assert [fraction for fraction, _ in said] == sorted(fraction for fraction, _ in said)
+
+
+def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, network: graft.Model) -> None:
+    tqdm = pytest.importorskip("tqdm")
+    shown = []
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(tqdm.auto.tqdm, "set_postfix_str", lambda self, text, refresh: shown.append(text))
+    graft.convert(network)
+    assert shown
+    shown.clear()
+    graft.convert(network, progress=False)
+    assert not shown
+
+
+@pytest.mark.parametrize("error", [LookupError("enough"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_progress_raises_ends_the_work(network: graft.Model, tmp_path: pathlib.Path, error: BaseException) -> None:
+    def progress(fraction: float, text: str) -> None:
+        raise error
+
+    for call in (
+        lambda: graft.convert(network, progress=progress),
+        lambda: graft.verify(network, network, progress=progress),
+        lambda: graft.verify_layers(network, network, progress=progress),
+        lambda: graft.quantize(network, progress=progress),
+        lambda: graft.build(network, tmp_path / "no.engine", targets=["sm89"], shapes=SHAPES, progress=progress),
+    ):
+        with pytest.raises(type(error)) as raised:
+            call()
+        assert raised.value is error
+    assert not (tmp_path / "no.engine").exists()
+
+
+def test_a_token_ends_work_from_another_thread(network: graft.Model) -> None:
+    token = graft.CancelToken()
+    begun, cancelled = threading.Event(), threading.Event()
+
+    def cancel() -> None:
+        begun.wait()
+        token.cancel()
+        cancelled.set()
+
+    def progress(fraction: float, text: str) -> None:
+        begun.set()
+        cancelled.wait()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    with pytest.raises(graft.Cancelled) as raised:
+        graft.convert(network, progress=progress, cancel=token)
+    thread.join()
+    assert token.is_cancelled and isinstance(raised.value, graft.Error) and raised.value.kind == "answer_is_no"
+    with pytest.raises(graft.Cancelled):
+        graft.convert(network, cancel=token)
+
+
+def test_other_threads_go_on(network: graft.Model) -> None:
+    counted = 0
+    stop = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not stop.is_set():
+            counted += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted
+    graft.convert(network)
+    after = counted
+    stop.set()
+    thread.join()
+    assert after > before
+
+
+WAITING = """
+import pathlib, sys, graft
+network = graft.load(sys.argv[1])
+begun = pathlib.Path(sys.argv[2])
+try:
+    while True:  # until the signal comes, which no Python is there to see
+        begun.touch()
+        CALL
+except KeyboardInterrupt:
+    sys.exit(77)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "graft.verify(network, network, seeds=10000)",
+        "graft.build(network, 'no.engine', targets=['sm75', 'sm80', 'sm86', 'sm89', 'sm90'], "
+        "shapes={'image': ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])})",
+    ],
+)
+def test_ctrl_c_ends_the_work(tmp_path: pathlib.Path, call: str) -> None:
+    begun = tmp_path / "begun"
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING.replace("CALL", call), DIGITS / "digits.onnx", begun],
+        cwd=tmp_path,
+        process_group=0,
+    )
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 77
+    with pytest.raises(ProcessLookupError):  # nobody of its group is left
+        os.killpg(process.pid, 0)
+    assert not (tmp_path / "no.engine").exists()

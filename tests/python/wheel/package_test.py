@@ -1,0 +1,102 @@
+"""The package that was installed: where it lies, what importing it brings, its command, its types."""
+
+import ast
+import importlib.metadata
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import graft
+import pytest
+from conftest import DIGITS, ROOT
+
+PACKAGE = pathlib.Path(graft.__file__).parent
+GRAFT = pathlib.Path(sys.executable).parent / "graft"
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+
+
+def test_it_is_the_installed_one() -> None:
+    assert PACKAGE.is_relative_to(sys.prefix)
+    assert importlib.metadata.version("graft-tensorrt") == graft.__version__
+    assert not any(pathlib.Path(folder).resolve().is_relative_to(ROOT / "python") for folder in sys.path if folder)
+
+
+def test_importing_it_brings_little() -> None:
+    code = "import sys, graft; print([name for name in sys.modules if name.split('.')[0] in sys.argv[1:]])"
+    heavy = ["numpy", "onnx", "openvino", "torch", "tensorrt", "tensorrt_rtx", "nanobind_backend"]
+    assert run(sys.executable, "-c", code, *heavy).stdout.strip() == "[]"
+
+
+def test_all_names_are_there_and_documented() -> None:
+    assert {name for name in graft.__all__ if name != "__version__"} == set(graft._HOMES)
+    for name in graft._HOMES:
+        assert getattr(graft, name).__doc__, name
+        assert name in dir(graft)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = graft.nothing
+
+
+def test_stubs_and_typing_marker_lie_beside_the_extension() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+    stub = ast.parse((PACKAGE / "_toolkit.pyi").read_text())
+    classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
+    for name in ("Model", "ConvertResult", "InspectResult", "VerifyResult", "QuantizeResult", "BuildResult"):
+        assert ast.get_docstring(classes[name]), name
+        methods = {node.name for node in classes[name].body if isinstance(node, ast.FunctionDef)}
+        assert name == "Model" or {"to_json", "_repr_html_", "__repr__"} <= methods
+
+
+def test_what_pip_knows() -> None:
+    done = run(sys.executable, "-m", "pip", "show", "-f", "graft-tensorrt")
+    assert "graft/bin/graft" in done.stdout and "graft/lib/libgraft_plugins.so" in done.stdout
+    tags = importlib.metadata.distribution("graft-tensorrt").read_text("WHEEL")
+    assert tags is not None and "Tag: cp311-abi3-manylinux_2_36_x86_64" in tags
+    extras = importlib.metadata.metadata("graft-tensorrt").get_all("Provides-Extra")
+    assert {"rtx", "torch", "notebook"} <= set(extras or [])
+
+
+def test_the_command_is_the_program(tmp_path: pathlib.Path) -> None:
+    done = run(GRAFT, "convert", DIGITS / "digits.onnx", "-o", tmp_path / "out.onnx", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["nodes_after"] > 0
+    done = run(GRAFT, "inspect", tmp_path / "nothing.onnx")
+    assert done.returncode == 2 and "nothing.onnx" in done.stderr
+
+
+def test_doctor_finds_the_package_and_its_parts() -> None:
+    findings = {finding["name"]: finding for finding in json.loads(run(GRAFT, "doctor", "--json").stdout)["findings"]}
+    assert findings["CPU engine"]["found"]
+    assert findings["plugin library"]["facts"]["path"] == str(PACKAGE / "lib" / "libgraft_plugins.so")
+    assert findings["Python"]["facts"]["executable"] == sys.executable
+    assert findings["Python package"]["found"]
+    assert findings["Python package"]["facts"]["folder"] == str(PACKAGE)
+
+
+def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
+    # Its own libraries lie in graft_tensorrt.libs, OpenVINO's in openvino; glibc and the compiler's are the platform's.
+    own = {path.name for path in (PACKAGE.parent / "graft_tensorrt.libs").iterdir()}
+    platform = (
+        "libc.so",
+        "libm.so",
+        "libgcc_s.so",
+        "libstdc++.so",
+        "libpthread.so",
+        "libdl.so",
+        "librt.so",
+        "ld-linux",
+    )
+    for library in [*PACKAGE.glob("*.so"), *PACKAGE.glob("lib/*.so*"), PACKAGE / "bin" / "graft"]:
+        for line in run("ldd", library).stdout.splitlines():
+            name, _, where = line.strip().partition(" => ")
+            assert "not found" not in where, f"{library}: {line}"
+            if name.startswith(("linux-vdso", "/lib64/ld-linux", *platform)):
+                continue
+            path = pathlib.Path(where.split(" (")[0])
+            in_wheels = path.name in own or path.is_relative_to(sys.prefix)
+            assert in_wheels or path.name in {"libgraft.so.0.1"}, f"{library}: {line}"
+    assert os.access(PACKAGE / "bin" / "graft", os.X_OK)
