@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "onnx/node_ref.hpp"
 #include "onnx/standard_operators.hpp"
 
 namespace graft::onnx {
@@ -37,7 +38,7 @@ class Raiser {
 
  private:
   void raise_and_note(Node& node) {
-    RaisedNode note{describe(node), {}, {}, false};
+    RaisedNode note{ref_of(node), {}, {}, false};
     for (const Value* input : node.inputs) {
       if (input != nullptr && !input->constant()) note.inputs.push_back(input->name);
     }

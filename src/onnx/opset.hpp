@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::onnx {
@@ -14,7 +15,7 @@ inline constexpr std::int64_t working_opset = 17;
 
 /// A node of the main graph or of its sub-graphs that had to be rewritten.
 struct RaisedNode {
-  std::string node;                  ///< As it is described.
+  NodeRef node;                      ///< As it was before.
   std::vector<std::string> inputs;   ///< That are not constant, by name, and the outputs that are used.
   std::vector<std::string> outputs;  ///< Both keep their names.
   bool computed_anew = false;        ///< Other operators do the work now. False where attributes became inputs.

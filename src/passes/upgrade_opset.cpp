@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/opset.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
@@ -32,7 +33,7 @@ void upgrade_model_opset(Rewriter& rewriter) {
     Rewriter::Verdict verdict = rewriter.prove_values(before, model, node.inputs, node.outputs);
     if (!verdict.proven) {
       model = std::move(before);
-      rewriter.record_rejected(whole, replacement, reason, fmt::format("{}: {}", node.node, verdict.text));
+      rewriter.record_rejected(whole, replacement, reason, fmt::format("{}: {}", onnx::describe(node.node), verdict.text));
       return;
     }
     ++compared;

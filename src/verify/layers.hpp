@@ -145,7 +145,7 @@ struct LayerReport {
   std::vector<LargeConstant> large_constants;  ///< Of the candidate, beyond the range of the emulated type.
   std::vector<std::string> problems;           ///< Inputs or outputs that one of the models lacks.
   std::vector<std::string> inputs;             ///< "image: f32[2, 1, 8, 8]", of the first run.
-  InputRanges narrowed;   ///< Of made-up integers, so that the reference runs; not those of the options.
+  InputRanges narrowed;   ///< Of synthetic integers, so that the reference runs; not those of the options.
   std::string why_sizes;  ///< As in VerifyReport.
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.

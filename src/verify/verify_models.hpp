@@ -73,7 +73,7 @@ struct VerifyReport {
   std::vector<OutputReport> outputs;  ///< In the order of the reference.
   std::vector<std::string> problems;  ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::vector<std::string> inputs;    ///< "image: f32[2, 1, 8, 8]", of the first run.
-  InputRanges narrowed;               ///< Of made-up integers, so that the reference runs; not those of the options.
+  InputRanges narrowed;               ///< Of synthetic integers, so that the reference runs; not those of the options.
   std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
   [[nodiscard]] bool equal() const;

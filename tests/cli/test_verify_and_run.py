@@ -171,7 +171,7 @@ def test_what_was_not_run_is_not_called_the_same(graft, tmp_path):
 
 
 def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
-    """The usual made-up batch of 2 does not run; a batch of 1 does, and every command finds it and says so."""
+    """The usual synthetic batch of 2 does not run; a batch of 1 does, and every command finds it and says so."""
     node = helper.make_node("Reshape", ["x", "s"], ["y"], name="view")
     shape = numpy_helper.from_array(np.array([1, 64]), "s")
     frozen = save(tmp_path / "frozen.onnx", [node], [("x", ["n", 8, 8])], [("y", None)], [shape])

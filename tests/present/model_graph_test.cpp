@@ -38,7 +38,7 @@ TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
   EXPECT_TRUE(has_edge(drawn, 1, 2));
   EXPECT_EQ(drawn.edges.size(), 2);
   EXPECT_EQ(places.nodes.at(add).node, 1);
-  EXPECT_EQ(places.descriptions.find("node 'add' (Add)")->second.node, 1);
+  EXPECT_EQ(places.by_id.find("y")->second.node, 1);
 }
 
 TEST(ModelGraph, WhatIsDequantizedOfAConstantIsPartOfTheNodeThatReadsIt) {

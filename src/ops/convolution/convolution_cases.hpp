@@ -110,7 +110,8 @@ struct ConvolutionSizes {
       {{2, 6, 5, 9, 8}, 9, {1, 3, 2}, {2, 1, 3}, {0, 1, 0, 0, 2, 1}, {1, 2, 1}, 3},
   };
   for (const TypeRow& row : type.type_rows) {
-    const auto [dtype, layout] = row.formats[0];
+    const DType dtype = row.formats[0].dtype;
+    const Layout layout = row.formats[0].layout;
     const auto add = [&](const ConvolutionSizes& sizes, const Attributes& more, const std::string& what,
                          Fill fill = Fill::normal) -> OperatorCase& {
       return cases.emplace_back(convolution_case(dtype, layout, sizes, more, what, fill));

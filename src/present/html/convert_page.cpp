@@ -85,7 +85,7 @@ ConvertPage::ConvertPage(const std::string& file, const onnx::Model& before)
 
 void ConvertPage::mark(const passes::Rewrite& rewrite) {
   for (const NodeRef& replaced : rewrite.nodes) {
-    const auto [first, last] = before_.descriptions.equal_range(onnx::describe(replaced));
+    const auto [first, last] = before_.by_id.equal_range(replaced.id);
     for (auto each = first; each != last; ++each) {
       report::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
@@ -100,8 +100,8 @@ void ConvertPage::mark(const passes::Rewrite& rewrite) {
 std::vector<report::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const {
   report::Cell drawn;
   for (const NodeRef& node : nodes) {
-    const auto found = before_.descriptions.find(onnx::describe(node));
-    if (found == before_.descriptions.end()) continue;
+    const auto found = before_.by_id.find(node.id);
+    if (found == before_.by_id.end()) continue;
     drawn = found->second;
     break;
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/utf8.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/operator_name.hpp"
 #include "onnx/text.hpp"
 
@@ -56,7 +57,7 @@ class GraphMaker {
       if (is_constant(*node)) continue;
       const Place place{index, drawn.nodes.size()};
       places_.nodes.emplace(node, place);
-      places_.descriptions.emplace(onnx::describe(*node), place);
+      places_.by_id.emplace(onnx::ref_of(*node).id, place);
       for (const onnx::Value* output : node->outputs) {
         if (output == nullptr) continue;
         producers[output] = place.node;

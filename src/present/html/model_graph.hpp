@@ -16,7 +16,7 @@ namespace graft::report {
 /// Where the nodes and tensors of a model stand in a report.
 struct ModelPlaces {
   std::unordered_map<const graft::onnx::Node*, Place> nodes;
-  std::multimap<std::string, Place, std::less<>> descriptions;  ///< By graft::describe.
+  std::multimap<std::string, Place, std::less<>> by_id;  ///< By NodeRef::id; branches may use a name again.
   /// The node that gives it, then the output of the graph that it is.
   std::multimap<std::string, Place, std::less<>> tensors;
 };

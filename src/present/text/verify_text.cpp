@@ -64,7 +64,7 @@ Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& range
   Listing text;
   text.add(fmt::format("reference {}, candidate {}", files.reference, files.candidate), Color::faint);
   for (const auto& [name, range] : ranges) {
-    text.add(fmt::format("made-up '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
+    text.add(fmt::format("synthetic '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
                          range.why.empty() ? "" : ", since " + range.why),
              Color::faint);
   }
