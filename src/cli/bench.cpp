@@ -12,6 +12,7 @@
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
@@ -131,7 +132,7 @@ void add_bench(Program& program) {
       ->type_name("N")
       ->default_val(60)
       ->needs(random)
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--match", arguments->match, "only the cases whose name contains this")->type_name("TEXT");
   command->add_flag("--no-peers", arguments->without_peers, "Graft's kernels alone");
   command->add_option("--input", arguments->inputs, "shape of a model's input, NAME:1x3x224x224; once for each")
@@ -139,7 +140,7 @@ void add_bench(Program& program) {
   command
       ->add_option("--time-limit", arguments->time_limit, "begin nothing new after this many seconds (none; model: 5)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   add_report_option(*command, arguments->report, "bar charts and every figure");
   program.add_operators_option(*command);
 }

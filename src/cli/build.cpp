@@ -13,6 +13,7 @@
 #include "cli/engine_command.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/program.hpp"
 #include "cli/trtexec_options.hpp"
 #include "cli/watch.hpp"
@@ -75,9 +76,9 @@ struct Arguments {
 
 /// The words of the engine driver; its options have the same names.
 std::vector<std::string> driver_options_of(const Console& console, const Arguments& arguments) {
-  std::vector<std::string> words{"--tensorrt", arguments.tensorrt};
+  std::vector<std::string> words{"--tensorrt=" + arguments.tensorrt};
   const auto add = [&](const char* option, const std::vector<std::string>& values) {
-    for (const std::string& value : values) words.insert(words.end(), {option, value});
+    for (const std::string& value : values) words.push_back(fmt::format("{}={}", option, value));
   };
   add("--target", arguments.targets);
   add("--shapes", arguments.shapes);
@@ -181,10 +182,9 @@ void add_build(Program& program) {
     }
     CLI::Option* added = command->add_option(option.name, arguments->options[option.name], option.description);
     added->type_name(option.type);
-    constexpr std::array<std::string_view, 3> numbers{"--optimization-level", "--dla", "--device"};
-    if (std::find(numbers.begin(), numbers.end(), option.name) != numbers.end()) {
-      added->expected(1)->check(CLI::Range(0, 1000000));
-    }
+    const std::string_view name = option.name;
+    if (name == "--optimization-level") added->expected(1)->check(CLI::Range(0, 5));
+    if (name == "--dla" || name == "--device") added->expected(1)->check(CLI::Range(0, 1000000));
   }
   command
       ->add_option("--profiling-verbosity", arguments->profiling_verbosity,
@@ -201,7 +201,7 @@ void add_build(Program& program) {
                    "a build that says nothing for longer counts as hanging (3600), as does a plugin library that takes "
                    "longer to be opened (120)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
 }
 
 }  // namespace graft::cli

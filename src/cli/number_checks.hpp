@@ -19,4 +19,24 @@ namespace graft::cli {
           "", "at least"};
 }
 
+/// A finite number above 0.
+[[nodiscard]] inline CLI::Validator positive() {
+  return {[](const std::string& text) {
+            double value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
+            return good ? std::string() : fmt::format("found {}, allowed is a number above 0", text);
+          },
+          "", "positive"};
+}
+
+/// A number from `lowest` to `highest`.
+[[nodiscard]] inline CLI::Validator between(double lowest, double highest) {
+  return {[lowest, highest](const std::string& text) {
+            double value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= lowest && value <= highest;
+            return good ? std::string() : fmt::format("found {}, allowed is {} to {}", text, lowest, highest);
+          },
+          "", "between"};
+}
+
 }  // namespace graft::cli

@@ -8,6 +8,7 @@
 
 #include "cli/engine_command.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
@@ -58,7 +59,7 @@ void add_plugins(Program& program) {
       ->check(CLI::IsMember({"auto", "rtx", "full", "lean"}));
   command->add_option("--time-limit", arguments->time_limit, "a library that takes longer counts as hanging (120)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
 }
 
 }  // namespace graft::cli

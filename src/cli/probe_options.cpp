@@ -7,6 +7,7 @@
 
 #include "cli/engine_command.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/text/inspect_text.hpp"
@@ -50,17 +51,17 @@ void add_probe_options(CLI::App& command, ProbeArguments& arguments) {
       .add_option("--time-limit", arguments.trials.limit,
                   "a parse or build, or a plugin library being opened, that takes longer counts as hanging (300)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--max-builds", arguments.trials.max_builds,
                   "builds to ask for in all; what is not answered by then is said (60)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--max-seconds", arguments.trials.max_seconds,
                   "seconds to ask for in all; what is not answered by then is said (300)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--reduce", arguments.reduce,
                   "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "

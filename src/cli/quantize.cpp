@@ -46,7 +46,7 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
   arguments.percentile_option =
       add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
           "NUMBER")
-          ->check(CLI::Range(50., 100.));
+          ->check(between(50, 100));
   add(command.add_option("--cache", arguments.cache, "scales from a calibration cache of TensorRT 7 to 10"), "FILE");
   add(command.add_option("--write-cache", arguments.write_cache,
                          "write the scales as such a cache; without -o and --precision those of a model that has them"),

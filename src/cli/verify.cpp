@@ -108,6 +108,10 @@ verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
 
 /// The shapes and data of the inputs, the tolerances and the seeds.
 toolkit::CompareOptions options_of(const Console& console, const Arguments& arguments) {
+  if (arguments.snr_option->count() != 0 &&
+      (arguments.relative_option->count() != 0 || arguments.absolute_option->count() != 0)) {
+    throw Error("--snr takes the place of a tolerance of each element\nGive it, or --rtol and --atol");
+  }
   toolkit::CompareOptions options;
   graft::verify::VerifyOptions& common = options.common;
   common.shapes = parse_shapes("--input", arguments.inputs, false);
@@ -236,7 +240,7 @@ void add_verify(Program& program) {
       ->type_name("RANGE");
   command
       ->add_option("--seeds", arguments->seeds,
-                   "runs with synthetic inputs (3; 1 with --layers, 2 with --emulate int8)")
+                   "runs with synthetic inputs (3; with --layers 1, and 3 of the outputs; 2 with --emulate int8)")
       ->type_name("N")
       ->check(CLI::Range(1, 10000));
   command->add_flag("--layers", arguments->layers,

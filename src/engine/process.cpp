@@ -113,6 +113,8 @@ class SpawnOptions {
     ::sigemptyset(&defaults);
     ::sigaddset(&defaults, SIGINT);
     ::sigaddset(&defaults, SIGTERM);
+    // Where the caller ignores it, the child could not wait for its own children.
+    ::sigaddset(&defaults, SIGCHLD);
     ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
   }

@@ -15,8 +15,8 @@ namespace {
 
 std::vector<std::string> driver_command(const TrialOptions& options) {
   std::vector<std::string> command{"trials", "--tensorrt", options.tensorrt};
-  for (const std::string& library : options.libraries) command.insert(command.end(), {"--plugin-library", library});
-  for (const std::string& target : options.targets) command.insert(command.end(), {"--target", target});
+  for (const std::string& library : options.libraries) command.push_back("--plugin-library=" + library);
+  for (const std::string& target : options.targets) command.push_back("--target=" + target);
   if (options.plugin_override) command.emplace_back("--plugin-override");
   return command;
 }

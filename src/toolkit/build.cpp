@@ -57,7 +57,8 @@ class DriverWords {
   }
 
  private:
-  void add(const char* option, const std::string& value) { words_.insert(words_.end(), {option, value}); }
+  /// One word: as a word of its own, a value that begins with - would be taken for an option.
+  void add(const char* option, const std::string& value) { words_.push_back(fmt::format("{}={}", option, value)); }
   void add(const char* option, const char* value) { add(option, std::string(value)); }
   void add(const char* option, const std::optional<int>& value) {
     if (value) add(option, std::to_string(*value));

@@ -28,9 +28,9 @@ BuildReport build_engine(graft::onnx::Model model, const BuildRequest& request, 
     onnx::write_onnx(model, file);
     renamings.emplace_back(file, request.name);
   }
-  std::vector<std::string> command{"build", file, "--output", request.engine};
+  std::vector<std::string> command{"build", file, "--output=" + request.engine};
   command.insert(command.end(), request.options.begin(), request.options.end());
-  for (const std::string& library : libraries) command.insert(command.end(), {"--plugin-library", library});
+  for (const std::string& library : libraries) command.push_back("--plugin-library=" + library);
   if (request.layers) command.emplace_back("--layers");
   engine::EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
   report.built = std::move(answer.result);

@@ -10,6 +10,7 @@
 #include "inspect/verdict_groups.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/checks.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/shape_ranges.hpp"
 #include "toolkit/trials.hpp"
@@ -70,7 +71,14 @@ Support support_of(inspect::Verdict verdict) {
   return Support::unknown;
 }
 
+void check(const ProbeBudget& budget) {
+  check_positive("ProbeBudget::trial_seconds", budget.trial_seconds);
+  check_positive("ProbeBudget::max_seconds", budget.max_seconds);
+  if (budget.max_builds == 0) throw Error("ProbeBudget::max_builds: found 0, allowed is a number above 0");
+}
+
 inspect::ProbeOptions probe_options(const InspectOptions& options) {
+  check(options.budget);
   inspect::ProbeOptions inner{.level = level_of(options.judge), .trials = {}, .shapes = {}, .reduce = {}};
   for (const auto& library : options.plugin_libraries) inner.trials.libraries.push_back(library.string());
   inner.trials.tensorrt = options.tensorrt;

@@ -8,6 +8,7 @@
 #include "graft/error.hpp"
 #include "quant/calibration_cache.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/checks.hpp"
 #include "toolkit/precisions.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/tensors.hpp"
@@ -66,6 +67,21 @@ void refuse_int8_options(const Int8Options& options) {
   refuse(options.rest.has_value(), "int8.rest");
   refuse(static_cast<bool>(options.metric), "int8.metric");
   refuse(options.max_drop.has_value(), "int8.max_drop");
+  refuse(options.calibration != none.calibration, "int8.calibration");
+  refuse(options.percentile != none.percentile, "int8.percentile");
+  refuse(options.judged != none.judged, "int8.judged");
+}
+
+void check(const Int8Options& options) {
+  const double percentile = options.percentile;
+  check_number(percentile > 0 && percentile <= 100, "QuantizeOptions::int8.percentile", percentile,
+               "a number above 0, at most 100");
+  if (options.calibration != Calibration::percentile && percentile != Int8Options().percentile) {
+    throw Error("QuantizeOptions::int8.percentile: it is of Calibration::percentile, and another is asked for");
+  }
+  check_from_0("QuantizeOptions::int8.samples", static_cast<double>(options.samples));
+  check_positive("QuantizeOptions::int8.judged", static_cast<double>(options.judged));
+  check_from_0("QuantizeOptions::int8.max_drop", options.max_drop);
 }
 
 QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
@@ -102,6 +118,7 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
 
 graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
+  check(given);
   graft::quant::Int8Options inner;
   inner.improve = {.equalize = given.improve.equalize,
                    .smooth = given.improve.smooth,
@@ -175,6 +192,7 @@ QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
 }  // namespace
 
 QuantizeResult quantize(const Model& model, const QuantizeOptions& options) {
+  check_from_0("QuantizeOptions::limit_db", options.limit_db);
   return options.precision == Precision::int8 ? to_int8(model, options) : to_float(model, options);
 }
 

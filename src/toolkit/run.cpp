@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "graft/error.hpp"
 #include "import/read_model.hpp"
 #include "runtime/default_engine.hpp"
 #include "toolkit/access.hpp"
@@ -16,6 +17,11 @@ namespace graft::toolkit {
 
 struct Session::State {
   std::unique_ptr<runtime::CompiledModel> compiled;
+
+  static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
+    if (state == nullptr) throw Error("Session: it was moved from, and has no model");
+    return *state->compiled;
+  }
 };
 
 Session::Session(const Model& model, const SessionOptions& options)
@@ -29,12 +35,12 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 Tensors Session::run(const Tensors& inputs) {
-  return to_public(state_->compiled->run(to_internal(inputs, "input")), "output");
+  return to_public(State::model_of(state_).run(to_internal(inputs, "input")), "output");
 }
 
 void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {
-  state_->compiled->run(to_internal(inputs, "input"),
-                        [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
+  State::model_of(state_).run(to_internal(inputs, "input"),
+                              [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
 }
 
 RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "toolkit/access.hpp"
+#include "toolkit/checks.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/verify_options.hpp"
 
@@ -22,6 +23,27 @@ ComparedOutput compared_of(const verify::OutputReport& output) {
           .note = output.not_compared.empty() ? output.note : "not compared: " + output.not_compared};
 }
 
+void check(const VerifyOptions& options) {
+  check_from_0("VerifyOptions::relative", options.relative);
+  check_from_0("VerifyOptions::absolute", options.absolute);
+  check_finite("VerifyOptions::snr_db", options.snr_db);
+  if (options.snr_db && (options.relative || options.absolute)) {
+    throw Error("VerifyOptions::snr_db: it takes the place of a tolerance of each element\nGive one of both");
+  }
+  if (options.seeds != 0 && !options.data.empty()) {
+    throw Error("VerifyOptions::seeds: they make synthetic inputs, and there are none with data\nGive one of both");
+  }
+  for (const auto& [name, range] : options.ranges) {
+    const std::string option = fmt::format("VerifyOptions::ranges['{}']", name);
+    check_finite(option, range.lowest);
+    check_finite(option, range.highest);
+    if (range.lowest > range.highest) {
+      throw Error(fmt::format("{}: found {} to {}; allowed is a lowest that is not above the highest", option,
+                              range.lowest, range.highest));
+    }
+  }
+}
+
 }  // namespace
 
 Verdict verdict_of(graft::verify::Verdict verdict) {
@@ -35,6 +57,7 @@ Verdict verdict_of(graft::verify::Verdict verdict) {
 
 CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Model& reference,
                                const graft::onnx::Model& candidate) {
+  check(given);
   CompareOptions options;
   options.names = {.data = "VerifyOptions::data", .shapes = "VerifyOptions::shapes", .ranges = "VerifyOptions::ranges"};
   if (given.seeds != 0) options.seeds = given.seeds;

@@ -59,6 +59,11 @@ void Work::report(double fraction, std::string_view text) {
   check_cancelled();
 }
 
+void Work::report_end() {
+  const std::lock_guard lock(mutex_);
+  if (watch_.progress) watch_.progress(1, "done");
+}
+
 void Work::report_step(const std::string& step, std::size_t done, std::size_t total) {
   if (step != step_) {
     step_ = step;

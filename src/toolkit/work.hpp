@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -36,15 +37,20 @@ class Work {
     try {
       check_cancelled();
       auto result = function();
-      report(1, "done");
+      report_end();
       return result;
     } catch (const Stopped&) {
       if (thrown_) std::rethrow_exception(thrown_);
       throw Cancelled();
+    } catch (const std::bad_alloc&) {
+      throw Error("not enough memory\nUse a machine with more, smaller shapes, or a smaller model");
     }
   }
 
  private:
+  /// What is done stays done: the token is not looked at any more, and what the callback throws reaches the caller.
+  void report_end();
+
   /// No Error, which passes and proofs catch and go on.
   struct Stopped {};
 

@@ -110,9 +110,11 @@ bool LayerReport::equal() const {
 }
 
 bool LayerReport::nothing_compared() const {
-  return runs > 0 && std::any_of(layers.begin(), layers.end(), [](const LayerComparison& layer) {
-           return layer.verdict() == Verdict::nothing_compared;
-         });
+  const auto is_output = [](const LayerComparison& layer) { return layer.is_output; };
+  return runs > 0 && (std::none_of(layers.begin(), layers.end(), is_output) ||
+                      std::any_of(layers.begin(), layers.end(), [](const LayerComparison& layer) {
+                        return layer.verdict() == Verdict::nothing_compared;
+                      }));
 }
 
 Verdict LayerReport::verdict() const {

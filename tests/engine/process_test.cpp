@@ -109,6 +109,13 @@ TEST(ChildProcess, one_that_is_gone_takes_no_lines_and_harms_nobody) {
 
 TEST(RunProcess, a_signal_is_told) { EXPECT_EQ(run_shell("kill -ABRT $$").result.signal, SIGABRT); }
 
+TEST(RunProcess, a_child_waits_for_its_own_children_where_the_caller_does_not) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const Output output = run_shell("sh -c 'exit 7'; echo $?");
+  std::signal(SIGCHLD, before);
+  EXPECT_EQ(output.lines, std::vector<std::string>{"7"});
+}
+
 TEST(RunProcess, stop_ends_the_child) {
   const Output output =
       run_shell("trap 'echo stopped; exit 3' TERM; while :; do sleep 0.05; done", {}, [] { return true; });

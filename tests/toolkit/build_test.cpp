@@ -61,6 +61,14 @@ TEST(Build, TakesProfilesLimitsFormatsAndFlags) {
   std::filesystem::remove(engine());
 }
 
+TEST(Build, AFileMayBeginLikeAnOption) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(::testing::TempDir());
+  EXPECT_GT(build(load(digits("digits.onnx")), "-x.engine", for_sm89()).bytes, 0);
+  EXPECT_TRUE(std::filesystem::remove("-x.engine"));
+  std::filesystem::current_path(before);
+}
+
 TEST(Build, RefusesByNameWhatThisTensorRtLacks) {
   const Model model = load(digits("digits.onnx"));
   const auto refused = [&](const std::function<void(BuildOptions&)>& change) {

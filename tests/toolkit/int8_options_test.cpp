@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "graft/toolkit/import.hpp"
@@ -127,6 +129,25 @@ TEST(Int8Options, OfAnotherPrecisionAreRefusedByName) {
   options = int8();
   options.typed_io = true;
   EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("typed_io"));
+}
+
+TEST(Int8Options, NumbersThatMeanNothingAreRefusedByName) {
+  const Model model = load(digits("digits.onnx"));
+  const auto refused = [&](const std::function<void(Int8Options&)>& change) {
+    QuantizeOptions options = int8();
+    change(options.int8);
+    return message_of([&] { static_cast<void>(quantize(model, options)); });
+  };
+  EXPECT_THAT(refused([](Int8Options& given) { given.percentile = 0; }), HasSubstr("int8.percentile: found 0"));
+  EXPECT_THAT(refused([](Int8Options& given) { given.percentile = std::nan(""); }),
+              HasSubstr("int8.percentile: found nan"));
+  EXPECT_THAT(refused([](Int8Options& given) { given.samples = -1; }), HasSubstr("int8.samples: found -1"));
+  EXPECT_THAT(refused([](Int8Options& given) { given.judged = 0; }), HasSubstr("int8.judged: found 0"));
+  EXPECT_THAT(refused([](Int8Options& given) {
+                given.calibration = Calibration::mse;
+                given.percentile = 90;
+              }),
+              HasSubstr("int8.percentile"));
 }
 
 TEST(TypedIo, GivesInputsTheType) {

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/convert.hpp"
@@ -168,6 +170,15 @@ TEST(Inspect, AsksTensorRTWithinTheBudget) {
   EXPECT_EQ(to_string(Support::not_asked), "not asked");
 }
 
+TEST(Inspect, ABudgetOfNothingIsRefused) {
+  const Model model = load(digits("digits.onnx"));
+  InspectOptions options;
+  options.judge = Judge::parser;
+  options.budget.trial_seconds = -1;
+  EXPECT_THAT(message_of([&] { static_cast<void>(inspect(model, options)); }),
+              HasSubstr("ProbeBudget::trial_seconds: found -1"));
+}
+
 TEST(Inspect, ShapesOfAnInputThatIsNotThereAreNamed) {
   InspectOptions options;
   options.judge = Judge::builder;
@@ -206,6 +217,20 @@ TEST(Verify, DataThatFitNeitherModelAreNamed) {
   options.data = {{"picture", make_tensor({1, 1, 8, 8}, std::vector<float>(64))}};
   const std::string message = message_of([&] { static_cast<void>(verify(model, model, options)); });
   EXPECT_THAT(message, HasSubstr("VerifyOptions::data picture"));
+}
+
+TEST(Verify, OptionsThatMeanNothingAreNamed) {
+  const Model model = load(digits("digits.onnx"));
+  const auto refused = [&](VerifyOptions options) {
+    return message_of([&] { static_cast<void>(verify(model, model, options)); });
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(refused({.relative = -1}), HasSubstr("VerifyOptions::relative: found -1"));
+  EXPECT_THAT(refused({.absolute = nan}), HasSubstr("VerifyOptions::absolute: found nan"));
+  EXPECT_THAT(refused({.snr_db = nan}), HasSubstr("VerifyOptions::snr_db: found nan"));
+  EXPECT_THAT(refused({.relative = 0.1, .snr_db = 20}), HasSubstr("VerifyOptions::snr_db"));
+  EXPECT_THAT(refused({.ranges = {{"image", {5, 1}}}}), HasSubstr("VerifyOptions::ranges['image']: found 5 to 1"));
+  EXPECT_THAT(refused({.data = images(2), .seeds = 2}), HasSubstr("VerifyOptions::seeds"));
 }
 
 TEST(Quantize, Int8SaysWhatBecameOfEachNode) {
@@ -256,6 +281,23 @@ TEST(Cancel, BeforeAndWithinTheWork) {
   EXPECT_THROW(static_cast<void>(quantize(model, options)), Cancelled);
 }
 
+TEST(Cancel, WhatIsDoneStaysDone) {
+  const Model model = load(digits("digits.onnx"));
+  Watch at_the_end;
+  at_the_end.progress = [token = at_the_end.cancel](double fraction, std::string_view) mutable {
+    if (fraction == 1) token.cancel();
+  };
+  EXPECT_GT(convert(model, {.watch = at_the_end}).model.node_count(), 0);
+  EXPECT_TRUE(at_the_end.cancel.is_cancelled());
+}
+
+TEST(Cancel, ATokenThatWasMovedFromIsStillTheSame) {
+  Watch watch;
+  const Watch moved = std::move(watch);
+  watch.cancel.cancel();  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(moved.cancel.is_cancelled());
+}
+
 TEST(Cancel, WhatTheCallbackThrowsReachesTheCaller) {
   Watch watch;
   watch.progress = [](double, std::string_view) { throw std::string("mine"); };
@@ -268,6 +310,13 @@ TEST(Run, GivesEveryOutput) {
   EXPECT_THAT(outputs.at("logits").shape, ElementsAre(4, 10));
   EXPECT_EQ(values_of(outputs.at("logits")).size(), 40);
   EXPECT_THAT(session.run(images(1)).at("logits").shape, ElementsAre(1, 10));
+}
+
+TEST(Run, ASessionThatWasMovedFromSaysSo) {
+  Session session(load(digits("digits.onnx")));
+  const Session moved = std::move(session);
+  EXPECT_THAT(message_of([&] { static_cast<void>(session.run(images(1))); }),  // NOLINT(bugprone-use-after-move)
+              HasSubstr("moved from"));
 }
 
 TEST(Run, NamesAWrongInput) {

@@ -68,6 +68,20 @@ TEST(VerifyLayers, EmulatesATypeWithoutADevice) {
   EXPECT_TRUE(differs(emulated));
 }
 
+TEST(VerifyLayers, OfModelsWithoutOutputsNothingWasCompared) {
+  EXPECT_EQ(verify_layers(Model(), Model()).verdict, Verdict::nothing_compared);
+  EXPECT_EQ(verify(Model(), Model()).verdict, Verdict::nothing_compared);
+}
+
+TEST(VerifyLayers, SaysOfTheOutputsWhatVerifySays) {
+  const Model model = load(digits("digits.onnx"));
+  QuantizeOptions to_int8;
+  to_int8.precision = Precision::int8;
+  to_int8.data = images();
+  const Model coarse = quantize(model, to_int8).model;
+  EXPECT_EQ(verify_layers(model, coarse).verdict, verify(model, coarse).verdict);
+}
+
 TEST(VerifyLayers, DataExcludeRanges) {
   const Model model = load(digits("digits.onnx"));
   VerifyOptions options = strict();

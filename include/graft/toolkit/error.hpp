@@ -9,7 +9,8 @@ namespace graft::toolkit {
 /// found, what is allowed and what to do; `kind()` says whose fault it is.
 using graft::Error;
 
-/// Thrown where the caller's CancelToken was used. No file has been written, and no argument has changed.
+/// Thrown where the caller's CancelToken was used before the work was done. No argument has changed, and no file has
+/// been written but those that are made to go on from: Int8Options::state and BuildOptions::timing_cache.
 class Cancelled : public Error {
  public:
   Cancelled() : Error(Kind::answer_is_no, "cancelled by the caller") {}

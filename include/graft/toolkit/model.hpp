@@ -22,8 +22,9 @@ struct Port {
 };
 
 /// A network, as ONNX has it, whatever format it came from. A value that never changes: copies share the weights, and
-/// several threads may use it. `load` (graft/toolkit/import.hpp) reads one; a Model of the default constructor has no
-/// node.
+/// several threads may use it. Weights of a file beyond 64 MiB stay in that file until they are needed: put a new file
+/// in its place while a Model of it lives, but do not write into it. `load` (graft/toolkit/import.hpp) reads one; a
+/// Model of the default constructor has no node.
 class GRAFT_API Model {
  public:
   Model();
@@ -38,7 +39,7 @@ class GRAFT_API Model {
   [[nodiscard]] std::vector<Port> outputs() const;
   /// Of the main graph.
   [[nodiscard]] std::size_t node_count() const;
-  /// "digits.pb": the file that it was read from, for messages.
+  /// The file that it was read from, as it was named, for messages.
   [[nodiscard]] const std::string& source() const;
 
   /// Writes an ONNX file, whole or not at all; what does not fit into protobuf's 2 GiB goes to `<file>.data` beside it.

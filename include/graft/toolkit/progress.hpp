@@ -16,9 +16,15 @@ namespace graft::toolkit {
 using ProgressCallback = std::function<void(double fraction, std::string_view text)>;
 
 /// Ends work from another thread, from a signal handler or from a ProgressCallback. Copies are the same token; it stays
-/// cancelled.
+/// cancelled, and one that was moved from is still the same.
 class CancelToken {
  public:
+  CancelToken() = default;
+  // No moves: they would leave a token without a state.
+  CancelToken(const CancelToken&) = default;
+  CancelToken& operator=(const CancelToken&) = default;
+  ~CancelToken() = default;
+
   void cancel() noexcept { state_->store(true); }
   [[nodiscard]] bool is_cancelled() const noexcept { return state_->load(); }
 

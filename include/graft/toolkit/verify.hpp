@@ -33,13 +33,14 @@ struct VerifyOptions {
   /// Inputs to run with, by the names of either model and in the layout of either; the first axis of each counts
   /// samples. Empty: synthetic inputs.
   Tensors data = {};
-  std::size_t seeds = 0;                     ///< Runs with synthetic inputs. 0: 3, of verify_layers 1 or 2.
+  std::size_t seeds = 0;                     ///< Runs with synthetic inputs. 0: 3; of all tensors 1 or 2.
   Shapes shapes = {};                        ///< Of synthetic inputs, without a dynamic dimension.
   std::map<std::string, Range> ranges = {};  ///< Of synthetic inputs; without one, what the first layers show.
   /// Tolerance of each element in place of what rounding explains; the one that is missing is 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
-  std::optional<double> snr_db = {};  ///< Least signal to noise ratio of each output, in place of a tolerance.
+  /// Least signal to noise ratio of each output, in place of a tolerance: one of both is refused.
+  std::optional<double> snr_db = {};
   /// Compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
   bool own_kernels = false;
   Watch watch = {};

@@ -1,0 +1,31 @@
+// Checks of options that are numbers: what an application gives has passed no parser.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "graft/error.hpp"
+
+namespace graft::toolkit {
+
+/// Throws Error "VerifyOptions::relative: found -1, allowed is a number from 0".
+inline void check_number(bool is_good, std::string_view option, double found, std::string_view allowed) {
+  if (!is_good) throw Error(fmt::format("{}: found {}, allowed is {}", option, found, allowed));
+}
+
+inline void check_finite(std::string_view option, std::optional<double> value) {
+  if (value) check_number(std::isfinite(*value), option, *value, "a finite number");
+}
+
+inline void check_from_0(std::string_view option, std::optional<double> value) {
+  if (value) check_number(std::isfinite(*value) && *value >= 0, option, *value, "a number from 0");
+}
+
+inline void check_positive(std::string_view option, std::optional<double> value) {
+  if (value) check_number(std::isfinite(*value) && *value > 0, option, *value, "a number above 0");
+}
+
+}  // namespace graft::toolkit
