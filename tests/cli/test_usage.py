@@ -3,7 +3,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import PROGRAM
+from conftest import DIGITS, PROGRAM
 
 COMMANDS = [
     *("doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"),
@@ -85,6 +85,11 @@ def test_a_slip_is_named_with_a_suggestion(graft, arguments, found, suggested):
         (["convert", "x.onnx", "-o", "y", "--plugins", "sometimes"], "sometimes"),
         (["verify", "a.onnx", "b.onnx", "--seeds", "0"], "--seeds"),
         (["verify", "a.onnx", "b.onnx", "--rtol", "x"], "--rtol"),
+        (["verify", DIGITS, DIGITS, "--rtol", "1", "--snr", "20"], "--snr"),
+        (["quantize", "a.onnx", "-o", "b", "--percentile", "nan"], "--percentile"),
+        (["inspect", "a.onnx", "--probe", "parser", "--time-limit", "nan"], "--time-limit"),
+        (["inspect", "a.onnx", "--probe", "parser", "--max-seconds", "inf"], "--max-seconds"),
+        (["build", "a.onnx", "-o", "b", "--optimization-level", "6"], "--optimization-level"),
         (["ops", "LeakyReLU", "extra"], "extra"),
     ],
 )

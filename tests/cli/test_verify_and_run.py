@@ -52,6 +52,12 @@ def test_verify_obeys_tolerances(graft, changed):
     assert graft("verify", DIGITS, changed, "--atol", "1e-9", "--rtol", "1e-9").code == 1
 
 
+def test_layers_say_of_the_outputs_what_verify_says(graft, int8):
+    """One run of the three differs, and it is not the first."""
+    plain = graft("verify", DIGITS, int8)
+    assert graft("verify", DIGITS, int8, "--layers").code == plain.code
+
+
 @pytest.fixture
 def int8(graft, tmp_path):
     path = tmp_path / "digits.int8.onnx"

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <list>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +21,7 @@
 
 namespace {
 
-nvinfer1::ILoggerFinder* logger_finder = nullptr;
+std::atomic<nvinfer1::ILoggerFinder*> logger_finder = nullptr;
 
 /// Read in NVIDIA's sources of releases 10.0 to 11.1; each holds the versions of a name that Graft stands in for.
 constexpr std::array standard_10 = {"InstanceNormalization_TRT", "LReLU_TRT", "Normalize_TRT", "ResizeNearest_TRT"};
@@ -51,21 +54,23 @@ bool is_taken(std::string_view name) {
 
 GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) { logger_finder = finder; }
 
-/// Asked anew at each load, as what is taken may have changed.
+/// Asked anew at each load, as what is taken may have changed. Each answer stays: another thread may still walk it.
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
-  static std::vector<nvinfer1::IPluginCreatorInterface*> free_names;
+  static std::mutex mutex;
+  static std::list<std::vector<nvinfer1::IPluginCreatorInterface*>> answers;
   count = 0;
   try {
+    const std::lock_guard lock(mutex);
     std::int32_t known = 0;
     nvinfer1::IPluginCreatorInterface* const* creators = graft_stand_ins(logger_finder, known);
-    free_names.clear();
+    std::vector<nvinfer1::IPluginCreatorInterface*>& free_names = answers.emplace_back();
     for (std::int32_t i = 0; i < known; ++i) {
       const auto* creator = static_cast<const nvinfer1::IPluginCreatorV3One*>(creators[i]);
       if (!is_taken(creator->getPluginName())) free_names.push_back(creators[i]);
     }
+    count = static_cast<std::int32_t>(free_names.size());
+    return free_names.data();
   } catch (...) {  // only memory can run out here; TensorRT takes an empty list as a failure to load
     return nullptr;
   }
-  count = static_cast<std::int32_t>(free_names.size());
-  return free_names.data();
 }

@@ -156,7 +156,10 @@ RepackJob RepackJob::of(DType dtype, const Extents& extents, const void* linear)
   job.stored_channels = static_cast<int>(stored);
   job.pixels = static_cast<int>(pixels);
   job.vector = static_cast<int>(16 / size);
-  while (pixels % job.vector != 0 || !is_aligned(linear, static_cast<std::size_t>(job.vector * size))) job.vector /= 2;
+  while (job.vector > 1 &&
+         (pixels % job.vector != 0 || !is_aligned(linear, static_cast<std::size_t>(job.vector * size)))) {
+    job.vector /= 2;
+  }
   const std::int64_t channels = dtype == DType::i8 ? 4 : 16 / size;
   job.pixel_tiles = static_cast<int>(ceil_divide(pixels, job.vector * pixel_groups));
   job.channel_tiles = static_cast<int>(ceil_divide(stored, channels * lanes_of_channels));
