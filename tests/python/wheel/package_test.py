@@ -78,7 +78,7 @@ def test_doctor_finds_the_package_and_its_parts() -> None:
 
 
 def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
-    # Its own libraries lie in graft_tensorrt.libs, OpenVINO's in openvino; glibc and the compiler's are the platform's.
+    # Its own libraries lie in graft_tensorrt.libs, OpenVINO's in openvino; glibc, zlib and the compiler's are the platform's.
     own = {path.name for path in (PACKAGE.parent / "graft_tensorrt.libs").iterdir()}
     platform = (
         "libc.so",
@@ -89,6 +89,7 @@ def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
         "libdl.so",
         "librt.so",
         "ld-linux",
+        "libz.so",
     )
     for library in [*PACKAGE.glob("*.so"), *PACKAGE.glob("lib/*.so*"), PACKAGE / "bin" / "graft"]:
         for line in run("ldd", library).stdout.splitlines():
