@@ -33,8 +33,16 @@ foreach(target graft graft_c graft_plugins graft_stand_ins)
   endif()
 endforeach()
 
-# The program writes what shells complete, and each file lies where its shell looks under /usr and /usr/local.
+# The program writes its page for man and what shells complete; each file lies where it is looked for under /usr and /usr/local.
 if(TARGET graft)
+  set(man_page "${PROJECT_BINARY_DIR}/man/graft.1")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/man")
+  foreach(options_of_install "" "COMPONENT wheel EXCLUDE_FROM_ALL")
+    separate_arguments(options_of_install)
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" help --man OUTPUT_FILE \"${man_page}\" COMMAND_ERROR_IS_FATAL ANY)"
+            ${options_of_install})
+    install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" ${options_of_install})
+  endforeach()
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/completions")
   foreach(shell_and_file "bash bash-completion/completions graft" "zsh zsh/site-functions _graft"
                          "fish fish/vendor_completions.d graft.fish")

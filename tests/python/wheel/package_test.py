@@ -68,6 +68,11 @@ def test_the_command_is_the_program(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 2 and "nothing.onnx" in done.stderr
 
 
+def test_the_page_for_man_lies_where_man_looks() -> None:
+    page = pathlib.Path(sys.prefix) / "share" / "man" / "man1" / "graft.1"
+    assert page.read_text() == run(GRAFT, "help", "--man").stdout
+
+
 def test_doctor_finds_the_package_and_its_parts() -> None:
     findings = {finding["name"]: finding for finding in json.loads(run(GRAFT, "doctor", "--json").stdout)["findings"]}
     assert findings["CPU engine"]["found"]
