@@ -56,7 +56,7 @@ docs-check: build
 	@$(python) tools/generate_docs.py --check
 	@$(python) tools/make_schema.py --check
 
-lint: build-all ## clang-format, clang-tidy, shellcheck, ruff
+lint: build-all ## clang-format, clang-tidy, shellcheck, ruff, mypy
 	@tools/setup lint
 	@tools/lint
 

@@ -56,4 +56,5 @@ def dtype_of(name: str) -> np.dtype[Any]:
         import ml_dtypes
     except ModuleNotFoundError:
         raise Error("bf16 is no type of NumPy's own\nInstall it with: pip install ml_dtypes", "missing_tool") from None
-    return np.dtype(ml_dtypes.bfloat16)
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype

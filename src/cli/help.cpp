@@ -16,7 +16,26 @@ namespace {
 
 constexpr std::size_t help_width = 110;
 
-/// "-o, --output FILE"
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+/// Allows the names of the commands that there are.
+CLI::Validator is_command(const CLI::App& app) {
+  const std::vector<std::string> names = command_names(app);
+  const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
+  return {[names](const std::string& word) {
+            if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
+            const auto meant = toolkit::nearest(word, names);
+            return fmt::format("there is no command {}{}", word,
+                               meant ? fmt::format("; did you mean {}?", *meant) : "");
+          },
+          set, "command"};
+}
+
+}  // namespace
+
 std::string option_text(const CLI::Option& option) {
   std::string names = fmt::format("{}", fmt::join(spellings(option), ", "));
   if (names.empty()) return option.get_option_text().empty() ? option.get_name(true) : option.get_option_text();
@@ -44,26 +63,6 @@ std::string usage(const CLI::App& app, const std::string& name) {
   }
   return has_options ? text + " [options]" : text;
 }
-
-std::string full_name(const CLI::App& app) {
-  const CLI::App* parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
-}
-
-/// Allows the names of the commands that there are.
-CLI::Validator is_command(const CLI::App& app) {
-  const std::vector<std::string> names = command_names(app);
-  const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
-  return {[names](const std::string& word) {
-            if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
-            const auto meant = toolkit::nearest(word, names);
-            return fmt::format("there is no command {}{}", word,
-                               meant ? fmt::format("; did you mean {}?", *meant) : "");
-          },
-          set, "command"};
-}
-
-}  // namespace
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
@@ -136,16 +135,20 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, 
 
 void add_help(Program& program) {
   const auto name = std::make_shared<std::string>();
+  const auto man = std::make_shared<bool>(false);
   const CLI::App& app = program.app();
   CLI::App* command = program.add_command(
-      "help", "what --help says, of graft or of a command", "graft help convert", [name, &app](const Console& console) {
+      "help", "what --help says, of graft or of a command", "graft help convert",
+      [name, man, &app](const Console& console) {
         const CLI::App& subject = name->empty() ? app : *app.get_subcommand(*name);
-        const std::string text = HelpFormatter().make_help(&subject, "", CLI::AppFormatMode::Normal);
+        const std::string text =
+            *man ? man_page(app) : HelpFormatter().make_help(&subject, "", CLI::AppFormatMode::Normal);
         print_lines(console, text);
         console.result({{"help", text}});
         return Exit::done;
       });
   command->add_option("COMMAND", *name, "a command; none lists all")->check(is_command(app));
+  command->add_flag("--man", *man, "all commands as a page for man, in roff")->excludes("COMMAND");
 }
 
 }  // namespace graft::cli

@@ -19,6 +19,15 @@ class HelpFormatter : public CLI::FormatterBase {
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
+/// "-o, --output FILE"; of an argument its name.
+[[nodiscard]] std::string option_text(const CLI::Option& option);
+
+/// "graft convert MODEL [WEIGHTS] -o FILE [options]", of a command that is called `name`.
+[[nodiscard]] std::string usage(const CLI::App& app, const std::string& name);
+
+/// The program and its commands as a page for man.
+[[nodiscard]] std::string man_page(const CLI::App& app);
+
 /// The commands of the program.
 [[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& app);
 

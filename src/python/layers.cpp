@@ -78,7 +78,12 @@ void add_layers(nb::module_& module) {
               "What the nodes have that is another; None where a rewrite made other nodes.")
       .def_ro("reference", &Divergence::reference, "These nodes alone, in which the difference shows by itself.")
       .def_ro("candidate", &Divergence::candidate)
-      .def_prop_ro("_inputs", [](const Divergence& first) { return arrays_of(first.inputs); })
+      .def_prop_ro(
+          "inputs",
+          [](const Divergence& first) {
+            return nb::module_::import_("graft.arrays").attr("unpack")(arrays_of(first.inputs));
+          },
+          nb::sig("def inputs(self) -> dict[str, numpy.typing.NDArray]"), "What both are given.")
       .def("__repr__", [](const Divergence& first) {
         const std::string node = first.candidate_nodes.empty() ? "" : text_of(first.candidate_nodes.back()) + ": ";
         return "<divergence at " + node + first.why + ">";

@@ -48,6 +48,17 @@ def test_help_alone_lists_the_commands(graft):
     assert answer.out == graft("--help").out
 
 
+def test_the_page_for_man_has_all_that_help_has(graft):
+    page = graft("help", "--man").out
+    for command in COMMANDS:
+        assert f"\n.SS graft {command}\n" in page
+        for option in re.findall(r"^  (-.*?)(?:  |$)", graft("help", command).out, re.MULTILINE):
+            assert f"\n.B {option}\n".replace("-", "\\-") in page
+    assert not re.search(r"^\.(?!TH |SH |SS |TP$|B |I |PP$|nf$|fi$)", page, re.MULTILINE)  # what roff would run or drop
+    answer = graft("help", "convert", "--man")
+    assert (answer.code, "--man" in answer.err) == (2, True)
+
+
 def test_no_command_is_wrong_use(graft):
     answer = graft()
     assert answer.code == 2

@@ -18,7 +18,7 @@ ORDER = [
     {"inspect"},
     {"toolkit"},
     {"present"},
-    {"cli"},
+    {"cli", "python"},
 ]
 # Not in order yet, each with the reason. An entry that is no longer needed fails the test.
 EXCEPTIONS = {

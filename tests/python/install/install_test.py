@@ -126,6 +126,12 @@ def test_completions_lie_where_shells_look(prefix: Path, folder: Path, shell: st
     assert (prefix / "share" / file).read_text() == done.stdout
 
 
+def test_the_page_for_man_lies_where_man_looks(prefix: Path, folder: Path) -> None:
+    done = without_checkout(folder, prefix / "bin" / "graft", "help", "--man")
+    assert done.returncode == 0, done.stderr
+    assert (prefix / "share" / "man" / "man1" / "graft.1").read_text() == done.stdout
+
+
 @pytest.mark.parametrize("example", ["use_from_code", "add_an_operator"])
 def test_find_package_has_all_that_it_names(prefix: Path, folder: Path, example: str) -> None:
     shutil.copytree(ROOT / "examples" / example, folder / example)

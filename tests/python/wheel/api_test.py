@@ -52,7 +52,7 @@ def check_result(result: object, schema: str, page: bool = True) -> dict[str, ob
     [
         ("digits.onnx", {}),
         ("digits.pb", {}),
-        ("digits.prototxt", {"weights": DIGITS / "digits.caffemodel"}),
+        ("digits.prototxt", {"weights": DIGITS / "digits.caffemodel", "shapes": {"image": [-1, 1, 8, 8]}}),
     ],
 )
 def test_networks_of_all_formats_compute_the_same(file: str, options: dict, images: np.ndarray) -> None:
@@ -95,7 +95,7 @@ def test_what_is_no_model() -> None:
     with pytest.raises(graft.Error, match="nowhere.onnx") as raised:
         graft.load("/nowhere.onnx")
     assert raised.value.kind == "bad_input"
-    with pytest.raises(graft.Error, match=r"shapes.*'?images'?"):
+    with pytest.raises(graft.Error, match="no input 'images'; it has image"):
         graft.load(DIGITS / "digits.onnx", shapes={"images": [1, 1, 8, 8]})
 
 
@@ -226,7 +226,7 @@ def test_verify_layers_finds_the_node(network: graft.Model, images: np.ndarray) 
     check_result(result, "verify.layers")
     assert result.verdict == "different" and result.failure is None
     first = result.first
-    assert first.candidate_nodes[-1].op == "Conv" and "1.5" in first.why and repr(first).startswith("<divergence at")
+    assert first.candidate_nodes[-1].op == "Conv" and "differ" in first.why and repr(first).startswith("<divergence at")
     assert result.tensors[first.tensor].verdict == "different"
     apart = graft.verify(first.reference, first.candidate, data=first.inputs)
     assert not apart.same
@@ -250,7 +250,7 @@ def test_quantize_to_int8(converted: graft.ConvertResult, images: np.ndarray, tm
     )
     said = check_result(result, "quantize")
     assert said["samples"] == 200 and result.counts["int8"] > 3
-    assert result.metric_int8 > 95 and result.outputs[0].rows > 0
+    assert result.outputs[0].rows > 0 and result.outputs[0].snr_db > 10
     assert (logits(result.model, images).argmax(1) == logits(converted.model, images).argmax(1)).mean() > 0.95
     scales = graft.write_calibration_cache(result.model, tmp_path / "digits.cache")
     assert scales > 3
@@ -264,7 +264,7 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
     check_result(result, "build", page=False)
     assert result.bytes == (tmp_path / "digits.engine").stat().st_size > 0
     assert "TensorRT-RTX" in result.tensorrt and result.targets == ["sm89"] and result.layers > 0
-    with pytest.raises(graft.Error, match="missing.*image|image.*shape"):
+    with pytest.raises(graft.Error, match="without --shapes: image"):
         graft.build(int8, tmp_path / "other.engine", targets=["sm89"])
     with pytest.raises(graft.Error, match="memory: found the pool shop"):
         graft.build(int8, tmp_path / "other.engine", memory={"shop": 1})
@@ -288,10 +288,10 @@ def test_progress_is_told_in_the_callers_thread(network: graft.Model) -> None:
 
 
 def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, network: graft.Model) -> None:
-    tqdm = pytest.importorskip("tqdm")
+    tqdm = pytest.importorskip("tqdm.auto")
     shown = []
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(tqdm.auto.tqdm, "set_postfix_str", lambda self, text, refresh: shown.append(text))
+    monkeypatch.setattr(tqdm.tqdm, "set_postfix_str", lambda self, text, refresh: shown.append(text))
     graft.convert(network)
     assert shown
     shown.clear()
@@ -364,9 +364,7 @@ import pathlib, sys, graft
 network = graft.load(sys.argv[1])
 begun = pathlib.Path(sys.argv[2])
 try:
-    while True:  # until the signal comes, which no Python is there to see
-        begun.touch()
-        CALL
+    CALL
 except KeyboardInterrupt:
     sys.exit(77)
 """
@@ -375,9 +373,9 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize(
     "call",
     [
-        "graft.verify(network, network, seeds=10000)",
+        "graft.verify(network, network, seeds=10000, progress=lambda part, what: begun.touch())",
         "graft.build(network, 'no.engine', targets=['sm75', 'sm80', 'sm86', 'sm89', 'sm90'], "
-        "shapes={'image': ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])})",
+        "shapes={'image': ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}, progress=lambda part, what: begun.touch())",
     ],
 )
 def test_ctrl_c_ends_the_work(tmp_path: pathlib.Path, call: str) -> None:

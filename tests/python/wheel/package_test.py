@@ -68,6 +68,11 @@ def test_the_command_is_the_program(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 2 and "nothing.onnx" in done.stderr
 
 
+def test_the_page_for_man_lies_where_man_looks() -> None:
+    page = pathlib.Path(sys.prefix) / "share" / "man" / "man1" / "graft.1"
+    assert page.read_text() == run(GRAFT, "help", "--man").stdout
+
+
 def test_doctor_finds_the_package_and_its_parts() -> None:
     findings = {finding["name"]: finding for finding in json.loads(run(GRAFT, "doctor", "--json").stdout)["findings"]}
     assert findings["CPU engine"]["found"]
@@ -78,7 +83,7 @@ def test_doctor_finds_the_package_and_its_parts() -> None:
 
 
 def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
-    # Its own libraries lie in graft_tensorrt.libs, OpenVINO's in openvino; glibc and the compiler's are the platform's.
+    # Its own libraries lie in graft_tensorrt.libs, OpenVINO's in openvino; glibc, zlib and the compiler's are the platform's.
     own = {path.name for path in (PACKAGE.parent / "graft_tensorrt.libs").iterdir()}
     platform = (
         "libc.so",
@@ -89,6 +94,7 @@ def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
         "libdl.so",
         "librt.so",
         "ld-linux",
+        "libz.so",
     )
     for library in [*PACKAGE.glob("*.so"), *PACKAGE.glob("lib/*.so*"), PACKAGE / "bin" / "graft"]:
         for line in run("ldd", library).stdout.splitlines():
