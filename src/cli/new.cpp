@@ -16,8 +16,8 @@ namespace {
 Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const DeferInterrupts defer;
   const toolkit::WrittenProject written = toolkit::write_project(request);
-  console.print(fmt::format("wrote {}: {} files, with the operator {}\n\nNext\n  {}", written.folder.string(),
-                            written.files.size(), written.operator_name, fmt::join(written.commands, "\n  ")));
+  console.say(fmt::format("wrote {}: {} files, with the operator {}\n\nNext\n  {}", written.folder.string(),
+                          written.files.size(), written.operator_name, fmt::join(written.commands, "\n  ")));
   console.result({{"folder", written.folder.string()},
                   {"name", written.name},
                   {"operator", written.operator_name},

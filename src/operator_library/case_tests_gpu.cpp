@@ -55,7 +55,7 @@ std::string why_no_gpu() {
   register_cuda_kernels();
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess) return std::string("there is no GPU: ") + cudaGetErrorString(error);
+  if (error != cudaSuccess) return std::string("CUDA runs nothing here: ") + cudaGetErrorString(error);
   return devices == 0 ? "there is no GPU" : "";
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "graft/define_operator.hpp"
+#include "graft/function.hpp"
 
 namespace my_ops {
 
