@@ -25,7 +25,7 @@ from graft.program import Error
 # In the order in which one is chosen where none is imported yet.
 MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
 # Where a build, an installation and a wheel have the plugin library, from the folder of this package.
-BESIDE_PACKAGE = ("lib", "../lib", "../../../lib", "../../build/lib")
+BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64-linux-gnu", "../../build/lib")
 LIBRARY_NAME = "libgraft_plugins.so"
 OPERATORS_FUNCTION = "graft_operators"  # which a library of operators exports, also one without plugins
 NAMESPACE = "graft"
