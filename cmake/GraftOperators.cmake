@@ -193,7 +193,7 @@ function(graft_add_plugin_library name)
     target_link_libraries(${name} PRIVATE graft::tensorrt graft::kernels CUDA::cudart_static)
     set(export_list "${root}/adapters/tensorrt/exports.map")
   else()
-    message(STATUS "${name}: without CUDA's compiler it has reference kernels for graft's commands, and no TensorRT plugins")
+    message(STATUS "${name}: without CUDA (${GRAFT_WITHOUT_CUDA_REASON}) it has reference kernels for graft's commands, and no TensorRT plugins")
     set(export_list "${root}/operator_library/exports.map")
   endif()
   target_compile_definitions(${name} PRIVATE

@@ -182,7 +182,7 @@ def test_convert_fuses_what_the_library_says(graft, tmp_path):
     assert rewrite["replacement"] == "Gate<>" and rewrite["proof_kind"] == "own" and " runs, " in rewrite["proof"]
     assert rewrite["reason"] == "y = x * sigmoid(gate), element by element."
     (choice,) = answer["choices"]
-    assert (choice["op"], choice["kind"]) == ("Gate", "plugin")
+    assert (choice["operator"], choice["kind"]) == ("Gate", "plugin")
     written = onnx.load(tmp_path / "out.onnx")
     assert "Gate" in [node.op_type for node in written.graph.node if node.domain == "graft"]
     compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import ENVIRONMENT
 
+SOURCE = Path(__file__).with_name("own_operators.cpp")
+
 # Folder of the operator, by what it is like.
 KINDS = {"elementwise": "beta_swish", "reduction": "rms_norm", "two_inputs": "gated_tanh"}
 
@@ -47,6 +49,45 @@ def test_it_passes_its_own_tests(prefix: Path, project: Path) -> None:
     assert tested and int(tested[1]) > 30, told
     assert "GPU: not tested, as this build is without CUDA" in told
     assert "Ran 4 tests" in told
+
+
+def test_an_application_loads_it(prefix: Path, project: Path) -> None:
+    """What include/graft/toolkit/operators.hpp says, with the installed package alone."""
+    if project.name != "my_reduction":
+        pytest.skip("one project shows it")
+    folder = project.parent / "application"
+    folder.mkdir()
+    passes(prefix, folder, os.environ["GRAFT_PYTHON"], project / "tests" / "network.py", "network.onnx")
+    (folder / "own_operators.cpp").write_text(SOURCE.read_text())
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(application LANGUAGES CXX)\n"
+        "find_package(graft REQUIRED COMPONENTS toolkit)\n"
+        "add_executable(own_operators own_operators.cpp)\n"
+        "target_link_libraries(own_operators PRIVATE graft::toolkit)\n"
+    )
+    passes(prefix, folder, "cmake", "-S", ".", "-B", "build")
+    passes(prefix, folder, "cmake", "--build", "build")
+    library = project / "build" / "libmy_reduction.so"
+    other = prefix / "lib" / "libgraft_plugins.so"
+    told = passes(prefix, folder, "build/own_operators", library, "network.onnx", other).splitlines()
+    assert told[:7] == [
+        "rewrites before: 0",
+        "loaded: RmsNorm",
+        "loaded: RmsNorm",
+        "rewrite: RmsNorm<epsilon=0.001>",
+        "choice: RmsNorm",
+        "verified: the same",
+        "f16: 4 nodes",
+    ]
+    assert told[7] == f"refused: 1 library of operators {other}: operator LeakyReLU: an operator of Graft has that name"
+
+
+def test_a_package_that_lacks_something_says_what(prefix: Path, project: Path) -> None:
+    if project.name != "my_reduction":
+        pytest.skip("one project shows it")
+    configure = ("cmake", "-S", ".", "-B", "other")
+    done = run(prefix, project, *configure, "-DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON")
+    assert done.returncode != 0 and "apt-get install libeigen3-dev" in " ".join(done.stderr.split())
 
 
 def seen(prefix: Path, project: Path, file: Path, old: str, new: str) -> str:
