@@ -68,9 +68,11 @@ foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
             FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*"
-                           PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
+                           PATTERN "operator_case.cpp" PATTERN "case_tests*" PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
   endif()
 endforeach()
+
+install(FILES "${PROJECT_SOURCE_DIR}/src/core/hash.hpp" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/core")
 
 get_property(libraries GLOBAL PROPERTY GRAFT_INSTALLED_LIBRARIES)
 if(libraries)
@@ -88,7 +90,7 @@ elseif(GRAFT_WITH_CUDA)
 endif()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/graftConfig.cmake.in" "${PROJECT_BINARY_DIR}/graftConfig.cmake"
-  INSTALL_DESTINATION "${package_dir}" PATH_VARS GRAFT_INSTALL_SOURCE_DIR GRAFT_INSTALL_TENSORRT_DIR CMAKE_INSTALL_INCLUDEDIR)
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS GRAFT_INSTALL_SOURCE_DIR GRAFT_INSTALL_TENSORRT_DIR CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/graftConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/graftConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/GraftOperators.cmake"

@@ -25,8 +25,8 @@ endfunction()
 
 # graft_operator_sources(<list> DEFINITIONS <result> KERNELS <result>): sources of every operator on the list. A folder
 # beside the list holds <op>.hpp, <op>_cpu.cpp, <op>.cpp where a definition needs one, and <op>_cuda.cu with any further
-# .cu. Definitions, with their reference kernels, need no CUDA; they bring graft::linked_operators(), generated into the
-# current build folder. Kernels, nothing in a build without CUDA, bring graft::register_cuda_kernels().
+# .cu. Definitions, with their reference kernels, need no CUDA; they bring graft::linked_operators() and
+# graft::linked_fusions(), which has the rules in <op>_fusion.yaml, generated into the current build folder. Kernels, nothing in a build without CUDA, bring graft::register_cuda_kernels().
 #
 # Hopper's own instructions exist only in code for sm_90a: files *_sm90a.cu are compiled for it too, with GRAFT_SM90A=1,
 # where the build has code for 90.
@@ -38,9 +38,19 @@ function(graft_operator_sources list)
   set(includes "")
   set(entries "")
   set(registrations "")
+  set(fusions "")
+  set(fusion_count 0)
   foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
     set(path "${operator_root}/${op}/${op}")
     list(APPEND sources "${path}_cpu.cpp")
+    # By a pattern, so that one which is written later is found when the build runs again.
+    file(GLOB fusion CONFIGURE_DEPENDS "${path}_fusion.yaml")
+    if(fusion)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${fusion}")
+      file(READ "${fusion}" rules)
+      string(APPEND fusions "      {\"${op}_fusion.yaml\", R\"graft(${rules})graft\"},\n")
+      math(EXPR fusion_count "${fusion_count} + 1")
+    endif()
     if(EXISTS "${path}.cpp")
       list(APPEND sources "${path}.cpp")
     endif()
@@ -67,6 +77,12 @@ function(graft_operator_sources list)
 std::span<const graft::OperatorType* const> graft::linked_operators() {
   static const std::array list{
 @entries@  };
+  return list;
+}
+
+std::span<const graft::FusionRules> graft::linked_fusions() {
+  static constexpr std::array<graft::FusionRules, @fusion_count@> list{{
+@fusions@  }};
   return list;
 }
 ]=])
@@ -177,7 +193,7 @@ function(graft_add_plugin_library name)
     target_link_libraries(${name} PRIVATE graft::tensorrt graft::kernels CUDA::cudart_static)
     set(export_list "${root}/adapters/tensorrt/exports.map")
   else()
-    message(STATUS "${name}: without CUDA's compiler it has reference kernels for graft's commands, and no TensorRT plugins")
+    message(STATUS "${name}: without CUDA (${GRAFT_WITHOUT_CUDA_REASON}) it has reference kernels for graft's commands, and no TensorRT plugins")
     set(export_list "${root}/operator_library/exports.map")
   endif()
   target_compile_definitions(${name} PRIVATE
@@ -186,18 +202,45 @@ function(graft_add_plugin_library name)
   if(TARGET ${first})
     target_link_libraries(${name} PRIVATE ${ARG_OPERATORS})
   else()
+    # Objects of their own, so that the tests of the operators need not compile the kernels once more.
     graft_operator_sources("${ARG_OPERATORS}" DEFINITIONS sources KERNELS kernels)
-    get_filename_component(folder "${ARG_OPERATORS}" ABSOLUTE)
-    get_filename_component(folder "${folder}" DIRECTORY)
-    target_sources(${name} PRIVATE ${sources} ${kernels})
-    target_include_directories(${name} PRIVATE "${folder}" "${root}")
-    target_link_libraries(${name} PRIVATE Eigen3::Eigen)
+    get_filename_component(list "${ARG_OPERATORS}" ABSOLUTE)
+    get_filename_component(folder "${list}" DIRECTORY)
+    add_library(${name}_operators OBJECT ${sources} ${kernels})
+    target_include_directories(${name}_operators PUBLIC "${folder}" "${root}")
+    target_link_libraries(${name}_operators PUBLIC graft::core Eigen3::Eigen)
+    if(GRAFT_WITH_CUDA)
+      target_link_libraries(${name}_operators PUBLIC graft::kernels CUDA::cudart_static)
+    endif()
+    set_target_properties(${name}_operators PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 POSITION_INDEPENDENT_CODE ON
+                          CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden GRAFT_OPERATOR_LIST "${list}")
+    target_link_libraries(${name} PRIVATE ${name}_operators)
   endif()
   target_include_directories(${name} PRIVATE "${root}")
   target_link_libraries(${name} PRIVATE graft::core)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}" SKIP_BUILD_RPATH ON)
+endfunction()
+
+# graft_add_operator_tests(<plugin library>)
+#
+# A ctest test <plugin library>_cases of a library that was made from a list: it runs every case in the operators'
+# <op>_cases.hpp, see src/operator_library/case_tests.cpp. For operators outside Graft, which has tests of its own.
+function(graft_add_operator_tests library)
+  graft_source_root(root)
+  get_target_property(list ${library}_operators GRAFT_OPERATOR_LIST)
+  graft_operator_cases(cases "${list}")
+  if(GRAFT_WITH_CUDA)
+    set(gpu case_tests_gpu.cpp)
+  else()
+    set(gpu case_tests_no_gpu.cpp)
+  endif()
+  add_executable(${library}_cases "${cases}" "${root}/ops/operator_case.cpp" "${root}/operator_library/case_tests.cpp"
+                 "${root}/operator_library/${gpu}")
+  target_link_libraries(${library}_cases PRIVATE ${library}_operators)
+  set_target_properties(${library}_cases PROPERTIES CXX_STANDARD 20)
+  add_test(NAME ${library}_cases COMMAND ${library}_cases)
 endfunction()
 
 # graft_add_stand_ins(<name> PLUGINS <plugin library>)

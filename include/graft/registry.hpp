@@ -13,6 +13,15 @@ namespace graft {
 /// Those that are linked in, in the order of ops.inc. Defined once in each program, by the list that its build names.
 [[nodiscard]] std::span<const OperatorType* const> linked_operators();
 
+/// What networks write for operators of a library, as text in the language of rules (docs/guide/add_an_operator.md).
+struct FusionRules {
+  const char* file;  ///< For messages: "squareplus_fusion.yaml".
+  const char* text;
+};
+
+/// Those of the linked operators. Defined beside them; Graft's own fusions are passes, and none is among these.
+[[nodiscard]] std::span<const FusionRules> linked_fusions();
+
 /// Gives the linked operators their CUDA kernels, in a program or plugin library that carries kernels: it is defined
 /// beside them, and called before the first operator is made. Later calls, from any thread, do nothing.
 void register_cuda_kernels();
@@ -28,10 +37,11 @@ struct OperatorLibrary {
   std::string file;
   std::string plugin_namespace;  ///< Of its TensorRT plugins.
   std::vector<const OperatorType*> operators;
+  std::vector<FusionRules> fusions = {};
 };
 
 /// Adds a library's operators, or none of them: refuses a name that another operator has already, also as a drop-in.
-/// Called before any model is read: what operators() returned before is not valid any more.
+/// From any thread, at any time: what was returned before stays valid, and does not have them.
 [[nodiscard]] Status add_operator_library(OperatorLibrary library);
 
 /// In the order in which they were added.

@@ -170,7 +170,7 @@ int Program::run(int argument_count, char** arguments) {
   }
   try {
     install_interrupt_handlers();
-    toolkit::load_operator_libraries(operator_libraries_);
+    for (const std::string& library : operator_libraries_) static_cast<void>(toolkit::load_operators(library));
     const Exit code = chosen_(console_);
     console_.finish();
     return static_cast<int>(code);

@@ -2,18 +2,36 @@
 #include "graft/registry.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 namespace graft {
 namespace {
 
 struct Registry {
-  std::vector<const OperatorType*> operators{linked_operators().begin(), linked_operators().end()};
+  std::vector<const OperatorType*> operators;
   std::vector<OperatorLibrary> libraries;
 };
 
-Registry& registry() {
-  static Registry all;
+/// Registries are never changed or freed: readers hold spans of one while another thread adds a library to the next.
+class Registries {
+ public:
+  Registries() { publish({{linked_operators().begin(), linked_operators().end()}, {}}); }
+
+  [[nodiscard]] const Registry& newest() const { return *newest_.load(std::memory_order_acquire); }
+  void publish(Registry next) { newest_.store(&all_.emplace_back(std::move(next)), std::memory_order_release); }
+  [[nodiscard]] std::mutex& writers() { return writers_; }
+
+ private:
+  std::deque<Registry> all_;
+  std::atomic<const Registry*> newest_ = nullptr;
+  std::mutex writers_;
+};
+
+Registries& registries() {
+  static Registries all;
   return all;
 }
 
@@ -49,7 +67,7 @@ bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {
 
 }  // namespace
 
-std::span<const OperatorType* const> operators() { return registry().operators; }
+std::span<const OperatorType* const> operators() { return registries().newest().operators; }
 
 const OperatorType* find_operator(std::string_view name) {
   for (const OperatorType* type : operators()) {
@@ -59,7 +77,9 @@ const OperatorType* find_operator(std::string_view name) {
 }
 
 Status add_operator_library(OperatorLibrary library) {
-  std::vector<const OperatorType*> all = registry().operators;
+  const std::lock_guard lock(registries().writers());
+  Registry next = registries().newest();
+  std::vector<const OperatorType*>& all = next.operators;
   for (const OperatorType* added : library.operators) {
     if (Status status = check_type(*added); !status.ok()) return status;
     for (const OperatorType* known : all) {
@@ -79,12 +99,12 @@ Status add_operator_library(OperatorLibrary library) {
     }
     all.push_back(added);
   }
-  registry().libraries.push_back(std::move(library));
-  registry().operators = std::move(all);
+  next.libraries.push_back(std::move(library));
+  registries().publish(std::move(next));
   return {};
 }
 
-std::span<const OperatorLibrary> operator_libraries() { return registry().libraries; }
+std::span<const OperatorLibrary> operator_libraries() { return registries().newest().libraries; }
 
 const OperatorLibrary* library_of(const OperatorType& type) {
   for (const OperatorLibrary& library : operator_libraries()) {

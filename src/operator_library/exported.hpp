@@ -11,9 +11,10 @@
 
 namespace graft {
 
+struct FusionRules;
 struct OperatorType;
 
-inline constexpr std::uint32_t operator_library_version = 1;
+inline constexpr std::uint32_t operator_library_version = 2;
 
 /// The standard library that this source is compiled with.
 #if defined(_LIBCPP_VERSION)
@@ -34,6 +35,8 @@ struct ExportedOperators {
   const char* plugin_namespace;  ///< Of the TensorRT plugins in the library.
   const OperatorType* const* operators;
   std::size_t count;
+  const FusionRules* fusions;
+  std::size_t fusion_count;
 };
 
 }  // namespace graft

@@ -10,7 +10,9 @@ const graft::ExportedOperators* graft_operators() noexcept {
                                                    .graft_version = GRAFT_VERSION,
                                                    .plugin_namespace = GRAFT_PLUGIN_NAMESPACE,
                                                    .operators = graft::linked_operators().data(),
-                                                   .count = graft::linked_operators().size()};
+                                                   .count = graft::linked_operators().size(),
+                                                   .fusions = graft::linked_fusions().data(),
+                                                   .fusion_count = graft::linked_fusions().size()};
     return &exported;
   } catch (...) {  // a definition whose drop_ins throw, or no memory
     return nullptr;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <string_view>
 #include <system_error>
 
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr auto make_one = "A library of operators is made by graft_add_plugin_library: docs/guide/add_an_operator.md";
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why, const std::string& next) {
-  throw Error("--operators " + file + ": " + why + "\n" + next);
+  throw Error("library of operators " + file + ": " + why + "\n" + next);
 }
 
 /// The dynamic loader maps a file that was cut short without looking at its size, and dies of SIGBUS.
@@ -85,7 +86,9 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
   return *exported;
 }
 
-void load(const std::string& file) {
+}  // namespace
+
+const OperatorLibrary& load_operator_library(const std::string& file) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::is_directory(status)) refuse(file, "it is a folder", "Give the .so file in it; each library by itself");
@@ -93,13 +96,15 @@ void load(const std::string& file) {
   if (!fs::is_regular_file(status)) refuse(file, "it is no regular file", make_one);
   // With a name that has no slash the loader would look in the system's folders.
   const fs::path path = fs::canonical(file);
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   for (const OperatorLibrary& known : operator_libraries()) {
-    if (known.file == path) return;
+    if (known.file == path) return known;
   }
   check_is_whole(file);
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): nothing else loads libraries yet
+    const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): glibc's is each thread's own
     refuse(file, std::string("it cannot be loaded: ") + text_of(reason),
            "`ldd` lists what it needs; build it on this machine, with the package of this Graft");
   }
@@ -107,14 +112,10 @@ void load(const std::string& file) {
   if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
   const Status added = add_operator_library({.file = path.string(),
                                              .plugin_namespace = text_of(exported.plugin_namespace),
-                                             .operators = {exported.operators, exported.operators + exported.count}});
+                                             .operators = {exported.operators, exported.operators + exported.count},
+                                             .fusions = {exported.fusions, exported.fusions + exported.fusion_count}});
   if (!added.ok()) refuse(file, added.message(), "Give the operator a name of its own, and build the library again");
-}
-
-}  // namespace
-
-void load_operator_libraries(const std::vector<std::string>& files) {
-  for (const std::string& file : files) load(file);
+  return operator_libraries().back();
 }
 
 }  // namespace graft

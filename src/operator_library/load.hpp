@@ -2,14 +2,15 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "graft/registry.hpp"
 
 namespace graft {
 
-/// Opens libraries that graft_add_plugin_library made (cmake/GraftOperators.cmake) and adds their operators to
-/// operators(). A file that is named twice is loaded once. Libraries stay loaded to the end of the process, and opening
-/// one runs its code: see docs/security.md. Throws Error for what is no such library, was made with other headers, or
-/// has an operator whose name is taken.
-void load_operator_libraries(const std::vector<std::string>& files);
+/// Opens a library that graft_add_plugin_library made (cmake/GraftOperators.cmake) and adds its operators to
+/// operators(); returns it. A file that is named twice is loaded once. Libraries stay loaded to the end of the process,
+/// and opening one runs its code: see docs/security.md. Throws Error for what is no such library, was made with other
+/// headers, or has an operator whose name is taken.
+const OperatorLibrary& load_operator_library(const std::string& file);
 
 }  // namespace graft

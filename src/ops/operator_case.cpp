@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 #include "core/hash.hpp"
@@ -310,6 +311,77 @@ std::string compare(const HostTensor& found, std::span<const float> expected, do
     return {};
   }));
   return message;
+}
+
+namespace {
+
+/// Pieces of every loop backwards, as threads in any order might run them.
+const CpuContext in_pieces{[](std::int64_t count, const CpuContext::Body& body) {
+  constexpr std::int64_t piece = 1000;
+  for (std::int64_t begin = (count - 1) / piece * piece; begin >= 0; begin -= piece) {
+    body(begin, std::min(begin + piece, count));
+  }
+}};
+
+std::string check_refusal(const OperatorCase& test, const std::string& message) {
+  if (test.refused.empty()) return "refused: " + message;
+  if (message.find(test.refused) != std::string::npos) return "";
+  return "refused with: " + message + "\nthe case wants: " + test.refused;
+}
+
+}  // namespace
+
+std::string check_coverage(const OperatorCases& all) {
+  std::string lacking;
+  std::set<std::string> names;
+  for (const OperatorCase& test : all.cases) {
+    if (!names.insert(test.name).second) lacking += test.name + " is there twice\n";
+    if (&test.op->type() != all.type) lacking += test.name + " is a case of another operator\n";
+  }
+  for (const TypeRow& row : all.type->type_rows) {
+    const bool has_case = std::any_of(all.cases.begin(), all.cases.end(), [&](const OperatorCase& test) {
+      return test.refused.empty() && row.formats[0] == Format(test.inputs[0].dtype, test.inputs[0].layout);
+    });
+    if (!has_case) lacking += "no case of " + case_name({row.formats[0].dtype, row.formats[0].layout, {}}) + "\n";
+  }
+  const bool refuses =
+      std::any_of(all.cases.begin(), all.cases.end(), [](const OperatorCase& test) { return !test.refused.empty(); });
+  return refuses ? lacking : lacking + "no case that has to be refused\n";
+}
+
+std::string check_on_cpu(const OperatorCase& test) {
+  std::vector<TensorDesc> descs;
+  try {
+    descs = output_descs(*test.op, test.inputs);
+  } catch (const std::invalid_argument& error) {  // no output has a shape: refused when an engine is built
+    return check_refusal(test, error.what());
+  }
+  if (const Status status = test.op->check({test.inputs, descs}); !status.ok()) {
+    if (test.op->run_cpu({test.inputs, descs}, {}, {}).ok()) return "`check` refuses it, the reference kernel runs it";
+    return check_refusal(test, status.message());
+  }
+  if (!test.refused.empty()) return "not refused; the case wants: " + test.refused;
+  if (test.large || test.inputs[0].layout != Layout::linear) return "";
+
+  const std::vector<HostTensor> inputs = make_inputs(test);
+  std::vector<const void*> input_addresses;
+  for (const HostTensor& input : inputs) input_addresses.push_back(input.bytes.data());
+  std::vector<HostTensor> outputs;
+  std::vector<void*> output_addresses;
+  for (const TensorDesc& desc : descs) {
+    outputs.push_back({desc, std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()), std::byte{0xA5})});
+  }
+  for (HostTensor& output : outputs) output_addresses.push_back(output.bytes.data());
+  const Status status = test.op->run_cpu({test.inputs, descs}, {input_addresses, output_addresses, nullptr}, in_pieces);
+  if (!status.ok()) return "the reference kernel: " + status.message();
+  const auto expected = expected_outputs(*test.op, inputs);
+  const OperatorType& type = test.op->type();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);
+    const std::string wrong = compare(outputs[i], expected[i], f32_error(4), scale, test.absolute);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
 }
 
 }  // namespace graft::ops

@@ -144,6 +144,14 @@ struct OperatorCases {
 };
 [[nodiscard]] const std::vector<OperatorCases>& operator_cases();
 
+/// What `cases` lacks: names that are there twice, type rows without a case, nothing that is refused. Empty where it
+/// lacks nothing.
+[[nodiscard]] std::string check_coverage(const OperatorCases& all);
+
+/// Whether `check` refuses what it has to and nothing else, and whether the reference kernel computes in the case's
+/// type what it computes in f32, its loops in pieces that run backwards. Empty, or what is wrong.
+[[nodiscard]] std::string check_on_cpu(const OperatorCase& test);
+
 /// Every operator's timed cases, and how random ones are drawn, in the same order. Defined by the build.
 struct OperatorTimings {
   const OperatorType* type;

@@ -27,39 +27,38 @@ struct NativeForm {
 };
 
 /// By the type of the standard operator.
-const std::map<std::string, NativeForm, std::less<>>& native_forms() {
-  static const auto all = [] {
-    std::map<std::string, NativeForm, std::less<>> result;
-    for (const OperatorType* type : operators()) {
-      const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
-      if (!text) continue;
-      onnx::Graph form;
-      std::vector<std::string> outputs;
-      for (const Port& port : type->ports) {
-        if (port.is_output) {
-          outputs.emplace_back(port.name);
-        } else {
-          form.add_input(std::string(port.name));
-        }
+using NativeForms = std::map<std::string, NativeForm, std::less<>>;
+
+NativeForms native_forms() {
+  NativeForms result;
+  for (const OperatorType* type : operators()) {
+    const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
+    if (!text) continue;
+    onnx::Graph form;
+    std::vector<std::string> outputs;
+    for (const Port& port : type->ports) {
+      if (port.is_output) {
+        outputs.emplace_back(port.name);
+      } else {
+        form.add_input(std::string(port.name));
       }
-      parse_nodes(form, *text, outputs, [type](std::string_view name) -> std::optional<AttributeType> {
-        const AttributeInfo* info = type->find_attribute(name);
-        return info == nullptr ? std::nullopt : std::optional(info->type);
-      });
-      const std::vector<onnx::Node*> nodes = form.nodes();
-      if (nodes.size() != 1 || nodes[0]->inputs != form.inputs()) continue;
-      NativeForm native{type, {}};
-      bool all_referenced = true;
-      for (const auto& [name, value] : nodes[0]->attributes) {
-        const auto* reference = value.get<onnx::AttributeReference>();
-        all_referenced = all_referenced && reference != nullptr;
-        if (reference != nullptr) native.attributes.emplace(name, reference->name);
-      }
-      if (all_referenced) result.emplace(nodes[0]->op_type, std::move(native));
     }
-    return result;
-  }();
-  return all;
+    parse_nodes(form, *text, outputs, [type](std::string_view name) -> std::optional<AttributeType> {
+      const AttributeInfo* info = type->find_attribute(name);
+      return info == nullptr ? std::nullopt : std::optional(info->type);
+    });
+    const std::vector<onnx::Node*> nodes = form.nodes();
+    if (nodes.size() != 1 || nodes[0]->inputs != form.inputs()) continue;
+    NativeForm native{type, {}};
+    bool all_referenced = true;
+    for (const auto& [name, value] : nodes[0]->attributes) {
+      const auto* reference = value.get<onnx::AttributeReference>();
+      all_referenced = all_referenced && reference != nullptr;
+      if (reference != nullptr) native.attributes.emplace(name, reference->name);
+    }
+    if (all_referenced) result.emplace(nodes[0]->op_type, std::move(native));
+  }
+  return result;
 }
 
 std::optional<DType> dtype_of(const onnx::Node& node) {
@@ -68,10 +67,10 @@ std::optional<DType> dtype_of(const onnx::Node& node) {
 }
 
 /// Graft's operator in the place of a standard one; null where it has none for this node.
-std::shared_ptr<Operator> operator_for_native(const onnx::Node& node) {
-  const auto found = node.domain.empty() ? native_forms().find(node.op_type) : native_forms().end();
+std::shared_ptr<Operator> operator_for_native(const NativeForms& forms, const onnx::Node& node) {
+  const auto found = node.domain.empty() ? forms.find(node.op_type) : forms.end();
   const auto dtype = dtype_of(node);
-  if (found == native_forms().end() || !dtype) return nullptr;
+  if (found == forms.end() || !dtype) return nullptr;
   const NativeForm& native = found->second;
   if (!native.type->output_dtypes(std::vector<DType>(node.inputs.size(), *dtype))) return nullptr;
   std::shared_ptr<Operator> op = native.type->create();
@@ -161,9 +160,9 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
   choose_plugin(rewriter, node, who, name, reason);
 }
 
-void choose_for_standard(Rewriter& rewriter, onnx::Node& node) {
+void choose_for_standard(Rewriter& rewriter, const NativeForms& forms, onnx::Node& node) {
   using enum OperatorChoice::Kind;
-  const std::shared_ptr<Operator> op = operator_for_native(node);
+  const std::shared_ptr<Operator> op = operator_for_native(forms, node);
   if (op == nullptr || node.output() == nullptr) return;
   const NodeRef who = ref_of(node);
   const std::string_view name = op->type().name;
@@ -184,12 +183,13 @@ void choose_for_standard(Rewriter& rewriter, onnx::Node& node) {
 }  // namespace
 
 void choose_plugins(Rewriter& rewriter) {
+  const NativeForms forms = native_forms();
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (onnx::Node* node : graph->nodes()) {
       if (find_operator_for(*node)) {
         choose_for_operator(rewriter, *node);
       } else {
-        choose_for_standard(rewriter, *node);
+        choose_for_standard(rewriter, forms, *node);
       }
     }
   }

@@ -32,5 +32,7 @@ void remove_dead(Rewriter& rewriter);
 void apply_interface_rules(Rewriter& rewriter);
 void apply_rules_before(Rewriter& rewriter);
 void apply_rules_after(Rewriter& rewriter);
+// What libraries of operators bring, see library_fusions.hpp.
+void fuse_library_operators(Rewriter& rewriter);
 
 }  // namespace graft::passes

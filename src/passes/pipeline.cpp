@@ -42,6 +42,9 @@ constexpr std::array passes_before_fusions = {
          unwrap_pads},
     Pass{"lower_drop_ins", "plugins of other libraries become operators before these are chosen between",
          lower_drop_ins},
+    Pass{"fuse_library_operators",
+         "operators of libraries that were loaded (--operators) go before Graft's own: who loads one wants it",
+         fuse_library_operators},
 };
 
 // Here the fusions of operators come in, see operator_fusion.hpp: each operator's folder says what its own runs after.

@@ -1,5 +1,5 @@
-// Passes rules_before and rules_after: what the user's rules replace, remove and set. Each goes through the proof of
-// every other rewrite.
+// Passes rules_before and rules_after: what the user's rules replace, remove and set; and fuse_library_operators: the
+// rules that libraries of operators bring. Each goes through the proof of every other rewrite.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,6 +18,7 @@
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "passes/fuse.hpp"
+#include "passes/library_fusions.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
@@ -108,6 +109,74 @@ bool is_number_of_shape(const onnx::Value& value) {
   return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
 }
 
+Region region_of(const onnx::Match& match, onnx::Graph& graph) {
+  Region region{fmt::format("the pattern at {}", onnx::describe(*match.root)), &graph, match.nodes, {}, {}};
+  for (onnx::Value* output : match.root->outputs) {
+    if (output != nullptr && !output->is_unused()) region.outputs.push_back(output);
+  }
+  return region;
+}
+
+/// What an operator reads, as far as the model says.
+struct InputFacts {
+  std::vector<DType> dtypes;
+  std::vector<Shape> shapes;
+  bool are_shapes_known = true;
+};
+
+/// Throws Error naming the tensor whose type is unknown, or none that kernels compute in.
+InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
+  InputFacts facts;
+  for (const PlannedInput& input : plan.inputs) {
+    if (input.name.empty()) break;  // optional ones that are left out are the last
+    const onnx::Value* value = input.is_new ? nullptr : graph.find(input.name);
+    std::optional<onnx::ElementType> element;
+    if (value != nullptr) element = value->type;
+    if (value == nullptr && input.constant) element = input.constant->type;
+    const auto dtype = element ? to_dtype(*element) : std::nullopt;
+    if (!dtype) {
+      throw Error(fmt::format("'{}' is {}, which {} does not take", input.name,
+                              element ? to_string(*element) : "of an unknown type", plan.with.to_string()));
+    }
+    facts.dtypes.push_back(*dtype);
+    if (value != nullptr && value->shape) {
+      facts.shapes.push_back(*value->shape);
+    } else if (value == nullptr && input.constant) {
+      facts.shapes.emplace_back(input.constant->dims.begin(), input.constant->dims.end());
+    } else {
+      facts.are_shapes_known = false;
+    }
+  }
+  return facts;
+}
+
+/// Throws Error where the operator does not take what a pattern found, or gives another type or rank.
+void check_fits(const Plan& plan, const Region& region, const InputFacts& facts) {
+  const auto results = plan.op->type().output_dtypes(facts.dtypes);
+  if (!results) {
+    std::vector<std::string_view> found;
+    for (const DType dtype : facts.dtypes) found.push_back(to_string(dtype));
+    throw Error(fmt::format("{} has no type row for inputs of {}", plan.with.to_string(), fmt::join(found, ", ")));
+  }
+  for (std::size_t i = 0; i < region.outputs.size(); ++i) {
+    const onnx::Value& output = *region.outputs[i];
+    const auto dtype = output.type ? to_dtype(*output.type) : std::nullopt;
+    if (dtype && *dtype == (*results)[i]) continue;
+    throw Error(fmt::format("'{}' is {}, {} gives {}", output.name,
+                            output.type ? to_string(*output.type) : "of an unknown type", plan.with.to_string(),
+                            to_string((*results)[i])));
+  }
+  if (!facts.are_shapes_known) return;
+  std::vector<Shape> shapes;
+  if (const Status status = plan.op->infer_shapes(facts.shapes, shapes); !status.ok()) throw Error(status.message());
+  for (std::size_t i = 0; i < region.outputs.size(); ++i) {
+    const onnx::Value& output = *region.outputs[i];
+    if (!output.rank() || *output.rank() == std::ssize(shapes[i])) continue;
+    throw Error(fmt::format("'{}' has rank {}, {} gives rank {}", output.name, *output.rank(), plan.with.to_string(),
+                            shapes[i].size()));
+  }
+}
+
 class RuleRun {
  public:
   RuleRun(Rewriter& rewriter, const Rule& rule) : rewriter_(rewriter), rule_(rule) {
@@ -126,7 +195,40 @@ class RuleRun {
     return std::move(outcome_);
   }
 
+  /// As a fusion of a library: where the operator cannot stand, nothing is wrong, and the report says why.
+  void fuse() {
+    for (onnx::Graph* graph : rewriter_.graphs()) {
+      const onnx::MatchResult result = find_matches(*rule_.pattern, *graph);
+      for (const onnx::NearMiss& near : result.near_misses) rewriter_.near_miss(rule_.pattern->name(), near);
+      for (const onnx::Match& match : result.matches) fuse(match, *graph);
+    }
+  }
+
  private:
+  void fuse(const onnx::Match& match, onnx::Graph& graph) {
+    const Region region = region_of(match, graph);
+    if (region.outputs.empty()) return;
+    std::optional<Plan> plan;
+    try {
+      plan = planned(region, &match);
+      const InputFacts facts = facts_of_inputs(*plan, graph);
+      check_fits(*plan, region, facts);
+      const int rank = facts.shapes.empty() ? -1 : static_cast<int>(facts.shapes.front().size());
+      if (!rewriter_.is_wanted(*plan->op, {.dtype = facts.dtypes.at(0), .count = facts.dtypes.size(), .rank = rank})) {
+        return;
+      }
+    } catch (const Error& error) {
+      rewriter_.near_miss(rule_.pattern->name(), {.node = match.root,
+                                                  .matched_nodes = match.nodes.size(),
+                                                  .pattern_nodes = match.nodes.size(),
+                                                  .reason = error.what()});
+      return;
+    }
+    Proposal proposal = proposal_of(region, *plan);
+    proposal.reason = rule_.reason.empty() ? std::string(plan->with.graft->doc) : rule_.reason;
+    rewriter_.apply(proposal);
+  }
+
   [[noreturn]] void fail(const std::string& message) const { fail_at(rule_.place, message); }
   [[noreturn]] static void fail_at(const Place& place, const std::string& message) {
     throw Error(fmt::format("{}: {}", place.to_string(), message));
@@ -150,11 +252,7 @@ class RuleRun {
     for (onnx::Graph* graph : rewriter_.graphs()) {
       for (const onnx::Match& match : find_matches(*rule_.pattern, *graph).matches) {
         ++outcome_.matched;
-        Region region{fmt::format("the pattern at {}", onnx::describe(*match.root)), graph, match.nodes, {}, {}};
-        for (onnx::Value* output : match.root->outputs) {
-          if (output != nullptr && !output->is_unused()) region.outputs.push_back(output);
-        }
-        replace(region, &match);
+        replace(region_of(match, *graph), &match);
       }
       if (outcome_.matched != 0) continue;
       for (onnx::Node* node : graph->nodes()) {
@@ -182,6 +280,19 @@ class RuleRun {
       outcome_.notes.push_back(fmt::format("{}: nothing reads its result", region.name));
       return;
     }
+    Plan plan = planned(region, match);
+    const bool is_foreign = !plan.with.domain.empty() && plan.with.graft == nullptr && plan.with.domain != "ai.onnx.ml";
+    if (is_foreign && rule_.prove && !has_function(plan.with)) {
+      fail(
+          fmt::format("nothing on the CPU computes {}, and the model has no function of that name, so this rule "
+                      "cannot be proven; if you answer for it yourself, write prove: false and a reason",
+                      plan.with.to_string()));
+    }
+    if (plan.with.graft != nullptr || is_foreign) plan.note = fmt::format("asked for by {}", rule_.place.to_string());
+    apply(region, proposal_of(region, plan));
+  }
+
+  Plan planned(const Region& region, const onnx::Match* match) {
     for (const onnx::Node* node : region.nodes) {
       if (!node->subgraphs().empty())
         fail(fmt::format("{}: {} holds sub-graphs, which no rule replaces", region.name, onnx::describe(*node)));
@@ -191,22 +302,17 @@ class RuleRun {
     plan.outputs = planned_outputs(region);
     plan_attributes(region, match, plan);
     check_counts(region, plan);
-    const bool is_foreign = !plan.with.domain.empty() && plan.with.graft == nullptr && plan.with.domain != "ai.onnx.ml";
-    if (is_foreign && rule_.prove && !has_function(plan.with)) {
-      fail(
-          fmt::format("nothing on the CPU computes {}, and the model has no function of that name, so this rule "
-                      "cannot be proven; if you answer for it yourself, write prove: false and a reason",
-                      plan.with.to_string()));
-    }
-    if (plan.with.graft != nullptr || is_foreign) plan.note = fmt::format("asked for by {}", rule_.place.to_string());
+    return plan;
+  }
 
+  Proposal proposal_of(const Region& region, const Plan& plan) const {
     Proposal proposal = proposal_of(region, plan.op == nullptr ? plan.with.to_string() : to_text(*plan.op));
     for (const PlannedInput& input : plan.inputs) {
       onnx::Value* value = input.name.empty() || input.constant ? nullptr : region.graph->find(input.name);
       if (value != nullptr) proposal.inputs.push_back(value);
     }
     proposal.edit = [plan](onnx::Graph& graph) { make(plan, graph); };
-    apply(region, proposal);
+    return proposal;
   }
 
   bool has_function(const RuleOperator& with) {
@@ -653,5 +759,11 @@ void apply_rules(Rewriter& rewriter, Rule::Stage stage) {
 
 void apply_rules_before(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::before); }
 void apply_rules_after(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::after); }
+
+void fuse_library_operators(Rewriter& rewriter) {
+  for (const OperatorLibrary& library : operator_libraries()) {
+    for (const Rule& rule : library_fusions(library)) RuleRun(rewriter, rule).fuse();
+  }
+}
 
 }  // namespace graft::passes

@@ -11,6 +11,8 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
+#include "operator_library/load.hpp"
+#include "passes/library_fusions.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -90,6 +92,14 @@ const OperatorType& find_type(const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::string> load_operators(const std::filesystem::path& library) {
+  const OperatorLibrary& loaded = load_operator_library(library.string());
+  static_cast<void>(passes::library_fusions(loaded));  // throws for one that cannot be read
+  std::vector<std::string> names;
+  for (const OperatorType* type : loaded.operators) names.emplace_back(type->name);
+  return names;
+}
 
 std::vector<OperatorFacts> operator_facts() {
   std::vector<OperatorFacts> facts;

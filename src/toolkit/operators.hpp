@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "graft/registry.hpp"
+#include "graft/toolkit/operators.hpp"
 #include "import/caffe/import.hpp"
 #include "import/tensorflow/import.hpp"
-#include "operator_library/load.hpp"
 
 namespace graft::toolkit {
 
 using graft::caffe_layers;
-using graft::load_operator_libraries;
 using graft::tensorflow_operators;
 
 /// An operator with what follows from its definition.

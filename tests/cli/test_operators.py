@@ -174,6 +174,73 @@ def test_rules_fuse_into_them(graft, tmp_path):
     assert graft(*command).code == 2
 
 
+def test_convert_fuses_what_the_library_says(graft, tmp_path):
+    """gate_fusion.yaml is in the library: no rule and no option is needed, and the proof runs the library's kernel."""
+    model, feeds = gated(tmp_path / "m.onnx"), feeds_of("Gate")
+    answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json")).json
+    (rewrite,) = [each for each in answer["rewrites"] if each["pass"] == "fuse_library_operators"]
+    assert rewrite["replacement"] == "Gate<>" and rewrite["proof_kind"] == "own" and " runs, " in rewrite["proof"]
+    assert rewrite["reason"] == "y = x * sigmoid(gate), element by element."
+    (choice,) = answer["choices"]
+    assert (choice["operator"], choice["kind"]) == ("Gate", "plugin")
+    written = onnx.load(tmp_path / "out.onnx")
+    assert "Gate" in [node.op_type for node in written.graph.node if node.domain == "graft"]
+    compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)
+    again = graft(*with_library("convert", tmp_path / "out.onnx", "-o", tmp_path / "again.onnx", "--json")).json
+    assert again["rewrites"] == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--operators", LIBRARY, "--plugins", "never"],
+        ["--operators", LIBRARY, "--passes=-fuse_library_operators"],
+        [],
+    ],
+)
+def test_a_fusion_of_a_library_may_be_unwanted(graft, tmp_path, more):
+    answer = graft("convert", gated(tmp_path / "m.onnx"), "-o", tmp_path / "out.onnx", *more)
+    assert answer.code == 0, answer.err
+    assert not [node for node in onnx.load(tmp_path / "out.onnx").graph.node if node.domain]
+
+
+def snake(path, inverse=0.5, alpha=2.0, element=TensorProto.FLOAT):
+    """Snake in standard operators, as PyTorch's x + (1 / alpha) * sin(alpha * x) ** 2 is exported."""
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    values = {"alpha": alpha, "two": 2, "inverse": inverse}
+    nodes = [
+        helper.make_node("Mul", ["x", "alpha"], ["angle"]),
+        helper.make_node("Sin", ["angle"], ["sine"]),
+        helper.make_node("Pow", ["sine", "two"], ["square"]),
+        helper.make_node("Mul", ["square", "inverse"], ["ripple"]),
+        helper.make_node("Add", ["x", "ripple"], ["y0"]),
+    ]
+    x, y = (helper.make_tensor_value_info(name, element, SHAPE) for name in ("x", "y0"))
+    constants = [onnx.numpy_helper.from_array(dtype.type(value), name) for name, value in values.items()]
+    return save(path, nodes, [x], [y], constants)
+
+
+def test_a_constant_of_the_pattern_becomes_an_attribute(graft, tmp_path):
+    answer = graft(*with_library("convert", snake(tmp_path / "m.onnx"), "-o", tmp_path / "out.onnx", "--json")).json
+    assert [each["replacement"] for each in answer["rewrites"]] == ["Snake<alpha=2>"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "reason"),
+    [
+        ({"inverse": 0.25}, "undone", "differ"),  # the pattern says nothing of it, the proof does
+        ({"alpha": -2.0}, "near_misses", "`alpha`: found -2"),
+        ({"element": TensorProto.DOUBLE}, "near_misses", "'x' is f64, which graft::Snake does not take"),
+    ],
+)
+def test_what_a_fusion_does_not_hold_for_stays(graft, tmp_path, changes, where, reason):
+    model = snake(tmp_path / "m.onnx", **changes)
+    answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json", "--explain"))
+    assert answer.code == 0, answer.err
+    assert answer.json["rewrites"] == []
+    assert reason in str(answer.json[where]), answer.json[where]
+
+
 def test_a_function_of_the_file_does_not_hide_the_operator(graft, tmp_path):
     """An exporter may write a function of the name: `convert` keeps the call as the operator, and gives it its own."""
     body = [helper.make_node("Sigmoid", ["gate"], ["share"]), helper.make_node("Mul", ["x", "share"], ["y"])]
@@ -233,6 +300,7 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("standard_library", "compiled with another standard library", "same standard library"),
         ("count", "no operators", "graft_add_plugin_library"),
         ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
+        ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is no operator of this library", ""),
         ("rows", "operator Fine has a type row of 1 formats for 0 inputs and outputs", "build the library again"),
     ],
 )

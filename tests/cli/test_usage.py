@@ -7,7 +7,7 @@ from conftest import DIGITS, PROGRAM
 
 COMMANDS = [
     *("doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"),
-    *("completions", "help"),
+    *("new", "completions", "help"),
 ]
 
 

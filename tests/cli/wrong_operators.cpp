@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "graft/operator.hpp"
+#include "graft/registry.hpp"
 #include "operator_library/exported.hpp"
 
 #ifndef WRONG_SYMBOL
@@ -31,6 +32,8 @@ const graft::OperatorType type{.name = name,
                                .timed_variants = false,
                                .create = [] { return std::unique_ptr<graft::Operator>(); }};
 const std::array types{&type};
+// LeakyReLU is Graft's: a fusion of a library makes the library's own operators.
+constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: LeakyReLU\n"}};
 
 const graft::ExportedOperators exported{
 #ifdef WRONG_VERSION
@@ -52,9 +55,15 @@ const graft::ExportedOperators exported{
     .plugin_namespace = "",
     .operators = types.data(),
 #ifdef WRONG_COUNT
-    .count = 0};
+    .count = 0,
 #else
-    .count = types.size()};
+    .count = types.size(),
+#endif
+    .fusions = fusions.data(),
+#ifdef WRONG_FUSION
+    .fusion_count = fusions.size()};
+#else
+    .fusion_count = 0};
 #endif
 
 }  // namespace

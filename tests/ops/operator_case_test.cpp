@@ -17,82 +17,30 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Runs pieces of every loop backwards, as threads in any order might.
-const CpuContext in_pieces{[](std::int64_t count, const CpuContext::Body& body) {
-  constexpr std::int64_t piece = 1000;
-  for (std::int64_t begin = (count - 1) / piece * piece; begin >= 0; begin -= piece) {
-    body(begin, std::min(begin + piece, count));
-  }
-}};
-
 TEST(OperatorCases, CoverEveryOperatorAndTypeRow) {
   ASSERT_EQ(operator_cases().size(), operators().size());
+  for (const OperatorCases& each : operator_cases()) EXPECT_EQ(check_coverage(each), "") << each.type->name;
+}
+
+TEST(OperatorCases, WhatMustBeRefusedIsAndEveryTypeAgreesWithF32) {
   for (const auto& [type, cases] : operator_cases()) {
-    SCOPED_TRACE(type->name);
-    std::set<std::string> names;
-    for (const OperatorCase& test : cases) {
-      EXPECT_TRUE(names.insert(test.name).second) << test.name << " is there twice";
-      EXPECT_EQ(&test.op->type(), type) << test.name;
-    }
-    for (const TypeRow& row : type->type_rows) {
-      EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [&](const OperatorCase& test) {
-        return test.refused.empty() && row.formats[0] == Format(test.inputs[0].dtype, test.inputs[0].layout);
-      })) << to_string(row.formats[0].dtype);
-    }
-    EXPECT_TRUE(
-        std::any_of(cases.begin(), cases.end(), [](const OperatorCase& test) { return !test.refused.empty(); }));
+    for (const OperatorCase& test : cases) EXPECT_EQ(check_on_cpu(test), "") << type->name << " " << test.name;
   }
 }
 
-TEST(OperatorCases, WhatMustBeRefusedIs) {
-  for (const auto& [type, cases] : operator_cases()) {
-    for (const OperatorCase& test : cases) {
-      SCOPED_TRACE(std::string(type->name) + " " + test.name);
-      std::vector<TensorDesc> outputs;
-      try {
-        outputs = output_descs(*test.op, test.inputs);
-      } catch (const std::invalid_argument& error) {  // no output has a shape: refused when an engine is built
-        EXPECT_FALSE(test.refused.empty()) << error.what();
-        EXPECT_THAT(error.what(), HasSubstr(test.refused));
-        continue;
-      }
-      const Status status = test.op->check({test.inputs, outputs});
-      if (test.refused.empty()) {
-        EXPECT_TRUE(status.ok()) << status.message();
-        continue;
-      }
-      EXPECT_FALSE(status.ok());
-      EXPECT_THAT(status.message(), HasSubstr(test.refused));
-      EXPECT_FALSE(test.op->run_cpu({test.inputs, outputs}, {}, {}).ok());
-    }
-  }
-}
-
-TEST(OperatorCases, EveryTypeAgreesWithF32) {
-  for (const auto& [type, cases] : operator_cases()) {
-    for (const OperatorCase& test : cases) {
-      if (test.large || !test.refused.empty() || test.inputs[0].layout != Layout::linear) continue;
-      SCOPED_TRACE(std::string(type->name) + " " + test.name);
-      const std::vector<HostTensor> inputs = make_inputs(test);
-      const std::vector<TensorDesc> descs = output_descs(*test.op, test.inputs);
-      std::vector<const void*> input_addresses;
-      for (const HostTensor& input : inputs) input_addresses.push_back(input.bytes.data());
-      std::vector<HostTensor> outputs;
-      std::vector<void*> output_addresses;
-      for (const TensorDesc& desc : descs) {
-        outputs.push_back(
-            {desc, std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()), std::byte{0xA5})});
-      }
-      for (HostTensor& output : outputs) output_addresses.push_back(output.bytes.data());
-      const Status status = test.op->run_cpu({test.inputs, descs}, {input_addresses, output_addresses}, in_pieces);
-      ASSERT_TRUE(status.ok()) << status.message();
-      const auto expected = expected_outputs(*test.op, inputs);
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const float scale = scale_of(*test.op, type->ports[type->input_count() + i].name);
-        EXPECT_EQ(compare(outputs[i], expected[i], f32_error(4), scale, test.absolute), "");
-      }
-    }
-  }
+TEST(OperatorCases, ChecksSeeWhatIsWrong) {
+  OperatorCases some{operator_cases()[0].type, {operator_cases()[0].cases[0], operator_cases()[0].cases[0]}};
+  EXPECT_THAT(check_coverage(some), HasSubstr(some.cases[0].name + " is there twice"));
+  EXPECT_THAT(check_coverage(some), HasSubstr("no case of "));
+  EXPECT_THAT(check_coverage(some), HasSubstr("no case that has to be refused"));
+  OperatorCase& test = some.cases[0];
+  test.refused = "never";
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("not refused"));
+  test.refused.clear();
+  test.inputs[0].dtype = DType::i64;
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("refused: "));
+  test.refused = "another message";
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("the case wants: another message"));
 }
 
 TEST(OperatorCases, ComparisonFindsWhatIsWrong) {

@@ -8,7 +8,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDER = [
     {"core"},
     {"kernels"},
-    {"ops", "operator_library"},
+    {"ops"},
+    {"operator_library"},
     {"adapters", "c_api"},
     {"onnx"},
     {"import", "io", "runtime"},

@@ -79,8 +79,30 @@ def graft(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([GRAFT, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_operators_from_outside_work_in_engines_and_on_the_cpu(tmp_path: Path) -> None:
-    run_commands(ROOT / "docs" / "guide" / "add_an_operator.md", tmp_path)
+ADD_AN_OPERATOR = ROOT / "docs" / "guide" / "add_an_operator.md"
+
+
+@pytest.fixture(scope="module")
+def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all commands of that guide have been run."""
+    folder = tmp_path_factory.mktemp("add_an_operator")
+    run_commands(ADD_AN_OPERATOR, folder)
+    return folder
+
+
+def test_from_nothing_to_an_engine_in_ten_commands_and_sixty_lines(guide_folder: Path) -> None:
+    (start,) = [block["text"] for block in blocks(ADD_AN_OPERATOR) if block["text"].startswith("graft new ")]
+    assert len(start.splitlines()) <= 10
+    assert b"BetaSwish" in (guide_folder / "network.engine").read_bytes()
+    project = guide_folder / "my_ops"
+    written = [*(project / "beta_swish").iterdir(), project / "my_ops.inc"]
+    assert {path.suffix for path in written} == {".hpp", ".cpp", ".cu", ".yaml", ".inc"}
+    lines = [line.strip() for path in written for line in path.read_text().splitlines()]
+    assert 40 < len([line for line in lines if line and not line.startswith(("//", "# "))]) <= 60
+
+
+def test_operators_from_outside_work_in_engines_and_on_the_cpu(guide_folder: Path) -> None:
+    tmp_path = guide_folder
     for model in [
         model_of(tmp_path, "Snake", ["x"], ["y"], alpha=2.0),
         model_of(tmp_path, "Gate", ["x", "gate"], ["y"]),

@@ -14,60 +14,9 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from conftest import ENVIRONMENT, ROOT, without_checkout
 
-ROOT = Path(os.environ["GRAFT_SOURCE_DIR"])
-BUILD = Path(os.environ["GRAFT_BUILD_DIR"])
-NVCC = Path(os.environ["GRAFT_CUDA_COMPILER"])
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
-
-# Nothing of what the tests are told about the checkout.
-ENVIRONMENT = {
-    name: value
-    for name, value in os.environ.items()
-    if not name.startswith("GRAFT_") and name not in ("PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-}
-# nvcc may lie in the checkout, and is the user's to have: it stays, in another place.
-HIDE = """
-set -e
-if [ -n "$3" ]; then mkdir -p "$2" && mount --bind "$3" "$2"; fi
-mount -t tmpfs none "$1"
-shift 3
-exec "$@"
-"""
-
-
-def can_hide() -> bool:
-    return subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode == 0
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("install")
-    done = subprocess.run(
-        ["cmake", "--install", BUILD, "--prefix", folder / "first"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return (folder / "first").rename(folder / "moved")
-
-
-def without_checkout(folder: Path, *command: object, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command in the folder with the checkout hidden."""
-    if not can_hide():
-        pytest.skip("this machine allows no mount namespace, which hides the checkout")
-    environment = ENVIRONMENT | more
-    toolkit = ""
-    if NVCC.is_relative_to(ROOT):
-        toolkit = str(NVCC.parent.parent)
-        environment["CUDACXX"] = str(folder / "cuda" / "bin" / NVCC.name)
-    arguments = [str(ROOT), str(folder / "cuda"), toolkit, *map(str, command)]
-    return subprocess.run(
-        ["unshare", "-rm", "sh", "-c", HIDE, "sh", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def expected(images: np.ndarray) -> np.ndarray:

@@ -1,0 +1,276 @@
+# graft.plugins: Graft's plugins in the TensorRT of this process, and layers of them in a network written by hand.
+"""Needs no GPU. What an operator's attributes are is asked of its creator, so a library of your own works like Graft's."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import difflib
+import importlib
+import importlib.util
+import numbers
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from graft.engine.events import EngineError
+from graft.engine.libraries import ENTRY_POINTS, check_library, read_library, refusal_by_loader
+from graft.program import Error
+
+# In the order in which one is chosen where none is imported yet.
+MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
+# Where a build, an installation and a wheel have the plugin library, from the folder of this package.
+BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64-linux-gnu", "../../build/lib")
+LIBRARY_NAME = "libgraft_plugins.so"
+OPERATORS_FUNCTION = "graft_operators"  # which a library of operators exports, also one without plugins
+NAMESPACE = "graft"
+OLDEST_TENSORRT = 10
+WAY_OUT = (
+    "Write the operator as an ONNX node instead: the ONNX parser adds the plugin, and the network that it has begun can be "
+    "continued by hand (docs/guide/use_from_code.md)"
+)
+
+_loaded: dict[tuple[str, str], Any] = {}  # module and library, to TensorRT's handle
+
+
+class Creator(NamedTuple):
+    """What TensorRT's registry finds a plugin by."""
+
+    namespace: str
+    name: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What `register` found and did."""
+
+    tensorrt: str
+    library: str
+    creators: tuple[Creator, ...]  # all that are in the registry now
+    before: tuple[Creator, ...]  # those that were there when `register` was called
+
+    @property
+    def added(self) -> tuple[Creator, ...]:
+        return tuple(creator for creator in self.creators if creator not in self.before)
+
+
+def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType | str | None = None) -> Registration:
+    """Loads a plugin library into TensorRT's registry; a second call does nothing more.
+
+    library: the file; without it Graft's own, beside this package. A library that `graft new` started has its plugins too.
+    tensorrt: the module, or its name: tensorrt, tensorrt_rtx or tensorrt_lean. Without it the one that is imported, or else
+        the first of these that is installed.
+
+    Raises graft.Error for a library that is missing, cannot be loaded or has no plugins, whose names are taken, and for a
+    TensorRT that is missing or too old (before 10).
+    """
+    module = _module(tensorrt)
+    path = _own_library() if library is None else pathlib.Path(library)
+    key = (module.__name__, os.path.realpath(path))
+    was_open_before = _is_open(key[1]) and not any(loaded == key[1] for _, loaded in _loaded)
+    _check(path)
+    registry = module.get_plugin_registry()
+    before = _creators(registry)
+    if key not in _loaded:
+        handle = registry.load_library(key[1])
+        if handle is None and not was_open_before:  # one that somebody else has loaded is refused, and there already
+            raise Error(
+                f"plugin library {path}: {_title(module)} refuses to load it; its log says why\nA name of a plugin may be "
+                f"taken. These were there before: {_listed(before)}"
+            )
+        _loaded[key] = handle
+    return Registration(_title(module), str(path), _creators(registry), before)
+
+
+def add(network: Any, operator: str, inputs: Any, *, name: str | None = None, **attributes: Any) -> Any:
+    """Adds a layer to a network and returns it: `add(network, "L2Normalize", [x], axes=[1]).get_output(0)`.
+
+    inputs: tensors of the network, or a single one; optional ones may be left out at the end.
+    name: of the layer; without it the operator's.
+    attributes: those that `graft ops OPERATOR` lists; what is left out has its default.
+
+    Raises graft.Error where no such plugin is registered (`register` loads them), for an attribute that the operator does
+    not have or of another type, where the plugin or the network refuses, and with TensorRT-RTX, which has no way to add a
+    plugin to a network by hand.
+    """
+    module = _module_of(network)
+    if not hasattr(network, "add_plugin_v3"):
+        raise Error(
+            f"{operator}: {_title(module)} has no add_plugin_v3, so no plugin can be added to a network by hand\n{WAY_OUT}",
+            "missing_tool",
+        )
+    creator = _find_creator(module, operator)
+    label = name or operator
+    types = {field.name: field.type for field in creator.field_names}
+    fields = [_field(module, operator, types, key, value) for key, value in attributes.items()]
+    collection = module.PluginFieldCollection([field for field, _ in fields])
+    plugin = creator.create_plugin(label, collection, module.TensorRTPhase.BUILD)
+    if plugin is None:
+        raise Error(
+            f"{label}: {operator} refused {attributes}; TensorRT's log names the attribute and what is allowed\n"
+            f"`graft ops {operator}` lists what each may be"
+        )
+    tensors = list(inputs) if isinstance(inputs, Iterable) else [inputs]
+    layer = network.add_plugin_v3(tensors, [], plugin)
+    if layer is None:
+        raise Error(
+            f"{label}: the network refused {operator} with {len(tensors)} inputs; TensorRT's log says why\n"
+            f"`graft ops {operator}` lists the inputs, their types and shapes"
+        )
+    layer.name = label
+    return layer
+
+
+def _module(wanted: ModuleType | str | None) -> ModuleType:
+    if isinstance(wanted, ModuleType):
+        return _checked(wanted)
+    if wanted is not None:
+        return _checked(_imported(wanted))
+    there = [sys.modules[name] for name in MODULES if name in sys.modules]
+    if len(there) > 1:
+        raise Error(
+            f"several TensorRTs are imported: {', '.join(module.__name__ for module in there)}\nSay which: tensorrt=..."
+        )
+    if there:
+        return _checked(there[0])
+    for name in MODULES:
+        if importlib.util.find_spec(name) is not None:
+            return _checked(_imported(name))
+    raise Error(
+        f"no TensorRT is installed for {sys.executable} (looked for {', '.join(MODULES)})\n"
+        f"Install one with: {sys.executable} -m pip install tensorrt-rtx-cu13",
+        "missing_tool",
+    )
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # a broken installation may raise anything
+        raise Error(f"the Python module {name} does not import: {error}", "missing_tool") from error
+
+
+def _checked(module: ModuleType) -> ModuleType:
+    is_full = module.__name__ == "tensorrt"
+    major = re.match(r"\d+", str(getattr(module, "__version__", "")))
+    is_old = is_full and major is not None and int(major[0]) < OLDEST_TENSORRT
+    if is_old or not hasattr(module, "get_plugin_registry"):
+        raise Error(
+            f"{_title(module)} is too old or no TensorRT: Graft's plugins are of the interface IPluginV3\nTensorRT "
+            f"{OLDEST_TENSORRT} and later and TensorRT-RTX have it",
+            "missing_tool",
+        )
+    return module
+
+
+def _title(module: ModuleType) -> str:
+    return f"{module.__name__} {getattr(module, '__version__', 'of an unknown version')}"
+
+
+def _module_of(network: Any) -> ModuleType:
+    """The TensorRT whose network it is."""
+    for name in MODULES:
+        kind = getattr(sys.modules.get(name), "INetworkDefinition", None)
+        if isinstance(kind, type) and isinstance(network, kind):
+            return sys.modules[name]
+    return _module(None)
+
+
+def _own_library() -> pathlib.Path:
+    folder = pathlib.Path(__file__).absolute().parent  # not resolved: a build's is a link into the sources
+    places = [pathlib.Path(os.path.normpath(folder / place / LIBRARY_NAME)) for place in BESIDE_PACKAGE]
+    for path in places:
+        if path.is_file():
+            return path
+    raise Error(
+        f"there is no {LIBRARY_NAME} beside this package (looked for {', '.join(map(str, places))})\n"
+        "Give its path: register(library=...); a build without CUDA has none",
+        "missing_tool",
+    )
+
+
+def _check(path: pathlib.Path) -> None:
+    """Refuses what is no plugin library, before TensorRT sees it: its own messages do not say why."""
+    try:
+        found = read_library(path)
+        if found is not None and OPERATORS_FUNCTION in found.exports and not found.has_plugins:
+            raise Error(
+                f"plugin library {path}: it was built without CUDA, and has operators for graft's commands and no plugins\n"
+                "Build it again where CUDA's compiler is: cmake says which one it found"
+            )
+        check_library(str(path))
+    except EngineError as error:
+        raise Error(f"{error.message}\n{error.next_step}") from error
+    try:
+        library = ctypes.CDLL(os.path.realpath(path))
+    except OSError as error:
+        reason = refusal_by_loader(path, str(error))
+        message = f"plugin library {path}: the loader refuses it: {error}; {reason['why']}"
+        raise Error(f"{message}\n{reason['next_step']}") from error
+    if not any(hasattr(library, name) for name in ENTRY_POINTS):
+        raise Error(f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, so it has no plugins")
+
+
+def _is_open(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return path in pathlib.Path("/proc/self/maps").read_text()
+    return False
+
+
+def _creators(registry: Any) -> tuple[Creator, ...]:
+    return tuple(Creator(each.plugin_namespace, each.name, each.plugin_version) for each in registry.all_creators)
+
+
+def _listed(creators: Iterable[Creator]) -> str:
+    return ", ".join(f"{each.namespace}::{each.name} {each.version}" for each in creators) or "none"
+
+
+def _find_creator(module: ModuleType, operator: str) -> Any:
+    """Graft's own, or that of another library, in its newest version."""
+    every = [each for each in module.get_plugin_registry().all_creators if hasattr(each, "create_plugin")]
+    found = [each for each in every if each.name == operator and type(each).__name__ == "IPluginCreatorV3One"]
+    found.sort(key=lambda each: (each.plugin_namespace == NAMESPACE, each.plugin_version))
+    if found:
+        return found[-1]
+    if any(each.name == operator for each in every):
+        raise Error(f"{operator}: the creator of that name makes plugins of an interface older than IPluginV3")
+    known = sorted({each.name for each in every})
+    near = difflib.get_close_matches(operator, known, 1)
+    hint = f"did you mean {near[0]}?" if near else "graft.plugins.register() loads Graft's library"
+    raise Error(
+        f"{operator}: {_title(module)} has no creator of that name; {hint}\nThere are {', '.join(known) or 'none'}"
+    )
+
+
+def _field(module: ModuleType, operator: str, types: dict[str, Any], name: str, value: Any) -> tuple[Any, Any]:
+    """A plugin field, and what it points to."""
+    import numpy as np
+
+    kinds = {"FLOAT32": "number", "INT64": "integer", "CHAR": "string"}
+    if name not in types:
+        near = difflib.get_close_matches(name, types, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        allowed = ", ".join(f"{key} ({kinds.get(each.name, each.name)})" for key, each in types.items())
+        raise Error(f"{operator} has no attribute {name}{hint}; allowed are {allowed or 'none'}")
+    kind = types[name].name
+    if kind == "CHAR":
+        if not isinstance(value, str):
+            raise Error(f"{operator}: attribute {name} is {value!r}; allowed is a string")
+        held = np.frombuffer(value.encode(), np.int8)
+        return module.PluginField(name, held, types[name]), held
+    of_items = numbers.Integral if kind == "INT64" else numbers.Real
+    items = np.asarray(value).reshape(-1).tolist() if isinstance(value, np.ndarray) else value
+    items = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else [items]
+    if kind not in kinds or not all(isinstance(item, of_items) for item in items):
+        raise Error(f"{operator}: attribute {name} is {value!r}; allowed is {kinds.get(kind, kind)}, or a list of them")
+    try:
+        held = np.array(items, np.float32 if kind == "FLOAT32" else np.int64)
+    except OverflowError as error:
+        raise Error(f"{operator}: attribute {name} is {value!r}; allowed is an integer of 64 bits") from error
+    return module.PluginField(name, held, types[name]), held

@@ -1,0 +1,51 @@
+// graft new: a project with an operator outside Graft.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/interrupts.hpp"
+#include "cli/program.hpp"
+#include "toolkit/new_project.hpp"
+
+namespace graft::cli {
+namespace {
+
+Exit write_new(const Console& console, const toolkit::NewProject& request) {
+  const DeferInterrupts defer;
+  const toolkit::WrittenProject written = toolkit::write_project(request);
+  console.say(fmt::format("wrote {}: {} files, with the operator {}\n\nNext\n  {}", written.folder.string(),
+                          written.files.size(), written.operator_name, fmt::join(written.commands, "\n  ")));
+  console.result({{"folder", written.folder.string()},
+                  {"name", written.name},
+                  {"operator", written.operator_name},
+                  {"like", request.kind},
+                  {"files", written.files},
+                  {"next", written.commands}});
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_new(Program& program) {
+  const auto request = std::make_shared<toolkit::NewProject>();
+  CLI::App* command = program.add_command(
+      "new", "a project with an operator of your own: kernels, a fusion, cases, tests, ready to be built",
+      "graft new my_ops --like reduction --operator RowNorm",
+      [request](const Console& c) { return write_new(c, *request); });
+  command->add_option("FOLDER", request->folder, "that is made; its name is that of the project and its library")
+      ->required();
+  command
+      ->add_option("--like", request->kind,
+                   "what the operator is like until you change it: elementwise, reduction, two_inputs (elementwise)")
+      ->type_name("KIND")
+      ->check(CLI::IsMember(toolkit::project_kinds()));
+  command
+      ->add_option("--operator", request->operator_name,
+                   "what it is called; without it by the template: BetaSwish, RmsNorm, GatedTanh")
+      ->type_name("NAME");
+}
+
+}  // namespace graft::cli

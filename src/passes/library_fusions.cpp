@@ -1,0 +1,45 @@
+// Reads the fusions of a library of operators; the pass that tries them is in user_rules.cpp.
+#include "passes/library_fusions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graft/error.hpp"
+
+namespace graft::passes {
+namespace {
+
+void check(const Rule& rule, const OperatorLibrary& library) {
+  const auto fail = [&](const std::string& message) {
+    throw Error(fmt::format("{}: {}", rule.place.to_string(), message));
+  };
+  if (rule.kind != Rule::Kind::match) fail("a fusion of a library is a rule `match`; other rules are for --rules");
+  if (rule.changes_result || !rule.prove || rule.optional || rule.stage != Rule::Stage::before || rule.int8) {
+    fail(
+        "a fusion of a library is always proven and never has to match; allowed are match, with, inputs, outputs, "
+        "attributes and reason");
+  }
+  const auto& own = library.operators;
+  if (rule.with.graft != nullptr && std::find(own.begin(), own.end(), rule.with.graft) != own.end()) return;
+  fail(fmt::format("`with` is {}, which is no operator of this library", rule.with.to_string()));
+}
+
+}  // namespace
+
+std::vector<Rule> library_fusions(const OperatorLibrary& library) {
+  std::vector<Rule> all;
+  for (const FusionRules& file : library.fusions) {
+    try {
+      for (Rule& rule : parse_rules(file.text, file.file)) {
+        check(rule, library);
+        all.push_back(std::move(rule));
+      }
+    } catch (const Error& error) {
+      throw Error(fmt::format("library of operators {}: {}", library.file, error.what()));
+    }
+  }
+  return all;
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,281 @@
+// Checks the names, puts them into the templates, and moves the finished folder into place.
+#include "toolkit/new_project.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+
+#include "engine/driver.hpp"
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "onnx/atomic_file.hpp"
+#include "onnx/operator_node.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view common = "common";
+constexpr std::size_t longest_name = 64;
+
+/// How the templates call what a project has names of its own for.
+constexpr std::string_view template_project = "my_ops";
+struct TemplateOperator {
+  std::string_view kind;
+  std::string_view name;
+  std::string_view folder;
+};
+constexpr std::array template_operators = {
+    TemplateOperator{"elementwise", "BetaSwish", "beta_swish"},
+    TemplateOperator{"reduction", "RmsNorm", "rms_norm"},
+    TemplateOperator{"two_inputs", "GatedTanh", "gated_tanh"},
+};
+/// The files that all kinds share are written with the names of this one.
+constexpr const TemplateOperator& common_operator = template_operators[0];
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+template <std::size_t size>
+bool is_one_of(std::string_view name, const std::array<std::string_view, size>& all) {
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+/// The name becomes a target of CMake, a library and a namespace.
+void check_project_name(const std::string& name) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(
+        fmt::format("graft new: the name '{}' {}\nAllowed are lower-case letters, digits and single `_`, "
+                    "beginning with a letter: my_ops",
+                    name, why));
+  };
+  const bool is_written_well =
+      !name.empty() && is_lower(name.front()) && name.back() != '_' && name.find("__") == std::string::npos &&
+      std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '_'; });
+  if (!is_written_well) refuse("is not one that C++, CMake and the file system all take");
+  if (name.size() > longest_name) refuse(fmt::format("has {} characters, allowed are {}", name.size(), longest_name));
+  constexpr std::array<std::string_view, 9> of_cpp = {"and_eq", "co_await", "co_return",    "co_yield",     "not_eq",
+                                                      "or_eq",  "xor_eq",   "thread_local", "static_assert"};
+  if (is_one_of(name, of_cpp) || name.ends_with("_cast") || name.ends_with("_t")) {
+    refuse("may be a word or a type of C++");
+  }
+  constexpr std::array<std::string_view, 12> of_cmake = {
+      "all",     "help",   "clean",      "test",       "tests",         "install",
+      "package", "depend", "preinstall", "edit_cache", "rebuild_cache", "list_install_components"};
+  if (is_one_of(name, of_cmake)) refuse("is that of a target of CMake's own");
+  constexpr std::array<std::string_view, 4> of_graft = {"graft", "graft_c", "graft_plugins", "graft_stand_ins"};
+  if (is_one_of(name, of_graft)) refuse("is that of a library of Graft");
+}
+
+void check_operator_name(const std::string& name) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(
+        fmt::format("graft new: --operator {}: {}\nAllowed are letters and digits, beginning with an upper-case "
+                    "letter: BetaSwish",
+                    name, why));
+  };
+  const bool is_written_well = is_upper(name.front()) && std::all_of(name.begin(), name.end(), [](char c) {
+                                 return is_lower(c) || is_upper(c) || is_digit(c);
+                               });
+  if (!is_written_well) refuse("it is not one that C++ takes for a type");
+  if (name.size() > longest_name)
+    refuse(fmt::format("it has {} characters, allowed are {}", name.size(), longest_name));
+  if (onnx::is_standard_operator("", name)) {
+    refuse("ONNX has an operator of that name, and TensorRT's parser goes by the name alone");
+  }
+  for (const OperatorType* type : operators()) {
+    const bool is_taken =
+        type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
+                                          [&](const DropIn& each) { return each.plugin_name == name; });
+    if (is_taken) refuse("Graft has an operator of that name; `graft ops` lists them");
+  }
+}
+
+/// "BetaSwish" becomes "beta_swish", "RMSNorm" "rms_norm".
+std::string folder_of(std::string_view name) {
+  std::string folder;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool after_lower = i > 0 && !is_upper(name[i - 1]);
+    const bool before_lower = i > 0 && i + 1 < name.size() && is_lower(name[i + 1]);
+    if (is_upper(name[i]) && (after_lower || before_lower)) folder += '_';
+    folder += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return folder;
+}
+
+struct Replacement {
+  std::string_view from;
+  std::string_view to;
+};
+
+/// In one pass: what comes is not looked at again.
+std::string replaced(std::string_view text, std::span<const Replacement> replacements) {
+  std::string result;
+  while (!text.empty()) {
+    const auto found = std::find_if(replacements.begin(), replacements.end(),
+                                    [&](const Replacement& each) { return text.starts_with(each.from); });
+    if (found == replacements.end()) {
+      result += text.front();
+      text.remove_prefix(1);
+    } else {
+      result += found->to;
+      text.remove_prefix(found->from.size());
+    }
+  }
+  return result;
+}
+
+/// A word alone may be a function of the C library, which a namespace of that name would hide.
+std::string namespace_of(const std::string& project) {
+  return project.find('_') == std::string::npos ? project + "_ops" : project;
+}
+
+bool is_cpp(const fs::path& file) {
+  constexpr std::array<std::string_view, 4> extensions = {".hpp", ".cpp", ".cu", ".inc"};
+  return is_one_of(file.extension().string(), extensions);
+}
+
+/// A new folder under a temporary name beside its place. Without a commit nothing stays.
+class StagedFolder {
+ public:
+  explicit StagedFolder(fs::path target) : target_(std::move(target)) {
+    const fs::path parent = target_.parent_path();
+    std::error_code ignored;
+    if (!parent.empty() && !fs::is_directory(parent, ignored)) {
+      throw Error(fmt::format("{}: there is no folder {}\nMake it first: mkdir -p {}", target_.string(),
+                              parent.string(), parent.string()));
+    }
+    if (fs::exists(fs::symlink_status(target_, ignored))) fail_taken();
+    std::string name = (parent / fmt::format(".{}.XXXXXX", target_.filename().string())).string();
+    if (::mkdtemp(name.data()) == nullptr) fail();
+    staged_ = name;
+    constexpr ::mode_t usual = 0777;
+    const ::mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::chmod(staged_.c_str(), usual & ~mask) != 0) fail();
+  }
+  ~StagedFolder() {
+    std::error_code ignored;
+    if (!staged_.empty()) fs::remove_all(staged_, ignored);
+  }
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return staged_; }
+
+  void commit() {
+    if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
+      if (errno == EEXIST) fail_taken();
+      // A file system without that flag; a folder is not renamed over one that holds anything.
+      if (errno != EINVAL || ::rename(staged_.c_str(), target_.c_str()) != 0) fail();
+    }
+    staged_.clear();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(fmt::format("{}: cannot be written: {}", target_.string(), std::generic_category().message(errno)));
+  }
+  [[noreturn]] void fail_taken() const {
+    throw Error(
+        fmt::format("{}: it is there already, and stays as it is\nGive the project another name", target_.string()));
+  }
+
+  fs::path target_;
+  fs::path staged_;
+};
+
+/// Where CMake finds this Graft, if it does not look there anyway: beside the program, whose folder is not on PATH.
+std::optional<std::string> prefix_to_name() {
+  const fs::path programs = engine::executable_folder();
+  std::error_code ignored;
+  for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
+    if (!fs::is_regular_file(programs.parent_path() / lib / "cmake" / "graft" / "graftConfig.cmake", ignored)) continue;
+    const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
+    const std::string searched = fmt::format(":{}:", path == nullptr ? "" : path);
+    if (searched.find(fmt::format(":{}:", programs.string())) != std::string::npos) return std::nullopt;
+    return programs.parent_path().string();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> commands_for(const fs::path& folder, const std::string& name) {
+  const std::string path = folder.string();
+  const std::optional<std::string> prefix = prefix_to_name();
+  const std::string library = fmt::format("--operators {}/build/lib{}.so", path, name);
+  return {
+      fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
+      fmt::format("cmake --build {}/build", path),
+      fmt::format("ctest --test-dir {}/build --output-on-failure", path),
+      fmt::format("python3 {}/tests/network.py network.onnx", path),
+      fmt::format("graft convert network.onnx -o converted.onnx {}", library),
+      fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
+      fmt::format("graft build converted.onnx -o network.engine {} --target sm89", library),
+  };
+}
+
+}  // namespace
+
+std::vector<std::string> project_kinds() {
+  std::vector<std::string> kinds;
+  for (const TemplateOperator& each : template_operators) kinds.emplace_back(each.kind);
+  return kinds;
+}
+
+WrittenProject write_project(const NewProject& project) {
+  fs::path folder = project.folder.lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"
+  WrittenProject written{
+      .folder = folder, .name = folder.filename().string(), .operator_name = {}, .files = {}, .commands = {}};
+  check_project_name(written.name);
+  const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
+                                        [&](const TemplateOperator& each) { return each.kind == project.kind; });
+  if (kind == template_operators.end()) {
+    throw Error(fmt::format("graft new: --like {}; allowed are {}", project.kind, fmt::join(project_kinds(), ", ")));
+  }
+  written.operator_name = project.operator_name.empty() ? std::string(kind->name) : project.operator_name;
+  check_operator_name(written.operator_name);
+  const std::string operator_folder = folder_of(written.operator_name);
+  if (operator_folder == "tests" || operator_folder == "build") {
+    throw Error(fmt::format("graft new: --operator {}: its folder would be `{}`, which the project has another use for",
+                            written.operator_name, operator_folder));
+  }
+
+  StagedFolder staged(folder);
+  for (const TemplateFile& file : template_files()) {
+    const std::size_t slash = file.path.find('/');
+    const std::string_view owner = file.path.substr(0, slash);
+    if (owner != common && owner != kind->kind) continue;
+    const TemplateOperator& names = owner == common ? common_operator : *kind;
+    const auto with_names = [&](std::string_view text, std::string_view project_name) {
+      const std::array replacements = {Replacement{template_project, project_name},
+                                       Replacement{names.name, written.operator_name},
+                                       Replacement{names.folder, operator_folder}};
+      return replaced(text, replacements);
+    };
+    const std::string path = with_names(file.path.substr(slash + 1), written.name);
+    fs::create_directories((staged.path() / path).parent_path());
+    onnx::write_file(staged.path() / path,
+                     with_names(file.text, is_cpp(path) ? namespace_of(written.name) : written.name));
+    written.files.push_back(path);
+  }
+  staged.commit();
+  std::sort(written.files.begin(), written.files.end());
+  written.commands = commands_for(folder, written.name);
+  return written;
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,40 @@
+// `graft new`: a project with an operator outside Graft, from the templates in templates/operators.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graft::toolkit {
+
+/// A file of templates/operators. Defined by the build.
+struct TemplateFile {
+  std::string_view path;  ///< "common/tests/test_operators.py"
+  std::string_view text;
+};
+[[nodiscard]] std::span<const TemplateFile> template_files();
+
+/// What an operator can be like: the folders of templates/operators beside `common`.
+[[nodiscard]] std::vector<std::string> project_kinds();
+
+struct NewProject {
+  std::filesystem::path folder;  ///< That does not exist; its last part is the project's name.
+  std::string kind = "elementwise";
+  std::string operator_name = {};  ///< "BetaSwish"; empty: that of the template.
+};
+
+struct WrittenProject {
+  std::filesystem::path folder;
+  std::string name;
+  std::string operator_name;
+  std::vector<std::string> files;     ///< In the folder, sorted.
+  std::vector<std::string> commands;  ///< From the project to an engine, for a shell.
+};
+
+/// Writes all of it, or nothing. Throws Error for a folder that exists or cannot be written, and for a name that C++,
+/// CMake, ONNX or Graft has another use for.
+[[nodiscard]] WrittenProject write_project(const NewProject& project);
+
+}  // namespace graft::toolkit

@@ -1,0 +1,52 @@
+// RmsNorm: y = x / sqrt(mean(x * x) + epsilon), the mean along the last axis.
+#pragma once
+
+#include <stdexcept>
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+
+namespace my_ops {
+
+struct RmsNorm {
+  static constexpr auto name = "RmsNorm";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = x / sqrt(mean(x * x) + epsilon), the mean along the last axis.";
+  static constexpr auto source = "Zhang and Sennrich 2019, Root Mean Square Layer Normalization";
+  static constexpr auto why_plugin = "TensorRT would run it as several layers";
+
+  float epsilon = 1e-5F;
+
+  static constexpr auto attributes() {
+    return std::tuple{graft::attribute("epsilon", &RmsNorm::epsilon, "below the root", graft::positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{graft::input("x", "...,C", "of rank 1 or more"), graft::output("y", "as x", "of the type of x")};
+  }
+  /// A type for each port, inputs first.
+  static constexpr auto type_rows() {
+    using enum graft::DType;
+    return std::array{graft::TypeRow(f32, f32), graft::TypeRow(f16, f16), graft::TypeRow(bf16, bf16)};
+  }
+  /// A shape for each output. What is thrown here becomes the error of the node.
+  static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {
+    if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar, allowed is rank 1 or more");
+    return {inputs[0]};
+  }
+  /// The same in standard ONNX operators, for runtimes that do not have this library.
+  static std::optional<graft::Function> function(const graft::FunctionInputs& inputs) {
+    return graft::function_in_f32(name, inputs.dtype,
+                                  "square = Mul(x32, x32)\n"
+                                  "mean = ReduceMean<axes=[-1], keepdims=1>(square)\n"
+                                  "epsilon = Constant<value_float=@epsilon>()\n"
+                                  "sum = Add(mean, epsilon)\n"
+                                  "root = Sqrt(sum)\n"
+                                  "y32 = Div(x32, root)");
+  }
+};
+
+graft::Status run(const RmsNorm& op, const graft::Problem& problem, const graft::Buffers& buffers,
+                  const graft::CpuContext& context);
+std::span<const graft::Variant<RmsNorm>> cuda_kernels(const RmsNorm& op);
+
+}  // namespace my_ops

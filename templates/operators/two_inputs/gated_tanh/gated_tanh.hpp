@@ -1,0 +1,49 @@
+// GatedTanh: y = tanh(x) * sigmoid(gate), a value and what decides how much of it passes.
+#pragma once
+
+#include "graft/define_operator.hpp"
+
+namespace my_ops {
+
+struct GatedTanh {
+  static constexpr auto name = "GatedTanh";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = tanh(x) * sigmoid(gate), element by element.";
+  static constexpr auto source = "van den Oord et al. 2016, WaveNet: A Generative Model for Raw Audio";
+  static constexpr auto why_plugin = "one kernel reads both tensors once";
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{graft::input("x", "any", "the values"), graft::input("gate", "as x", "before the sigmoid"),
+                      graft::output("y", "as x", "of the type of x")};
+  }
+  /// A type for each port, inputs first.
+  static constexpr auto type_rows() {
+    using enum graft::DType;
+    return std::array{graft::TypeRow(f32, f32, f32), graft::TypeRow(f16, f16, f16), graft::TypeRow(bf16, bf16, bf16)};
+  }
+  /// A shape for each output.
+  static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0]}; }
+
+  /// What only the sizes at run time can show.
+  static graft::Status check(const graft::Problem& problem) {
+    const graft::Extents& x = problem.inputs[0].extents;
+    const graft::Extents& gate = problem.inputs[1].extents;
+    if (x == gate) return {};
+    return graft::invalid_argument("GatedTanh: `gate` is " + to_string(gate) + ", allowed is the shape of `x`, " +
+                                   to_string(x));
+  }
+  /// The same in standard ONNX operators, for runtimes that do not have this library.
+  static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {
+    return graft::Function{name,
+                           "value = Tanh(x)\n"
+                           "share = Sigmoid(gate)\n"
+                           "y = Mul(value, share)"};
+  }
+};
+
+graft::Status run(const GatedTanh& op, const graft::Problem& problem, const graft::Buffers& buffers,
+                  const graft::CpuContext& context);
+std::span<const graft::Variant<GatedTanh>> cuda_kernels(const GatedTanh& op);
+
+}  // namespace my_ops

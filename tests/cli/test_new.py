@@ -1,0 +1,121 @@
+# graft new: what it writes, and what it refuses. That the projects build and pass is tested with an installed Graft.
+import os
+import resource
+
+import pytest
+from conftest import SOURCE
+
+TEMPLATES = SOURCE / "templates" / "operators"
+KINDS = {"elementwise": "BetaSwish", "reduction": "RmsNorm", "two_inputs": "GatedTanh"}
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(("kind", "operator"), KINDS.items())
+def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
+    answer = graft("new", "my_ops", "--like", kind, "--json", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    found = answer.json
+    assert (found["folder"], found["name"], found["operator"], found["like"]) == ("my_ops", "my_ops", operator, kind)
+    assert found["files"] == files(tmp_path / "my_ops")
+    own = [path for path in files(TEMPLATES / kind) if "__pycache__" not in path]
+    assert found["files"] == sorted(files(TEMPLATES / "common") + own)
+    for name in own:  # with the names that the templates have, they are the templates
+        assert (tmp_path / "my_ops" / name).read_text() == (TEMPLATES / kind / name).read_text()
+    assert operator in (tmp_path / "my_ops" / "tests" / "test_operators.py").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_are_those_that_were_asked_for(graft, tmp_path, kind):
+    # The name of the project holds that of a template: each place is renamed once.
+    name, operator, folder = "rms_norm", "MyHTTPNorm2d", "my_http_norm2d"
+    assert graft("new", tmp_path / name, "--like", kind, "--operator", operator).code == 0
+    text = {path: (tmp_path / name / path).read_text() for path in files(tmp_path / name)}
+    assert f"{folder}/{folder}_cuda.cu" in text
+    assert f"GRAFT_OPERATOR({folder}, rms_norm::{operator})" in text["rms_norm.inc"]
+    assert "graft_add_plugin_library(rms_norm OPERATORS rms_norm.inc)" in text["CMakeLists.txt"]
+    everything = "\n".join([*text, *text.values()])
+    for old in (*KINDS.values(), "my_ops", "beta_swish", "gated_tanh"):
+        assert old not in everything
+
+
+def test_a_word_of_c_gets_a_namespace_of_its_own(graft, tmp_path):
+    assert graft("new", tmp_path / "signal").code == 0
+    assert "namespace signal_ops {" in (tmp_path / "signal/beta_swish/beta_swish.hpp").read_text()
+    assert "signal_ops::BetaSwish" in (tmp_path / "signal/signal.inc").read_text()
+    assert "graft_add_plugin_library(signal " in (tmp_path / "signal/CMakeLists.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["My_ops"], "lower-case letters"),
+        (["2ops"], "lower-case letters"),
+        (["my-ops"], "lower-case letters"),
+        (["my__ops"], "lower-case letters"),
+        (["my_ops_"], "lower-case letters"),
+        ([".."], "lower-case letters"),
+        (["a" * 65], "65 characters"),
+        (["static_cast"], "C++"),
+        (["size_t"], "C++"),
+        (["test"], "CMake"),
+        (["graft"], "library of Graft"),
+        (["none/my_ops"], "mkdir -p none"),
+        (["my_ops", "--like", "convolution"], "elementwise,reduction,two_inputs"),
+        (["my_ops", "--operator", "lower"], "upper-case letter"),
+        (["my_ops", "--operator", "A-B"], "letters and digits"),
+        (["my_ops", "--operator", "Relu"], "ONNX has an operator of that name"),
+        (["my_ops", "--operator", "LeakyReLU"], "Graft has an operator"),
+        (["my_ops", "--operator", "LReLU_TRT"], "letters and digits"),
+        (["my_ops", "--operator", "Tests"], "`tests`"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(graft, tmp_path, arguments, message):
+    answer = graft("new", *arguments, "--json", cwd=tmp_path)
+    assert answer.code == 2
+    assert message in answer.err
+    assert answer.json["error"]["kind"] == "bad_input"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_what_is_there_stays(graft, tmp_path, kind):
+    there = tmp_path / "my_ops"
+    if kind == "folder":
+        there.mkdir()
+    elif kind == "file":
+        there.write_text("mine")
+    else:
+        there.symlink_to("nowhere")
+    for name in ("my_ops", "my_ops/"):
+        answer = graft("new", name, cwd=tmp_path)
+        assert answer.code == 2 and "my_ops: it is there already" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["my_ops"]
+    assert kind != "folder" or list(there.iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing(graft, tmp_path):
+    """A limit on the size of files stands for it: the program sees an error of the same kind."""
+
+    def few_bytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    answer = graft("new", "my_ops", cwd=tmp_path, preexec_fn=few_bytes)
+    assert answer.code == 2, answer.err
+    assert "cannot be written" in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_has_the_usual_mode(graft, tmp_path):
+    assert graft("new", "my_ops", cwd=tmp_path, umask=0o027).code == 0
+    assert (tmp_path / "my_ops").stat().st_mode & 0o777 == 0o750
+    assert os.listdir(tmp_path) == ["my_ops"]
+
+
+def test_the_next_commands_are_printed(graft, tmp_path):
+    printed = graft("new", "my_ops", cwd=tmp_path).out
+    (tmp_path / "my_ops").rename(tmp_path / "before")
+    for command in graft("new", "my_ops", "--json", cwd=tmp_path).json["next"]:
+        assert f"  {command}\n" in printed

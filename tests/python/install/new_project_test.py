@@ -1,0 +1,141 @@
+"""Projects of `graft new` pass their own tests with an installed Graft, and these see what is wrong."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ENVIRONMENT
+
+SOURCE = Path(__file__).with_name("own_operators.cpp")
+
+# Folder of the operator, by what it is like.
+KINDS = {"elementwise": "beta_swish", "reduction": "rms_norm", "two_inputs": "gated_tanh"}
+
+
+def run(prefix: Path, folder: Path, *command: object) -> subprocess.CompletedProcess[str]:
+    """As a user does who has the installation on PATH, which is all that CMake finds it by."""
+    environment = ENVIRONMENT | {
+        "GRAFT_PYTHON": os.environ["GRAFT_PYTHON"],
+        "PATH": f"{prefix / 'bin'}:{os.environ['PATH']}",
+    }
+    words = [str(word) for word in command]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def passes(prefix: Path, folder: Path, *command: object) -> str:
+    done = run(prefix, folder, *command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def project(request: pytest.FixtureRequest, prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project without CUDA, built; its folder has the name of its kind."""
+    folder = tmp_path_factory.mktemp("new")
+    passes(prefix, folder, "graft", "new", f"my_{request.param}", "--like", request.param)
+    written = folder / f"my_{request.param}"
+    passes(prefix, written, "cmake", "-S", ".", "-B", "build", "-DGRAFT_CUDA=OFF")
+    passes(prefix, written, "cmake", "--build", "build")
+    return written
+
+
+def test_it_passes_its_own_tests(prefix: Path, project: Path) -> None:
+    told = passes(prefix, project, "ctest", "--test-dir", "build", "--verbose")
+    assert "100% tests passed, 0 tests failed out of 2" in told
+    assert "Skipped" not in told, "Python has no NumPy or onnx"
+    tested = re.search(r"CPU: (\d+) cases, 0 failures", told)
+    assert tested and int(tested[1]) > 30, told
+    assert "GPU: not tested, as this build is without CUDA" in told
+    assert "Ran 4 tests" in told
+
+
+def test_an_application_loads_it(prefix: Path, project: Path) -> None:
+    """What include/graft/toolkit/operators.hpp says, with the installed package alone."""
+    if project.name != "my_reduction":
+        pytest.skip("one project shows it")
+    folder = project.parent / "application"
+    folder.mkdir()
+    passes(prefix, folder, os.environ["GRAFT_PYTHON"], project / "tests" / "network.py", "network.onnx")
+    (folder / "own_operators.cpp").write_text(SOURCE.read_text())
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(application LANGUAGES CXX)\n"
+        "find_package(graft REQUIRED COMPONENTS toolkit)\n"
+        "add_executable(own_operators own_operators.cpp)\n"
+        "target_link_libraries(own_operators PRIVATE graft::toolkit)\n"
+    )
+    passes(prefix, folder, "cmake", "-S", ".", "-B", "build")
+    passes(prefix, folder, "cmake", "--build", "build")
+    library = project / "build" / "libmy_reduction.so"
+    other = prefix / "lib" / "libgraft_plugins.so"
+    told = passes(prefix, folder, "build/own_operators", library, "network.onnx", other).splitlines()
+    assert told[:7] == [
+        "rewrites before: 0",
+        "loaded: RmsNorm",
+        "loaded: RmsNorm",
+        "rewrite: RmsNorm<epsilon=0.001>",
+        "choice: RmsNorm",
+        "verified: the same",
+        "f16: 4 nodes",
+    ]
+    assert told[7] == f"refused: 1 library of operators {other}: operator LeakyReLU: an operator of Graft has that name"
+
+
+def test_a_package_that_lacks_something_says_what(prefix: Path, project: Path) -> None:
+    if project.name != "my_reduction":
+        pytest.skip("one project shows it")
+    configure = ("cmake", "-S", ".", "-B", "other")
+    done = run(prefix, project, *configure, "-DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON")
+    assert done.returncode != 0 and "apt-get install libeigen3-dev" in " ".join(done.stderr.split())
+
+
+def seen(prefix: Path, project: Path, file: Path, old: str, new: str) -> str:
+    """What the tests say of a change."""
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    try:
+        passes(prefix, project, "cmake", "--build", "build")
+        done = run(prefix, project, "ctest", "--test-dir", "build", "--output-on-failure")
+        assert done.returncode != 0, done.stdout
+        return done.stdout
+    finally:
+        file.write_text(text)
+
+
+def test_its_tests_see_a_wrong_fusion(prefix: Path, project: Path) -> None:
+    kind = project.name.removeprefix("my_")
+    changes = {
+        "elementwise": ('beta: "@beta"', 'beta: "@beta * 2"'),
+        "reduction": ('epsilon: "@epsilon"', 'epsilon: "@epsilon * 1000"'),
+        "two_inputs": ("[x, gate]", "[gate, x]"),
+    }
+    fusion = project / KINDS[kind] / f"{KINDS[kind]}_fusion.yaml"
+    told = seen(prefix, project, fusion, *changes[kind])
+    assert "FAIL: test_convert_finds_the_operator" in told
+    assert re.search(rf"my_{kind}_cases \.+ +Passed", told), told
+
+
+def test_its_tests_see_a_wrong_reference_kernel(prefix: Path, project: Path) -> None:
+    if project.name != "my_two_inputs":
+        pytest.skip("one project shows it")
+    kernel = project / "gated_tanh" / "gated_tanh_cpu.cpp"
+    # The proof finds that it differs from what the pattern stands for.
+    assert "FAIL: test_convert_finds_the_operator" in seen(prefix, project, kernel, "std::tanh", "std::sin")
+
+
+def test_its_tests_see_a_wrong_network(prefix: Path, project: Path) -> None:
+    if project.name != "my_two_inputs":
+        pytest.skip("one project shows it")
+    network = project / "tests" / "network.py"
+    assert "FAIL: test_kernel_and_function_compute_it" in seen(prefix, project, network, "-np.tanh(x)", "-np.sin(x)")
+
+
+def test_its_cases_see_what_they_lack(prefix: Path, project: Path) -> None:
+    if project.name != "my_two_inputs":
+        pytest.skip("one project shows it")
+    cases = project / "gated_tanh" / "gated_tanh_cases.hpp"
+    assert "no case of bf16" in seen(prefix, project, cases, ", graft::DType::bf16}", "}")
+    told = seen(prefix, project, cases, "allowed is the shape of `x`", "another message")
+    assert "FAILED GatedTanh f32_2x3_shapes on the CPU: refused with: GatedTanh: `gate` is 3x2" in told
