@@ -157,6 +157,7 @@ std::string function(const std::string& name, const std::string& attributes, con
 }  // namespace
 
 NB_MODULE(_operators, module) {
+  nb::set_leak_warnings(false);  // caches of plans live as long as the process
   module.doc() = "Graft's operators on addresses. See graft.ops and graft.torch for what people call.";
   module.def("version", [] { return std::string(graft_version()); });
   module.def(

@@ -17,6 +17,7 @@ _FUNCTION_OPSET = 17
 
 _ONNX_TYPES = {"FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT8": "i8"}
 _SCALAR_TYPES = {"Float": "f32", "Half": "f16", "BFloat16": "bf16", "Char": "i8"}
+_ELEMENTS = {"f32": "float", "f16": "float16", "bf16": "bfloat16", "i8": "int8"}
 _PARSE = {"float": "f", "int": "i", "string": "s", "floats": "fs", "ints": "is"}
 
 
@@ -24,7 +25,47 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-def _function(definition: Definition, values: Sequence[Any], dtype: str, rank: int, inputs: int) -> Any | None:
+def _onnx_text(body: str, types: dict[str, str]) -> str:
+    """Graft's text of nodes as ONNX's own: `alpha: float = @alpha` for `alpha=@alpha`, `int64[2] {1, 2}` for `int64([1, 2])`."""
+
+    def tensor(match: re.Match[str]) -> str:
+        element, numbers = _ELEMENTS.get(match[1], match[1]), match[2]
+        if not numbers.startswith("["):
+            return f"={element} {{{numbers}}}"
+        count = numbers.count(",") + 1 if numbers.strip("[] ") else 0
+        return f"={element}[{count}] {{{numbers.strip('[]')}}}"
+
+    body = re.sub(r"=\s*(f32|f16|bf16|i8|int8|int32|int64|bool)\((\[[^\]]*\]|[^()]*)\)", tensor, body)
+    body = re.sub(r"(?<=[(,])\s*_\s*(?=[,)])", '""', body)  # an input that is left out
+    return re.sub(r"(\w+)\s*=\s*@(\w+)", lambda match: f"{match[1]}: {types[match[2]]} = @{match[2]}", body)
+
+
+_REDUCTIONS = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare"}
+
+
+def _raise_opset(function: Any, opset: int) -> None:
+    """From operator set 18 on the axes of a reduction are an input; nothing else that the bodies use was changed."""
+    import onnx
+
+    nodes = list(function.node)
+    del function.node[:]
+    for node in nodes:
+        axes = [each for each in node.attribute if each.name == "axes"]
+        if opset > _FUNCTION_OPSET and node.op_type in _REDUCTIONS and axes:
+            name = f"{node.output[0]}_axes"
+            constant = onnx.helper.make_node("Constant", [], [name])
+            constant.attribute.add().CopyFrom(axes[0])
+            constant.attribute[0].name = "value_ints"
+            function.node.append(constant)
+            node.attribute.remove(axes[0])
+            node.input.append(name)
+        function.node.append(node)
+    function.opset_import[0].version = max(opset, _FUNCTION_OPSET)
+
+
+def _function(
+    definition: Definition, values: Sequence[Any], dtype: str, rank: int, inputs: int, opset: int
+) -> Any | None:
     """The model-local function of a node, as onnx.FunctionProto; None where standard operators cannot express it."""
     import onnx.parser
 
@@ -33,13 +74,14 @@ def _function(definition: Definition, values: Sequence[Any], dtype: str, rank: i
     if found is None:
         return None
     types = {info.name: info.type for info in definition.attributes}
-    # Graft's text leaves out the type of an attribute that refers to one of the node.
-    body = re.sub(r"(\w+)\s*=\s*@(\w+)", lambda m: f"{m[1]}: {types[m[2]]} = @{m[2]}", found["body"])
+    body = _onnx_text(found["body"], types)
     names = ", ".join(port.name for port in definition.inputs[:inputs])
     results = ", ".join(port.name for port in definition.outputs)
     attributes = ", ".join(types)
     header = f'<domain: "{DOMAIN}", opset_import: ["" : {_FUNCTION_OPSET}]> {found["name"]} <{attributes}>'
-    return onnx.parser.parse_function(f"{header} ({names}) => ({results}) {{\n{body}\n}}")
+    function = onnx.parser.parse_function(f"{header} ({names}) => ({results}) {{\n{body}\n}}")
+    _raise_opset(function, opset)
+    return function
 
 
 def _translation(definition: Definition) -> Callable[..., Any]:
@@ -49,24 +91,15 @@ def _translation(definition: Definition) -> Callable[..., Any]:
         import onnx_ir as ir
         import onnxscript
 
-        recorder = onnxscript.evaluator.default()
         inputs = list(arguments[:count])
         while inputs and inputs[-1] is None:
             inputs.pop()
-        values = arguments[count:]
-        x = inputs[0]
-        function = _function(definition, values, _ONNX_TYPES[x.dtype.name], len(x.shape), len(inputs))
-        name = definition.name if function is None else function.name
         attributes = [
             ir.Attr(info.name, getattr(ir.AttributeType, info.type.upper()), _plain(value))
-            for info, value in zip(definition.attributes, values)
+            for info, value in zip(definition.attributes, arguments[count:])
         ]
-        node = ir.Node(DOMAIN, name, inputs, attributes, num_outputs=len(definition.outputs), version=1)
-        if name != definition.name:
-            node.metadata_props["graft.operator"] = definition.name  # for who reads the file without the function
-        recorder.nodes.append(node)
-        if function is not None:
-            recorder.functions[(DOMAIN, name, "")] = ir.serde.deserialize_function(function)
+        node = ir.Node(DOMAIN, definition.name, inputs, attributes, num_outputs=len(definition.outputs), version=1)
+        onnxscript.evaluator.default().nodes.append(node)
         return node.outputs[0] if len(node.outputs) == 1 else node.outputs
 
     return translate
@@ -75,7 +108,8 @@ def _translation(definition: Definition) -> Callable[..., Any]:
 def onnx_translations() -> dict[Any, Any]:
     """For `torch.onnx.export(..., dynamo=True, custom_translation_table=graft.torch.onnx_translations())`.
 
-    The file has Graft's nodes with their functions, so that ONNX Runtime runs it without Graft.
+    The file has Graft's nodes alone, for the exporter would write the bodies of functions in their place; `add_functions`
+    gives them their functions, and `export` does both.
     """
     return {getattr(torch.ops.graft, name).default: _translation(d) for name, d in DEFINITIONS.items()}
 
@@ -122,7 +156,7 @@ def _register_symbolics(opset: int) -> None:
 def add_functions(model: Any) -> Any:
     """Gives Graft's nodes of an `onnx.ModelProto` their functions, in place, and returns it.
 
-    `torch.onnx.export(..., dynamo=False)` writes nodes alone; `graft convert` adds functions as well.
+    Any ONNX Runtime runs the model then. `graft convert` does it as well.
     """
     import onnx
 
@@ -135,6 +169,7 @@ def add_functions(model: Any) -> Any:
     types.update({each.name: (each.data_type, None) for each in graph.initializer})
     by_name = {definition.name: definition for definition in DEFINITIONS.values()}
     known = {function.name for function in model.functions if function.domain == DOMAIN}
+    opset = next(each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
     onnx_names = {getattr(onnx.TensorProto, name): short for name, short in _ONNX_TYPES.items()}
     for node in model.graph.node:
         definition = by_name.get(node.op_type) if node.domain == DOMAIN else None
@@ -153,7 +188,7 @@ def add_functions(model: Any) -> Any:
         if element not in onnx_names or shape is None:
             raise ValueError(f"{node.op_type} {node.name}: the type and rank of its input {node.input[0]} are not known")
         rank = len(shape.dim)
-        function = _function(definition, values, onnx_names[element], rank, len(node.input))
+        function = _function(definition, values, onnx_names[element], rank, len(node.input), opset)
         if function is None:
             continue
         if function.name != node.op_type:
@@ -172,13 +207,13 @@ def export(
     module: torch.nn.Module, args: tuple[Any, ...], path: str | os.PathLike[str], *, dynamo: bool = True, **options: Any
 ) -> None:
     """Writes an ONNX file with Graft's nodes and their functions; the options are those of `torch.onnx.export`."""
+    import onnx
+
     if dynamo:
         table = {**onnx_translations(), **options.pop("custom_translation_table", {})}
         program = torch.onnx.export(module, args, dynamo=True, custom_translation_table=table, **options)
-        program.save(os.fspath(path), external_data=False)
+        onnx.save(add_functions(program.model_proto), os.fspath(path))
         return
-    import onnx
-
     _register_symbolics(options.get("opset_version") or _FUNCTION_OPSET)
     options.setdefault("opset_version", _FUNCTION_OPSET)
     torch.onnx.export(module, args, os.fspath(path), dynamo=False, **options)
