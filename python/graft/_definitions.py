@@ -191,18 +191,24 @@ def docstring(definition: Definition, more: str) -> str:
     return "\n".join(lines)
 
 
-def make_function(definition: Definition, more_parameters: str, body: str, names: dict[str, Any], doc: str) -> Any:
-    """A function with the operator's own signature, so that Python itself refuses a keyword that it does not have."""
+def make_function(
+    definition: Definition, more_parameters: str, body: Sequence[str], module: dict[str, Any], public_module: str, doc: str
+) -> Any:
+    """A function with the operator's own signature, so that Python itself refuses a keyword that it does not have.
+
+    The lines of its body see the globals of `module`.
+    """
     parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
     parts.append("*")
     parts += [info.name + ("" if info.required else f"={literal(info.default)}") for info in definition.attributes]
     if more_parameters:
         parts.append(more_parameters)
-    scope = dict(names)
-    exec(f"def {definition.function}({', '.join(parts)}):\n    {body}\n", scope)  # noqa: S102
-    function = scope[definition.function]
+    local: dict[str, Any] = {}
+    lines = "".join(f"    {line}\n" for line in body)
+    exec(f"def {definition.function}({', '.join(parts)}):\n{lines}", module, local)  # noqa: S102
+    function = local[definition.function]
     function.__doc__ = docstring(definition, doc)
-    function.__module__ = names["__name__"]
+    function.__module__ = public_module
     return function
 
 

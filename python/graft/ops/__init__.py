@@ -83,9 +83,9 @@ def _check_outputs(
 def _make(definition: Definition) -> Any:
     inputs = "".join(f"{port.name}, " for port in definition.inputs)
     values = "".join(f"{info.name}, " for info in definition.attributes)
-    body = f"return _call(_definition, ({inputs}), ({values}), out)"
-    names = {"_call": _call, "_definition": definition, "__name__": __name__}
-    return make_function(definition, "out=None", body, names, "`out` takes the result: of its type and shape, and no input's memory.")
+    body = f"return _call(DEFINITIONS[{definition.function!r}], ({inputs}), ({values}), out)"
+    doc = "`out` takes the result: of its type and shape, and no input's memory."
+    return make_function(definition, "out=None", [body], globals(), __name__, doc)
 
 
 for _definition in DEFINITIONS.values():

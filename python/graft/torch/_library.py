@@ -41,10 +41,10 @@ def _checked_dtypes(definition: Definition, tensors: Sequence[torch.Tensor]) -> 
     return dtypes
 
 
-def _plan(definition: Definition, tensors: Sequence[torch.Tensor], values: Sequence[Any]) -> Any:
+def _plan_arguments(definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    dtypes = _checked_dtypes(definition, tensors)
     shapes = [tuple(tensor.shape) for tensor in tensors]
-    text = definition.json([tuple(value) if isinstance(value, list) else value for value in values])
-    return _operators.Plan(definition.name, text, _checked_dtypes(definition, tensors), shapes, len(definition.outputs))
+    return definition.name, definition.json(values), dtypes, shapes, len(definition.outputs)
 
 
 class _Call:
@@ -59,75 +59,82 @@ class _Call:
         self.run_cpu = plan.run_cpu
 
 
-def _new_call(calls: dict[Any, _Call], key: Any, definition: Definition, inputs: Sequence[Any], values: Sequence[Any]) -> _Call:
-    call = _Call(_plan(definition, trimmed(definition, inputs), values))
+def _new_call(
+    calls: dict[Any, _Call], key: Any, definition: Definition, inputs: Sequence[Any], values: Sequence[Any]
+) -> _Call:
+    values = definition.convert(values)
+    call = _Call(_operators.Plan(*_plan_arguments(definition, trimmed(definition, inputs), values)))
     if len(calls) >= _MOST_PLANS:
         calls.clear()  # shapes that change with every call must not fill the memory
     calls[key] = call
     return call
 
 
-_current_device = torch._C._cuda_getDevice if hasattr(torch._C, "_cuda_getDevice") else None
+# PyTorch's own functions of these take longer than a kernel's launch, for what they check first.
+_current_device = getattr(torch._C, "_cuda_getDevice", None)
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_allocate = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
+_free = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
 
-
-def _run_cuda(call: _Call, tensors: Sequence[Any]) -> torch.Tensor:
-    first = tensors[0]
-    index = first.get_device()
-    if index != _current_device():
-        with torch.cuda.device(index):
-            return _run_cuda(call, tensors)
-    y = first.new_empty(call.shape)
-    addresses = [tensor.data_ptr() for tensor in tensors]
-    addresses.append(y.data_ptr())
-    if call.workspace:
-        # Back in the allocator as this returns; it is handed out again in the order of the stream.
-        workspace = torch.empty(call.workspace, dtype=torch.uint8, device=first.device)
-        call.run_cuda(addresses, workspace.data_ptr(), _current_stream(index))
-    else:
-        call.run_cuda(addresses, 0, _current_stream(index))
-    return y
-
-
-def _run_cpu(call: _Call, tensors: Sequence[Any]) -> torch.Tensor:
-    y = tensors[0].new_empty(call.shape)
-    addresses = [tensor.data_ptr() for tensor in tensors]
-    addresses.append(y.data_ptr())
-    call.run_cpu(addresses, threads_for(max(y.numel(), tensors[0].numel())))
-    return y
-
-
-def _kernel(definition: Definition, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Straight-line code: at these times every level of calls counts."""
+def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
+    """One level of straight-line code: the calls of a small kernel cost more than the kernel."""
     inputs = [port.name for port in definition.inputs]
-    optional = [port.name for port in definition.inputs if port.is_optional]
+    optional = {port.name for port in definition.inputs if port.is_optional}
     values = [info.name for info in definition.attributes]
-    lists = [info.name for info in definition.attributes if info.type in ("floats", "ints")]
+    lists = {info.name for info in definition.attributes if info.type in ("floats", "ints")}
+    x = inputs[0]
     lines = [f"def kernel({', '.join(inputs + values)}):"]
     key = []
     for name in inputs:
-        contiguous = f"{name} = {name} if {name}.is_contiguous() else {name}.contiguous()"
         if name in optional:
-            lines.append(f"    if {name} is not None: {contiguous}")
+            lines.append(f"    if {name} is not None and not {name}.is_contiguous(): {name} = {name}.contiguous()")
             key.append(f"None if {name} is None else ({name}.dtype, {name}.shape)")
         else:
-            lines.append(f"    {contiguous}")
+            lines.append(f"    if not {name}.is_contiguous(): {name} = {name}.contiguous()")
             key += [f"{name}.dtype", f"{name}.shape"]
-    key += [f"tuple({name})" if name in lists else name for name in values]
-    key.append(f"{inputs[0]}.get_device()")  # copies of weights that attributes give belong to one device
+    # Copies of weights that attributes give belong to one device.
+    key += [f"{x}.get_device()", *(f"tuple({name})" if name in lists else name for name in values)]
     lines.append(f"    key = ({', '.join(key)})")
     lines.append("    call = calls.get(key)")
-    lines.append(f"    if call is None: call = new_call(calls, key, definition, ({', '.join(inputs)},), ({', '.join(values)},))")
+    arguments = f"({', '.join(inputs)},), ({', '.join(values)},)"
+    lines.append(f"    if call is None: call = _new_call(calls, key, definition, {arguments})")
+    lines.append(f"    y = {x}.new_empty(call.shape)")
     if optional:
         required = [name for name in inputs if name not in optional]
-        lines.append(f"    tensors = [{', '.join(required)}]")
-        lines += [f"    if {name} is not None: tensors.append({name})" for name in optional]
+        lines.append(f"    addresses = [{', '.join(f'{name}.data_ptr()' for name in required)}]")
+        lines += [f"    if {name} is not None: addresses.append({name}.data_ptr())" for name in inputs if name in optional]
+        lines.append("    addresses.append(y.data_ptr())")
     else:
-        lines.append(f"    tensors = ({', '.join(inputs)},)")
-    lines.append("    return run(call, tensors)")
-    scope = {"calls": {}, "new_call": _new_call, "definition": definition, "run": run}
-    exec("\n".join(lines), scope)  # noqa: S102
-    return scope["kernel"]
+        lines.append(f"    addresses = ({', '.join(f'{name}.data_ptr()' for name in inputs)}, y.data_ptr())")
+    if device == "CPU":
+        lines.append(f"    call.run_cpu(addresses, threads_for(max(y.numel(), {x}.numel())))")
+        lines.append("    return y")
+    else:
+        lines += [
+            f"    index = {x}.get_device()",
+            "    stream = _current_stream(index)",
+            "    if index != _current_device():",
+            "        with torch.cuda.device(index): _run_cuda(call, addresses, stream)",
+            "    elif call.workspace:",
+            "        _run_cuda(call, addresses, stream)",
+            "    else:",
+            "        call.run_cuda(addresses, 0, stream)",
+            "    return y",
+        ]
+    local: dict[str, Any] = {}
+    scope = {**globals(), "calls": {}, "definition": definition}
+    exec("\n".join(lines), scope, local)  # noqa: S102
+    return local["kernel"]
+
+
+def _run_cuda(call: _Call, addresses: Sequence[int], stream: int) -> None:
+    # Handed out again in the order of the stream; in a capture it comes from the graph's own pool.
+    workspace = _allocate(call.workspace, stream) if call.workspace else 0
+    try:
+        call.run_cuda(addresses, workspace, stream)
+    finally:
+        if workspace:
+            _free(workspace)
 
 
 _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -161,7 +168,7 @@ def _symbolic_shape(definition: Definition, tensors: Sequence[torch.Tensor], val
         return symbols[size] if isinstance(size, str) else size
 
     shapes = json.dumps([[named(size) for size in tensor.shape] for tensor in tensors])
-    text = definition.json([tuple(value) if isinstance(value, list) else value for value in values])
+    text = definition.json(definition.convert(values))
     (shape,) = json.loads(_operators.infer_symbolic(definition.name, text, shapes))
     return [evaluate(size) for size in shape]
 
@@ -172,7 +179,8 @@ def _fake(definition: Definition) -> Callable[..., Any]:
         tensors = trimmed(definition, arguments[:count])
         values = arguments[count:]
         if all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
-            (shape,) = _plan(definition, tensors, values).output_shapes
+            plan = _operators.Plan(*_plan_arguments(definition, tensors, definition.convert(values)))
+            (shape,) = plan.output_shapes
         else:
             shape = _symbolic_shape(definition, tensors, values)
         return tensors[0].new_empty(shape)
@@ -208,21 +216,51 @@ def _register_gradient(definition: Definition, library: Any) -> None:
     torch.library.register_autograd(f"graft::{definition.function}", backward, setup_context=setup_context, lib=library)
 
 
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_is_compiling = torch.compiler.is_compiling
+_tracing_state = torch._C._get_tracing_state
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._len_torch_function_stack
+_has_transforms = torch._C._are_functorch_transforms_active
+_is_grad_enabled = torch.is_grad_enabled
+
+
+def _body(definition: Definition) -> list[str]:
+    """Through PyTorch's dispatcher, unless nobody listens to it: then the kernel is called at once, in half of the time."""
+    name = definition.function
+    inputs = [port.name for port in definition.inputs]
+    arguments = ", ".join([*inputs, *(info.name for info in definition.attributes)])
+    x = inputs[0]
+    lines = []
+    if _operators.has_cuda():
+        needs = " or ".join(
+            f"({port.name} is not None and {port.name}.requires_grad)" if port.is_optional else f"{port.name}.requires_grad"
+            for port in definition.inputs
+        )
+        lines += [
+            f"if (not _is_compiling() and type({x}) in _PLAIN and {x}.is_cuda and _tracing_state() is None",
+            "        and not _dispatch_modes() and not _function_modes() and not _has_transforms()",
+            f"        and not (_is_grad_enabled() and ({needs}))):",
+            f"    return _cuda_{name}({arguments})",
+        ]
+    return [*lines, f"return _operator_{name}({arguments})"]
+
+
 def _register(definition: Definition, library: Any) -> Any:
     name = definition.function
     library.define(_schema(definition), tags=(torch.Tag.pt2_compliant_tag,))
-    library.impl(name, _kernel(definition, _run_cpu), "CPU")
+    library.impl(name, _kernel(definition, "CPU"), "CPU")
     if _operators.has_cuda():
-        library.impl(name, _kernel(definition, _run_cuda), "CUDA")
+        kernel = globals()[f"_cuda_{name}"] = _kernel(definition, "CUDA")
+        library.impl(name, kernel, "CUDA")
     torch.library.register_fake(f"graft::{name}", _fake(definition), lib=library)
     torch.library.register_vmap(f"graft::{name}", _refuse_vmap(definition), lib=library)
     _register_gradient(definition, library)
-    inputs = ", ".join(port.name for port in definition.inputs)
-    values = ", ".join(info.name for info in definition.attributes)
-    names = {"_operator": getattr(torch.ops.graft, name).default, "__name__": "graft.torch"}
+    # In this module's globals, each under a name of its own: torch.compile looks them up there.
+    globals()[f"_operator_{name}"] = getattr(torch.ops.graft, name).default
     gradient = _gradients.GRADIENTS.get(name)
     doc = "Gradients: " + (gradient.__doc__ if gradient else "none.")
-    return make_function(definition, "", f"return _operator({inputs}, {values})", names, doc)
+    return make_function(definition, "", _body(definition), globals(), "graft.torch", doc)
 
 
 _LIBRARY = torch.library.Library(NAMESPACE, "DEF")
