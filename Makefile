@@ -39,7 +39,7 @@ test: build-all ## every test that this machine can run
 bench: build ## on a machine with a GPU, PyTorch and ncu: times every operator, writes docs/performance.md
 	@mkdir -p build/bench
 	@GRAFT_PYTHON="$${GRAFT_PYTHON:-$$(command -v python3)}" build/bin/graft bench --op all --json --report build/bench/report.html >build/bench/result.json
-	@"$${GRAFT_PYTHON:-python3}" bench/profile_misses.py build/bench/result.json --library build/lib/libgraft_c.so --output build/bench/profile.json
+	@"$${GRAFT_PYTHON:-python3}" bench/profile_misses.py build/bench/result.json --library build/lib/libgraft_plugins.so --output build/bench/profile.json
 	@$(python) bench/document.py build/bench/result.json --profile build/bench/profile.json --commit "$$(git rev-parse --short HEAD)"
 	@$(python) tools/generate_docs.py
 	@echo "wrote docs/performance.md; charts: build/bench/report.html"

@@ -1,6 +1,6 @@
 # profile_misses.py - asks Nsight Compute about each case of a benchmark's result that falls short.
 """Usage, on the machine with the GPU, with ncu on PATH:
-  python bench/profile_misses.py RESULT.json --library build/lib/libgraft_c.so --output PROFILE.json
+  python bench/profile_misses.py RESULT.json --library build/lib/libgraft_plugins.so --output PROFILE.json
 
 PROFILE.json: for the name of each case, its kernels with their time, how busy memory and issue slots were, the occupancy that was
 reached, and what warps waited for most. `bench/document.py --profile` puts that beside the case.

@@ -1,5 +1,5 @@
-/* Graft's operators behind C functions, for programs in other languages: libgraft_c.so, one file that carries the
- * kernels and needs no other library of Graft's.
+/* Graft's operators behind C functions, for programs in other languages. libgraft_plugins.so has them beside its
+ * TensorRT plugins, and needs no TensorRT for them; libgraft_c.so has them in a build without CUDA, for the CPU alone.
  *
  * Functions that return int return 0 for success. After any other value, or a null pointer, graft_last_error() says in
  * this thread what was found and what is allowed. Nothing here throws, exits, or resets the device. */
@@ -49,10 +49,31 @@ GRAFT_API const char* graft_version(void);
 GRAFT_API int graft_has_cuda(void);
 GRAFT_API const char* graft_last_error(void);
 
-/* `attributes` is a JSON object: {"alpha": 0.1, "axes": [1], "epsilon_mode": "max"}; null or "{}" for the defaults. Null
+/* The operators as a JSON array, in the order of ops.inc. Each entry: "function", its name in snake case; "name";
+ * "doc"; "source"; "attributes", each "name", "type" (float, int, string, floats, ints), "default" (null where it is
+ * required), "choices", "range" and "doc"; "ports", each "name", "is_output", "is_optional", "shape" and "doc"; "rows",
+ * the types of all ports that go together where tensors are linear. */
+GRAFT_API const char* graft_definitions(void);
+
+/* `attributes` is a JSON object: {"alpha": 0.1, "axes": [1], "epsilon_mode": "max"}; null or "{}" for the defaults;
+ * "inf" and
+ * "-inf" are numbers too. Null
  * for an unknown operator and for an attribute that it refuses. */
 GRAFT_API graft_operator* graft_operator_create(const char* name, const char* attributes);
 GRAFT_API void graft_operator_destroy(graft_operator* op);
+
+/* Writes type, layout and extents of `outputs` from those of linear inputs. */
+GRAFT_API int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, int32_t input_count,
+                                  graft_tensor* outputs, int32_t output_count);
+/* The same with sizes that are not known. `shapes` is a JSON array of the inputs' shapes: [["n", 3, "h", "w"]]. The
+ * result has those of the outputs, each size a number, a name, or ["add", left, right] with one of add, subtract,
+ * multiply, min, max, floor_divide, ceil_divide, equal and less. Null where an input is refused; valid until this
+ * thread's next call. */
+GRAFT_API const char* graft_infer_symbolic(const graft_operator* op, const char* shapes);
+/* The ONNX function of a node with `input_count` inputs, the first of this type and rank, as a JSON object: "name" and
+ * "body", text of nodes in which @name is the node's attribute; "null" where standard operators cannot express it.
+ * Valid until this thread's next call. */
+GRAFT_API const char* graft_function(const graft_operator* op, const char* dtype, int32_t rank, int32_t input_count);
 
 /* Bytes that the tensor takes: the padding of a vectorized layout counts. -1 where the description is wrong. */
 GRAFT_API int64_t graft_storage_bytes(const graft_tensor* tensor);
@@ -72,10 +93,10 @@ GRAFT_API int graft_run_cuda(const graft_operator* op, const graft_call* call, v
 /* Queues a kernel that does nothing: what a launch costs. */
 GRAFT_API int graft_run_empty(void* stream);
 
-/* What `graft bench` times, as a JSON array. Each entry: "name", unique; "operator"; "attributes", all of them; "inputs"
- * and "outputs", each "port", "dtype", "layout", "shape"; "to_reach": {"of_copy", "of_eager"}, 0 where nothing is asked;
- * "operations", 0 where the memory sets the limit; "choose_variant", whether TensorRT times the variants and takes the
- * fastest. Null if an operator refuses a case. */
+/* What `graft bench` times, as a JSON array. Each entry: "name", unique; "operator"; "attributes", all of them;
+ * "inputs" and "outputs", each "port", "dtype", "layout", "shape"; "to_reach": {"of_copy", "of_eager"}, 0 where nothing
+ * is asked; "operations", 0 where the memory sets the limit; "choose_variant", whether TensorRT times the variants and
+ * takes the fastest. Null if an operator refuses a case. */
 GRAFT_API const char* graft_timed_cases(void);
 /* The same of `count` random problems of each operator, from the ranges beside its cases; the same for the same seed.
  * Valid until this thread's next call. */

@@ -2,11 +2,16 @@
 #include "graft/graft_c.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -84,6 +89,113 @@ struct Call {
   [[nodiscard]] Buffers buffers(void* workspace) const { return {input_data, output_data, workspace}; }
 };
 
+/// The types that port `index` may have where the ports before it have those of `found`.
+std::string allowed_dtypes(const OperatorType& type, std::span<const DType> found, std::size_t index) {
+  std::vector<std::string_view> allowed;
+  for (const TypeRow& row : type.type_rows) {
+    bool matches = type.format_of(row, found.size(), index).layout == Layout::linear;
+    for (std::size_t i = 0; matches && i < index; ++i) {
+      matches = type.format_of(row, found.size(), i) == Format(found[i]);
+    }
+    const std::string_view name = to_string(type.format_of(row, found.size(), index).dtype);
+    if (matches && std::find(allowed.begin(), allowed.end(), name) == allowed.end()) allowed.push_back(name);
+  }
+  std::string text;
+  for (const std::string_view name : allowed) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+std::vector<DType> output_dtypes(const OperatorType& type, std::span<const DType> inputs) {
+  if (auto outputs = type.output_dtypes(inputs)) return std::move(*outputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string allowed = allowed_dtypes(type, inputs, i);
+    const std::string_view found = to_string(inputs[i]);
+    if ((", " + allowed + ", ").find(", " + std::string(found) + ", ") != std::string::npos) continue;
+    throw std::invalid_argument(std::string(type.name) + ": input " + std::string(type.ports[i].name) + " is " +
+                                std::string(found) + "; allowed: " + allowed);
+  }
+  throw std::invalid_argument(std::string(type.name) + " does not take these types together");
+}
+
+void check_input_count(const OperatorType& type, std::size_t count) {
+  if (count >= type.required_input_count() && count <= type.input_count()) return;
+  throw std::invalid_argument(std::string(type.name) + " takes " + type.input_count_text() + " inputs, found " +
+                              std::to_string(count));
+}
+
+void write_desc(const TensorDesc& desc, graft_tensor& tensor) {
+  tensor.dtype = to_string(desc.dtype).data();  // a literal: it ends in a zero
+  tensor.layout = to_string(desc.layout).data();
+  tensor.rank = desc.extents.rank();
+  std::copy(desc.extents.begin(), desc.extents.end(), std::begin(tensor.extents));
+}
+
+const char* name_of(Dim::Kind kind) {
+  switch (kind) {
+    case Dim::Kind::add: return "add";
+    case Dim::Kind::subtract: return "subtract";
+    case Dim::Kind::multiply: return "multiply";
+    case Dim::Kind::minimum: return "min";
+    case Dim::Kind::maximum: return "max";
+    case Dim::Kind::floor_divide: return "floor_divide";
+    case Dim::Kind::ceil_divide: return "ceil_divide";
+    case Dim::Kind::equal: return "equal";
+    case Dim::Kind::less: return "less";
+    case Dim::Kind::constant:
+    case Dim::Kind::symbol: break;
+  }
+  throw std::logic_error("a constant or a symbol has no sides");
+}
+
+nlohmann::ordered_json to_json(const Dim& dim) {
+  if (dim.is_constant()) return dim.value();
+  if (dim.kind() == Dim::Kind::symbol) return dim.name();
+  return nlohmann::ordered_json::array({name_of(dim.kind()), to_json(dim.left()), to_json(dim.right())});
+}
+
+nlohmann::ordered_json to_json(const AttributeInfo& info) {
+  nlohmann::ordered_json value;
+  if (!info.required) std::visit([&](const auto& plain) { value = plain; }, info.default_value);
+  return {{"name", info.name},       {"type", to_string(info.type)},    {"default", value},
+          {"choices", info.choices}, {"range", info.range.to_string()}, {"doc", info.doc}};
+}
+
+nlohmann::ordered_json to_json(const OperatorType& type, std::string_view function) {
+  nlohmann::ordered_json result{{"function", function},
+                                {"name", type.name},
+                                {"doc", type.doc},
+                                {"source", type.source},
+                                {"attributes", nlohmann::ordered_json::array()},
+                                {"ports", nlohmann::ordered_json::array()},
+                                {"rows", nlohmann::ordered_json::array()}};
+  for (const AttributeInfo& info : type.attributes) result["attributes"].push_back(to_json(info));
+  for (const Port& port : type.ports) {
+    result["ports"].push_back({{"name", port.name},
+                               {"is_output", port.is_output},
+                               {"is_optional", port.is_optional},
+                               {"shape", port.shape},
+                               {"doc", port.doc}});
+  }
+  for (const TypeRow& row : type.type_rows) {
+    nlohmann::ordered_json dtypes = nlohmann::ordered_json::array();
+    bool is_linear = true;
+    for (const Format& format : std::span(row.formats).first(row.count)) {
+      is_linear = is_linear && format.layout == Layout::linear;
+      dtypes.push_back(to_string(format.dtype));
+    }
+    if (is_linear) result["rows"].push_back(dtypes);
+  }
+  return result;
+}
+
+/// The folders of ops.inc, in its order, which is that of linked_operators().
+std::vector<std::string> function_names() {
+  std::vector<std::string> names;
+  std::istringstream list(GRAFT_OPERATOR_FOLDERS);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
 /// A number with a fraction would be cut off without a word.
 bool is_integer(const nlohmann::ordered_json& value) {
   if (value.is_array())
@@ -107,7 +219,12 @@ AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_j
                                 ", allowed are integers");
   }
   switch (info.type) {
-    case AttributeType::float_number: return value.get<float>();
+    case AttributeType::float_number:
+      // JSON has no infinities.
+      if (value == "inf" || value == "-inf") {
+        return std::copysign(std::numeric_limits<float>::infinity(), value == "inf" ? 1.F : -1.F);
+      }
+      return value.get<float>();
     case AttributeType::integer: return value.get<std::int64_t>();
     case AttributeType::text: return value.get<std::string>();
     case AttributeType::float_numbers: return value.get<std::vector<float>>();
@@ -125,6 +242,11 @@ std::shared_ptr<const Operator> make_from_json(const char* name, const char* tex
     const AttributeInfo* info = type->find_attribute(key);
     if (info == nullptr) throw std::invalid_argument(std::string(name) + " has no attribute `" + key + "`");
     attributes.emplace_back(key, to_attribute(*info, value));
+  }
+  for (const AttributeInfo& info : type->attributes) {
+    if (info.required && !object.contains(std::string(info.name))) {
+      throw std::invalid_argument(std::string(name) + " needs attribute `" + std::string(info.name) + "`");
+    }
   }
   return ops::make_operator(*type, attributes);
 }
@@ -204,6 +326,90 @@ graft_operator* graft_operator_create(const char* name, const char* attributes) 
     graft::register_cuda_kernels();
 #endif
     return std::make_unique<graft_operator>(graft_operator{graft::make_from_json(name, attributes)}).release();
+  });
+}
+
+const char* graft_definitions() {
+  return graft::guarded<const char*>(nullptr, [] {
+    static const std::string text = [] {
+      nlohmann::ordered_json list = nlohmann::ordered_json::array();
+      const std::vector<std::string> names = graft::function_names();
+      for (std::size_t i = 0; i < graft::linked_operators().size(); ++i) {
+        list.push_back(graft::to_json(*graft::linked_operators()[i], names.at(i)));
+      }
+      return list.dump();
+    }();
+    return text.c_str();
+  });
+}
+
+int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, std::int32_t input_count,
+                        graft_tensor* outputs, std::int32_t output_count) {
+  return graft::guarded(1, [&] {
+    const graft::OperatorType& type = op->op->type();
+    const graft::Call parsed({inputs, input_count, nullptr, 0});
+    graft::check_input_count(type, parsed.inputs.size());
+    std::vector<graft::Shape> shapes;
+    std::vector<graft::DType> dtypes;
+    for (const graft::TensorDesc& desc : parsed.inputs) {
+      shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+      dtypes.push_back(desc.dtype);
+    }
+    const std::vector<graft::DType> found_dtypes = graft::output_dtypes(type, dtypes);
+    std::vector<graft::Shape> found;
+    graft::check(op->op->infer_shapes(shapes, found));
+    if (found.size() != static_cast<std::size_t>(output_count)) {
+      throw std::invalid_argument(std::string(type.name) + " gives " + std::to_string(found.size()) + " outputs");
+    }
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      std::vector<std::int64_t> sizes;
+      for (const graft::Dim& dim : found[i]) sizes.push_back(dim.value());
+      graft::TensorDesc desc{.dtype = found_dtypes[i], .layout = graft::Layout::linear, .extents = {}};
+      if (const graft::Status status = graft::Extents::make(sizes, desc.extents); !status.ok()) {
+        throw std::invalid_argument(std::string(type.name) + ": output " +
+                                    std::string(type.ports[type.input_count() + i].name) + ": " + status.message());
+      }
+      graft::write_desc(desc, outputs[i]);
+    }
+    return 0;
+  });
+}
+
+const char* graft_infer_symbolic(const graft_operator* op, const char* shapes) {
+  thread_local std::string text;
+  return graft::guarded<const char*>(nullptr, [&] {
+    std::vector<graft::Shape> inputs;
+    for (const auto& sizes : nlohmann::json::parse(shapes)) {
+      graft::Shape& shape = inputs.emplace_back();
+      for (const auto& size : sizes) {
+        shape.push_back(size.is_string() ? graft::Dim::symbol(size.get<std::string>())
+                                         : graft::Dim(size.get<std::int64_t>()));
+      }
+    }
+    graft::check_input_count(op->op->type(), inputs.size());
+    std::vector<graft::Shape> outputs;
+    graft::check(op->op->infer_shapes(inputs, outputs));
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const graft::Shape& shape : outputs) {
+      nlohmann::ordered_json& sizes = list.emplace_back(nlohmann::ordered_json::array());
+      for (const graft::Dim& dim : shape) sizes.push_back(graft::to_json(dim));
+    }
+    text = list.dump();
+    return text.c_str();
+  });
+}
+
+const char* graft_function(const graft_operator* op, const char* dtype, std::int32_t rank, std::int32_t input_count) {
+  thread_local std::string text;
+  return graft::guarded<const char*>(nullptr, [&] {
+    const auto parsed = graft::parse_dtype(dtype);
+    if (!parsed) throw std::invalid_argument(std::string("there is no type ") + dtype);
+    const auto function =
+        op->op->function({.dtype = *parsed, .count = static_cast<std::size_t>(std::max(input_count, 0)), .rank = rank});
+    nlohmann::ordered_json json;
+    if (function) json = {{"name", function->name}, {"body", function->body}};
+    text = json.dump();
+    return text.c_str();
   });
 }
 

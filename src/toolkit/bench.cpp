@@ -25,16 +25,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Beside the program, as it is built or installed.
+/// The library with the functions of graft_c.h, beside the program as it is built or installed: that of the plugins, or in
+/// a build without CUDA one for the CPU.
 fs::path c_library() {
   const fs::path folder = engine::executable_folder().parent_path();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
-    fs::path candidate = folder / lib / "libgraft_c.so";
-    if (fs::is_regular_file(candidate, ignored)) return candidate;
+    for (const char* name : {"libgraft_plugins.so", "libgraft_c.so"}) {
+      fs::path candidate = folder / lib / name;
+      if (fs::is_regular_file(candidate, ignored)) return candidate;
+    }
   }
   throw Error(Error::Kind::missing_tool,
-              fmt::format("{}: not there\nBuild it with: make build", (folder / "lib" / "libgraft_c.so").string()));
+              fmt::format("{}: not there\nBuild it with: make build", (folder / "lib" / "libgraft_plugins.so").string()));
 }
 
 void check_operators(const std::string& list) {

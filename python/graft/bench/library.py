@@ -1,4 +1,4 @@
-# The operators of libgraft_c.so, through ctypes.
+# The operators of the library with the C functions, through ctypes.
 """See include/graft/graft_c.h for what each function promises."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GraftError(Exception):
 
 
 class Library:
-    """libgraft_c.so. Raises OSError where it cannot be loaded."""
+    """libgraft_plugins.so, or libgraft_c.so of a build without CUDA. Raises OSError where it cannot be loaded."""
 
     def __init__(self, path: str) -> None:
         self._c = ctypes.CDLL(path)

@@ -215,7 +215,7 @@ def test_every_note_is_about_a_case_that_is_timed():
     from graft.bench.library import Library
 
     program = pathlib.Path(os.environ.get("GRAFT_BIN", ROOT / "build" / "bin" / "graft"))
-    library = program.parent.parent / "lib" / "libgraft_c.so"
+    library = program.parent.parent / "lib" / "libgraft_plugins.so"
     if not library.is_file():
         pytest.skip("the library was not built")
     sys.path.insert(0, str(ROOT / "bench"))

@@ -1,0 +1,84 @@
+# What a call of graft.torch costs on the CPU above the launch of its kernel.
+"""Usage: python bench/networks_torch/overhead.py [RESULT.json]
+
+Calls on small tensors, many one after another, by the clock of the host: the launch alone is the extension's own call with
+addresses that are ready. PyTorch's operators of the same maths stand beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+import graft.torch
+from graft import _operators
+from graft._definitions import DEFINITIONS
+from graft.torch._library import _plan_arguments
+
+CALLS = 300
+ROUNDS = 15
+
+
+def microseconds(function: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(ROUNDS + 1):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(CALLS):  # fewer than a stream holds before a launch has to wait
+            function()
+        times.append((time.perf_counter() - begin) / CALLS * 1e6)
+    return statistics.median(times[1:])
+
+
+def main() -> None:
+    x = torch.randn(1, 16, 8, 8, device="cuda")
+    c = torch.ones(16, device="cuda")
+    w = torch.randn(16, 16, 3, 3, device="cuda")
+    calls: dict[str, tuple[list[Any], dict[str, Any], Callable[[], Any]]] = {
+        "leaky_relu": ([x], {"alpha": 0.1}, lambda: F.leaky_relu(x, 0.1)),
+        "l2_normalize": ([x], {"axes": [1]}, lambda: F.normalize(x, dim=1)),
+        "l2norm_helper": ([x], {"op_type": 1}, lambda: x.clamp(min=0.1)),
+        "instance_norm": ([x, c, c], {}, lambda: F.instance_norm(x, weight=c, bias=c)),
+        "convolution": ([x, w, c], {"pad": [1, 1]}, lambda: F.conv2d(x, w, c, padding=1)),
+        "upsampling": ([x], {"scales": [2.0]}, lambda: F.interpolate(x, scale_factor=2, mode="nearest")),
+        "padding": ([x], {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "mode": "reflect"}, lambda: F.pad(x, (1, 1, 1, 1), mode="reflect")),
+        "spatial_pyramid_pooling": ([x], {"levels": [1]}, lambda: F.adaptive_max_pool2d(x, 1)),
+        "normalize": ([x, c], {}, lambda: F.normalize(x, dim=1) * c.reshape(1, 16, 1, 1)),
+    }
+    results = {}
+    for name, (tensors, attributes, torch_call) in calls.items():
+        definition = DEFINITIONS[name]
+        values = definition.convert([attributes.get(info.name, info.default) for info in definition.attributes])
+        plan = _operators.Plan(*_plan_arguments(definition, tensors, values))
+        y = torch.empty(plan.output_shapes[0], device="cuda")
+        workspace = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
+        addresses = [*(each.data_ptr() for each in tensors), y.data_ptr()]
+        stream = torch.cuda.current_stream().cuda_stream
+        function, operator = getattr(graft.torch, name), getattr(torch.ops.graft, name).default
+        missing = [None] * (len(definition.inputs) - len(tensors))
+        launch = microseconds(lambda: plan.run_cuda(addresses, workspace.data_ptr(), stream))
+        row = {"launch": launch}
+        with torch.inference_mode():
+            row["inference"] = microseconds(lambda: function(*tensors, **attributes))
+        with torch.no_grad():
+            row["no_grad"] = microseconds(lambda: function(*tensors, **attributes))
+            row["dispatcher"] = microseconds(lambda: operator(*tensors, *missing, *values))
+        row["grad_mode"] = microseconds(lambda: function(*tensors, **attributes))
+        row["torch"] = microseconds(torch_call)
+        results[name] = {key: round(value, 2) for key, value in row.items()}
+        print(f"{name:24s} " + "  ".join(f"{key} {value:6.2f}" for key, value in row.items()), flush=True)
+    text = json.dumps({"device": torch.cuda.get_device_name(), "version": _operators.version(), "us": results}, indent=1)
+    if len(sys.argv) > 1:
+        pathlib.Path(sys.argv[1]).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

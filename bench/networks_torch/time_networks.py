@@ -1,0 +1,156 @@
+# Times the networks of networks.py on a GPU: eager, compiled and as CUDA graphs, plain beside Graft's, in one run.
+"""Usage: python bench/networks_torch/time_networks.py RESULT.json [--only NAME] [--dtype f16|f32] [--commit COMMIT]
+
+Needs PyTorch with CUDA; PYTHONPATH has the package graft. Exit code 1 if an output differs by more than its tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from networks import KINDS, NETWORKS, image, make
+
+DTYPES = {"f16": torch.float16, "f32": torch.float32}
+# Of the largest output, against plain PyTorch in f32 without TF32: products of 10 (TF32) or 11 bits, over up to 20 layers.
+TOLERANCES = {"f16": 2e-2, "f32": 5e-3}
+ROUNDS = 7
+ROUND_MS = 40.0
+
+
+def milliseconds(function: Callable[[], Any], count: int) -> float:
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(count):
+        function()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / count
+
+
+def median_ms(functions: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Of rounds in which all take turns, so that a clock which changes does it to all."""
+    counts = {}
+    for name, function in functions.items():
+        for _ in range(3):
+            function()
+        counts[name] = max(3, int(ROUND_MS / max(milliseconds(function, 3), 1e-3)))
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(ROUNDS):
+        for name, function in functions.items():
+            times[name].append(milliseconds(function, counts[name]))
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def graph_of(function: Callable[[], Any]) -> tuple[Callable[[], Any], Any]:
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            function()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = function()
+    return graph.replay, y
+
+
+def kernels(function: Callable[[], Any], most: int = 12) -> list[dict[str, Any]]:
+    """What one call spends on the device, by kernel, longest first."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        function()
+        torch.cuda.synchronize()
+    found = [
+        {"kernel": event.key[:120], "count": event.count, "us": round(event.self_device_time_total, 1)}
+        for event in profile.key_averages()
+        if event.self_device_time_total > 0
+    ]
+    return sorted(found, key=lambda each: -each["us"])[:most]
+
+
+def error_of(found: torch.Tensor, exact: torch.Tensor) -> float:
+    return float((found.double() - exact).abs().max() / exact.abs().max())
+
+
+def measure(name: str, dtype: str) -> dict[str, Any]:
+    x = image(name, DTYPES[dtype], "cuda")
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    exact = make(name, "plain", torch.float32, "cuda")(x.float()).double()
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    functions: dict[str, Callable[[], Any]] = {}
+    errors: dict[str, float] = {}
+    profiles: dict[str, Any] = {}
+    compile_seconds = {}
+    keep = []
+    for kind in KINDS:
+        network = make(name, kind, DTYPES[dtype], "cuda")
+        torch._dynamo.reset()
+        compiled = torch.compile(network, fullgraph=True)
+        started = time.monotonic()
+        errors[f"{kind} compiled"] = error_of(compiled(x), exact)
+        compile_seconds[kind] = round(time.monotonic() - started, 1)
+        errors[f"{kind} eager"] = error_of(network(x), exact)
+        for mode, run in (("eager", network), ("compiled", compiled)):
+            functions[f"{kind} {mode}"] = lambda run=run: run(x)
+            replay, y = graph_of(functions[f"{kind} {mode}"])
+            replay()
+            torch.cuda.synchronize()
+            errors[f"{kind} {mode} graph"] = error_of(y, exact)
+            functions[f"{kind} {mode} graph"] = replay
+            keep.append((network, compiled, y))
+        profiles[kind] = kernels(functions[f"{kind} compiled"])
+    return {
+        "network": name, "dtype": dtype, "shape": list(x.shape), "ms": median_ms(functions), "errors": errors,
+        "tolerance": TOLERANCES[dtype], "kernels": profiles, "compile_seconds": compile_seconds,
+    }  # fmt: skip
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    modes = ["eager", "compiled", "eager graph", "compiled graph"]
+    lines = [
+        "| network | type | version | eager ms | compiled ms | graph of eager ms | graph of compiled ms | largest error | allowed |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in results:
+        for kind in KINDS:
+            times = " | ".join(f"{each['ms'][f'{kind} {mode}']:.3f}" for mode in modes)
+            error = max(each["errors"][f"{kind} {mode}"] for mode in modes)
+            shape = "x".join(map(str, each["shape"]))
+            lines.append(f"| {each['network']} {shape} | {each['dtype']} | {kind} | {times} | {error:.1e} | {each['tolerance']:g} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("result", type=pathlib.Path)
+    parser.add_argument("--only", choices=NETWORKS)
+    parser.add_argument("--dtype", choices=DTYPES)
+    parser.add_argument("--commit", default="")
+    arguments = parser.parse_args()
+    results = []
+    document = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": arguments.commit, "results": results}
+    with torch.inference_mode():
+        for dtype in [arguments.dtype] if arguments.dtype else DTYPES:
+            for name in [arguments.only] if arguments.only else NETWORKS:
+                results.append(measure(name, dtype))
+                arguments.result.write_text(json.dumps(document, indent=1))  # what there is, if a later one fails
+                print(table(results[-1:]), flush=True)
+    wrong = [
+        f"{each['network']} {each['dtype']} {mode}: {error:.2e}, allowed {each['tolerance']}"
+        for each in results
+        for mode, error in each["errors"].items()
+        if not error <= each["tolerance"]
+    ]
+    print("\n".join(["", table(results), "", *wrong]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

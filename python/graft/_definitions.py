@@ -1,0 +1,224 @@
+# The operators' definitions, as the library with the kernels lists them, and Python functions made from them.
+"""One source of names, defaults, checks and docstrings for graft.ops, graft.torch and their stubs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import operator
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graft import _operators
+
+# Both have __index__, and a fraction is refused where elements are counted.
+_TYPES = {"float": "a number", "int": "an integer", "string": "a string", "floats": "numbers", "ints": "integers"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Attribute:
+    name: str
+    type: str  # float, int, string, floats, ints
+    default: Any  # None where it is required
+    choices: tuple[str, ...]
+    range: str
+    doc: str
+
+    @property
+    def required(self) -> bool:
+        return self.default is None
+
+    def convert(self, function: str, value: Any) -> Any:
+        """The value as the library takes it, lists as tuples."""
+        try:
+            return _CONVERSIONS[self.type](value)
+        except TypeError:
+            allowed = ", ".join(self.choices) or _TYPES[self.type]
+            raise TypeError(f"{function}: attribute {self.name} is {value!r}; allowed: {allowed}") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    name: str
+    is_output: bool
+    is_optional: bool
+    shape: str
+    doc: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Definition:
+    function: str  # in snake case
+    name: str  # in ONNX and TensorRT
+    doc: str
+    source: str
+    attributes: tuple[Attribute, ...]
+    """Those that are keywords: an attribute that has the name of an input is given as that input."""
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """Types of all ports that go together."""
+
+    def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The attributes' values, in their order, as the library takes them."""
+        return tuple(info.convert(self.function, value) for info, value in zip(self.attributes, values))
+
+    def json(self, values: Sequence[Any]) -> str:
+        """For the extension, of values as `convert` gives them."""
+        return _json_of(self, tuple(values))
+
+    def allowed_dtypes(self, port: int) -> str:
+        return ", ".join(dict.fromkeys(row[port] for row in self.rows))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _each(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda values: tuple(convert(value) for value in values)
+
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "float": _number,
+    "int": operator.index,
+    "string": _text,
+    "floats": _each(_number),
+    "ints": _each(operator.index),
+}
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_in_json(each) for each in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"  # JSON has no word for them
+    return value
+
+
+@functools.lru_cache(maxsize=4096)
+def _json_of(definition: Definition, values: tuple[Any, ...]) -> str:
+    named = {info.name: _in_json(value) for info, value in zip(definition.attributes, values)}
+    return json.dumps(named)
+
+
+def _shortest(value: Any) -> Any:
+    """A float of 32 bits with as few digits as tell it from the others."""
+    if isinstance(value, list):
+        return tuple(_shortest(each) for each in value)
+    if not isinstance(value, float):
+        return value
+    stored = struct.pack("f", value)
+    for digits in range(1, 10):
+        rounded = float(f"{value:.{digits}g}")
+        if struct.pack("f", rounded) == stored:
+            return rounded
+    return value
+
+
+def _definition(entry: Mapping[str, Any]) -> Definition:
+    ports = [Port(**port) for port in entry["ports"]]
+    names = {port.name for port in ports}
+    attributes = [
+        Attribute(**{**info, "default": _shortest(info["default"]), "choices": tuple(info["choices"])})
+        for info in entry["attributes"]
+        if info["name"] not in names
+    ]
+    return Definition(
+        function=entry["function"],
+        name=entry["name"],
+        doc=entry["doc"],
+        source=entry["source"],
+        attributes=tuple(sorted(attributes, key=lambda info: not info.required)),
+        inputs=tuple(port for port in ports if not port.is_output),
+        outputs=tuple(port for port in ports if port.is_output),
+        rows=tuple(tuple(row) for row in entry["rows"]),
+    )
+
+
+DEFINITIONS: dict[str, Definition] = {
+    entry["function"]: _definition(entry) for entry in json.loads(_operators.definitions())
+}
+
+_ANNOTATIONS = {
+    "float": "float",
+    "int": "int",
+    "string": "str",
+    "floats": "Sequence[float]",
+    "ints": "Sequence[int]",
+}
+
+
+def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> str:
+    """`x: Array, *, alpha: float = 0.01`: the tensors by position, the attributes by name."""
+    parts = [f"{port.name}: {array}{' | None = None' if port.is_optional else ''}" for port in definition.inputs]
+    parts.append("*")
+    for info in definition.attributes:
+        type_of = _ANNOTATIONS[info.type]
+        if info.choices:
+            type_of = f"Literal[{', '.join(json.dumps(choice) for choice in info.choices)}]"
+        parts.append(f"{info.name}: {type_of}" + ("" if info.required else f" = {literal(info.default)}"))
+    return ", ".join([*parts, *more])
+
+
+def literal(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def docstring(definition: Definition, more: str) -> str:
+    def described(name: str, doc: str, allowed: str) -> str:
+        return f"    {name}: {doc}" + (f" ({allowed})" if allowed else "")
+
+    types = ["; ".join(" ".join(f"{p.name} {t}" for p, t in zip(ports, row)) for row in definition.rows)
+             for ports in [(*definition.inputs, *definition.outputs)]]  # fmt: skip
+    lines = [definition.doc, "", "Tensors:"]
+    lines += [described(port.name, port.doc, port.shape) for port in definition.inputs]
+    lines += ["", "Attributes:"]
+    lines += [described(info.name, info.doc, ", ".join(info.choices) or info.range) for info in definition.attributes]
+    lines += ["", f"Returns {', '.join(f'{p.name} ({p.shape}): {p.doc}' for p in definition.outputs)}"]
+    lines += ["", f"Types: {types[0]}", "", f"Source: {definition.source}", "", more]
+    return "\n".join(lines)
+
+
+def make_function(
+    definition: Definition, more_parameters: str, body: Sequence[str], module: dict[str, Any], public_module: str, doc: str
+) -> Any:
+    """A function with the operator's own signature, so that Python itself refuses a keyword that it does not have.
+
+    The lines of its body see the globals of `module`.
+    """
+    parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
+    parts.append("*")
+    parts += [info.name + ("" if info.required else f"={literal(info.default)}") for info in definition.attributes]
+    if more_parameters:
+        parts.append(more_parameters)
+    local: dict[str, Any] = {}
+    lines = "".join(f"    {line}\n" for line in body)
+    exec(f"def {definition.function}({', '.join(parts)}):\n{lines}", module, local)  # noqa: S102
+    function = local[definition.function]
+    function.__doc__ = docstring(definition, doc)
+    function.__module__ = public_module
+    return function
+
+
+def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
+    """Without the optional inputs that are left out, which are the last ones."""
+    given = list(inputs)
+    while given and given[-1] is None:
+        given.pop()
+    for port, value in zip(definition.inputs, given):
+        if value is None:
+            last = definition.inputs[len(given) - 1].name
+            raise ValueError(f"{definition.function}: input {port.name} is left out, so {last} has to be left out too")
+    return given

@@ -1,0 +1,92 @@
+# Graft's operators as functions on arrays, made from their definitions.
+"""One function for each operator: `graft.ops.l2_normalize(x, axes=[1])`.
+
+NumPy arrays, and PyTorch tensors on the CPU, run the reference kernels. CUDA tensors of PyTorch and CuPy run the CUDA
+kernels on the caller's current stream; nothing is copied, nothing waits, and the result and the scratch memory come from the
+caller's framework. Arrays are row-major and contiguous. bfloat16 in NumPy is `ml_dtypes.bfloat16`; int8 takes its scales
+from the attributes. `graft.torch` has the same functions with gradients, torch.compile and ONNX export.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from graft import _operators
+from graft._arrays import kind_of
+from graft._definitions import DEFINITIONS, Definition, make_function, trimmed
+
+__all__ = list(DEFINITIONS)
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(
+    definition: Definition, values: tuple[Any, ...], dtypes: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], device: str
+) -> Any:
+    """`device` for the copies of weights that attributes give, which belong to one."""
+    return _operators.Plan(definition.name, definition.json(values), list(dtypes), list(shapes), len(definition.outputs))
+
+
+def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], out: Any) -> Any:
+    function = definition.function
+    arrays = trimmed(definition, inputs)
+    kind = kind_of(arrays[0]) if arrays else None
+    for port, array in zip(definition.inputs, arrays):
+        if kind is None or kind_of(array) is not kind:
+            allowed = "numpy.ndarray, torch.Tensor, cupy.ndarray" if kind is None else kind.name
+            raise TypeError(f"{function}: input {port.name} is {type(array).__qualname__}; allowed: {allowed}")
+    device = kind.device(arrays[0])
+    for i, (port, array) in enumerate(zip(definition.inputs, arrays)):
+        if kind.dtype(array) not in definition.allowed_dtypes(i).split(", "):
+            raise ValueError(
+                f"{function}: input {port.name} is {kind.dtype(array)}; allowed: {definition.allowed_dtypes(i)}"
+            )
+        if kind.device(array) != device:
+            raise ValueError(f"{function}: input {port.name} is on {kind.device(array)}; allowed: {device}, as the first")
+        if not kind.is_contiguous(array):
+            raise ValueError(f"{function}: input {port.name} is not contiguous; allowed: {kind.to_contiguous}")
+    dtypes = tuple(kind.dtype(array) for array in arrays)
+    shapes = tuple(tuple(array.shape) for array in arrays)
+    plan = _plan(definition, definition.convert(values), dtypes, shapes, device)
+    wanted = list(zip(definition.outputs, plan.output_dtypes, plan.output_shapes))
+    if out is None:
+        outputs = [kind.empty(dtype, shape, arrays[0]) for _, dtype, shape in wanted]
+    else:
+        outputs = list(out) if isinstance(out, (tuple, list)) else [out]
+        _check_outputs(function, kind, device, outputs, wanted, arrays)
+    kind.run(plan, [kind.address(array) for array in (*arrays, *outputs)], [*arrays, *outputs])
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _check_outputs(
+    function: str, kind: Any, device: str, outputs: list[Any], wanted: list[Any], inputs: list[Any]
+) -> None:
+    if len(outputs) != len(wanted):
+        raise ValueError(f"{function}: out has {len(outputs)} arrays; allowed: {len(wanted)}")
+    for array, (port, dtype, shape) in zip(outputs, wanted):
+        if kind_of(array) is not kind:
+            raise TypeError(f"{function}: out for {port.name} is {type(array).__qualname__}; allowed: {kind.name}")
+        found = (kind.dtype(array), tuple(array.shape), kind.device(array))
+        if found != (dtype, shape, device):
+            raise ValueError(
+                f"{function}: out for {port.name} is {found[0]} {found[1]} on {found[2]}; allowed: {dtype} {shape} on {device}"
+            )
+        if not kind.is_contiguous(array) or not kind.is_writable(array):
+            raise ValueError(f"{function}: out for {port.name} is not contiguous or not writable; allowed: both")
+        begin, end = kind.address(array), kind.address(array) + array.nbytes
+        for other in inputs:
+            if begin < kind.address(other) + other.nbytes and kind.address(other) < end:
+                raise ValueError(f"{function}: out for {port.name} overlaps an input; allowed: memory of its own")
+
+
+def _make(definition: Definition) -> Any:
+    inputs = "".join(f"{port.name}, " for port in definition.inputs)
+    values = "".join(f"{info.name}, " for info in definition.attributes)
+    body = f"return _call(DEFINITIONS[{definition.function!r}], ({inputs}), ({values}), out)"
+    doc = "`out` takes the result: of its type and shape, and no input's memory."
+    return make_function(definition, "out=None", [body], globals(), __name__, doc)
+
+
+for _definition in DEFINITIONS.values():
+    globals()[_definition.function] = _make(_definition)

@@ -1,0 +1,17 @@
+# Graft's operators in PyTorch: custom operators with gradients, torch.compile and ONNX export.
+"""One function for each operator, and the same as `torch.ops.graft.<name>`: `graft.torch.l2_normalize(x, axes=[1])`.
+
+On the CPU they run the reference kernels, on a GPU the CUDA kernels on the current stream, without a copy or a wait; both
+may be captured in a CUDA graph. Fake tensors, `torch.compile` (also with dynamic shapes) and `torch.export` know their
+shapes. Each docstring says which gradients there are. `torch.vmap` is refused: the batch is the first axis of every operator.
+`graft.torch.export` writes an ONNX file with Graft's nodes and their functions.
+"""
+
+from __future__ import annotations
+
+from graft.torch._library import FUNCTIONS
+from graft.torch._onnx import add_functions, export, onnx_translations
+
+globals().update(FUNCTIONS)
+
+__all__ = [*FUNCTIONS, "add_functions", "export", "onnx_translations"]

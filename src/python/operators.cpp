@@ -1,0 +1,179 @@
+// The extension graft._operators: operators with values for their attributes, and their calls on addresses that Python
+// has.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "graft/graft_c.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+[[noreturn]] void fail() { throw nb::value_error(graft_last_error()); }
+
+/// With the operator's name, where the message does not begin with it.
+[[noreturn]] void fail(const std::string& name) {
+  const std::string message = graft_last_error();
+  throw nb::value_error((message.starts_with(name) ? message : name + ": " + message).c_str());
+}
+
+struct Destroy {
+  void operator()(graft_operator* op) const { graft_operator_destroy(op); }
+};
+using OperatorPointer = std::unique_ptr<graft_operator, Destroy>;
+
+graft_tensor linear(const std::string& dtype, const nb::handle& shape) {
+  graft_tensor tensor{.dtype = dtype.c_str(), .layout = "linear", .extents = {}, .rank = 0, .data = nullptr};
+  const auto sizes = nb::cast<std::vector<std::int64_t>>(shape);
+  if (sizes.size() > GRAFT_MAX_RANK) {
+    throw nb::value_error(("a tensor has rank " + std::to_string(sizes.size()) + ", allowed is 0 to 8").c_str());
+  }
+  tensor.rank = static_cast<std::int32_t>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), std::begin(tensor.extents));
+  return tensor;
+}
+
+constexpr std::size_t max_ports = 8;
+
+/// Addresses in the order of the ports, inputs first.
+using Addresses = std::vector<std::uintptr_t>;
+
+/// An operator on inputs of known types and shapes. Any number of threads may run it at once.
+class Plan {
+ public:
+  /// `dtypes` and `shapes` of the inputs.
+  Plan(const std::string& name, const std::string& attributes, std::vector<std::string> dtypes, const nb::list& shapes,
+       std::int32_t output_count)
+      : op_(graft_operator_create(name.c_str(), attributes.c_str())), dtypes_(std::move(dtypes)) {
+    if (!op_) fail(name);
+    input_count_ = dtypes_.size();
+    tensors_.resize(input_count_ + static_cast<std::size_t>(output_count));
+    if (tensors_.size() > max_ports || nb::len(shapes) != input_count_) throw nb::value_error("too many tensors");
+    for (std::size_t i = 0; i < input_count_; ++i) tensors_[i] = linear(dtypes_[i], shapes[i]);
+    if (graft_infer_outputs(op_.get(), tensors_.data(), static_cast<std::int32_t>(input_count_), outputs(),
+                            output_count) != 0) {
+      fail(name);
+    }
+    const graft_call call = call_of(tensors_.data());
+    workspace_bytes_ = graft_workspace_bytes(op_.get(), &call);  // checks everything else
+    if (workspace_bytes_ < 0) fail(name);
+  }
+
+  Plan(const Plan&) = delete;  // its tensors point to dtypes_
+  Plan(Plan&&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  Plan& operator=(Plan&&) = delete;
+  ~Plan() = default;
+
+  [[nodiscard]] nb::list output_shapes() const {
+    nb::list shapes;
+    for (std::size_t i = input_count_; i < tensors_.size(); ++i) {
+      nb::list sizes;
+      for (std::int32_t axis = 0; axis < tensors_[i].rank; ++axis) sizes.append(tensors_[i].extents[axis]);
+      shapes.append(nb::tuple(sizes));
+    }
+    return shapes;
+  }
+  [[nodiscard]] std::vector<std::string> output_dtypes() const {
+    std::vector<std::string> dtypes;
+    for (std::size_t i = input_count_; i < tensors_.size(); ++i) dtypes.emplace_back(tensors_[i].dtype);
+    return dtypes;
+  }
+  [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
+  [[nodiscard]] std::string cuda_variants() const {
+    const graft_call call = call_of(tensors_.data());
+    const char* names = graft_cuda_variants(op_.get(), &call);
+    if (names == nullptr) fail();
+    return names;
+  }
+
+  void run_cpu(const Addresses& addresses, std::int32_t threads) const {
+    const auto tensors = tensors_at(addresses);
+    const graft_call call = call_of(tensors.data());
+    const nb::gil_scoped_release released;
+    if (graft_run_cpu(op_.get(), &call, threads) != 0) failed_without_gil();
+  }
+  void run_cuda(const Addresses& addresses, std::uintptr_t workspace, std::uintptr_t stream) const {
+    const auto tensors = tensors_at(addresses);
+    const graft_call call = call_of(tensors.data());
+    if (graft_run_cuda(op_.get(), &call, reinterpret_cast<void*>(workspace), reinterpret_cast<void*>(stream),
+                       nullptr) != 0) {
+      fail();
+    }
+  }
+
+ private:
+  [[noreturn]] static void failed_without_gil() { throw std::invalid_argument(graft_last_error()); }
+
+  [[nodiscard]] graft_tensor* outputs() { return tensors_.data() + input_count_; }
+  [[nodiscard]] graft_call call_of(const graft_tensor* tensors) const {
+    return {tensors, static_cast<std::int32_t>(input_count_), tensors + input_count_,
+            static_cast<std::int32_t>(tensors_.size() - input_count_)};
+  }
+  [[nodiscard]] std::array<graft_tensor, max_ports> tensors_at(const Addresses& addresses) const {
+    if (addresses.size() != tensors_.size()) throw nb::value_error("an address for each tensor, inputs first");
+    std::array<graft_tensor, max_ports> tensors{};
+    std::copy(tensors_.begin(), tensors_.end(), tensors.begin());
+    for (std::size_t i = 0; i < addresses.size(); ++i) tensors[i].data = reinterpret_cast<void*>(addresses[i]);
+    return tensors;
+  }
+
+  OperatorPointer op_;
+  std::vector<std::string> dtypes_;  // what the tensors' types point to
+  std::vector<graft_tensor> tensors_;
+  std::size_t input_count_ = 0;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+std::string text_or_fail(const char* text) {
+  if (text == nullptr) fail();
+  return text;
+}
+
+OperatorPointer make(const std::string& name, const std::string& attributes) {
+  OperatorPointer op(graft_operator_create(name.c_str(), attributes.c_str()));
+  if (!op) fail(name);
+  return op;
+}
+
+std::string infer_symbolic(const std::string& name, const std::string& attributes, const std::string& shapes) {
+  return text_or_fail(graft_infer_symbolic(make(name, attributes).get(), shapes.c_str()));
+}
+
+std::string function(const std::string& name, const std::string& attributes, const std::string& dtype,
+                     std::int32_t rank, std::int32_t input_count) {
+  return text_or_fail(graft_function(make(name, attributes).get(), dtype.c_str(), rank, input_count));
+}
+
+}  // namespace
+
+NB_MODULE(_operators, module) {
+  nb::set_leak_warnings(false);  // caches of plans live as long as the process
+  module.doc() = "Graft's operators on addresses. See graft.ops and graft.torch for what people call.";
+  module.def("version", [] { return std::string(graft_version()); });
+  module.def(
+      "has_cuda", [] { return graft_has_cuda() != 0; }, "Whether the library carries CUDA kernels.");
+  module.def(
+      "definitions", [] { return text_or_fail(graft_definitions()); }, "JSON: see graft_c.h.");
+  module.def("infer_symbolic", &infer_symbolic, nb::arg("name"), nb::arg("attributes"), nb::arg("shapes"));
+  module.def("function", &function, nb::arg("name"), nb::arg("attributes"), nb::arg("dtype"), nb::arg("rank"),
+             nb::arg("input_count"));
+  nb::class_<Plan>(module, "Plan", "An operator on inputs of known types and shapes.")
+      .def(nb::init<const std::string&, const std::string&, std::vector<std::string>, const nb::list&, std::int32_t>(),
+           nb::arg("name"), nb::arg("attributes"), nb::arg("dtypes"), nb::arg("shapes"), nb::arg("output_count"))
+      .def_prop_ro("output_shapes", &Plan::output_shapes)
+      .def_prop_ro("output_dtypes", &Plan::output_dtypes)
+      .def_prop_ro("workspace_bytes", &Plan::workspace_bytes)
+      .def_prop_ro("cuda_variants", &Plan::cuda_variants)
+      .def("run_cpu", &Plan::run_cpu, nb::arg("addresses"), nb::arg("threads"))
+      .def("run_cuda", &Plan::run_cuda, nb::arg("addresses"), nb::arg("workspace"), nb::arg("stream"));
+}

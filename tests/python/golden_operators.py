@@ -1,0 +1,63 @@
+# The golden data of the operators for tests in Python: what PyTorch and TensorFlow computed.
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from graft._definitions import DEFINITIONS, Definition
+
+FOLDER = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", pathlib.Path(__file__).parents[1] / "golden")) / "ops"
+NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    dtype: str
+    inputs: list[np.ndarray]
+    attributes: dict[str, Any]
+    expected: np.ndarray
+
+
+def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
+    x = arrays[entry["x"]].astype(NUMPY_TYPES[entry["dtype"]]).reshape(entry["shape"])
+    attributes = dict(entry["attributes"])
+    inputs = [x]
+    hidden = set(attributes) - {info.name for info in definition.attributes}
+    if hidden:  # InstanceNorm has an input of that name: both weights are given as inputs
+        assert hidden == {"bias"}, hidden
+        channels = x.shape[1]
+        inputs.append(np.asarray(attributes.pop("scales", [1.0] * channels), np.float32))
+        inputs.append(np.asarray(attributes.pop("bias"), np.float32))
+    return Case(entry["name"], entry["dtype"], inputs, attributes, arrays[entry.get("y_f32", entry["y"])])
+
+
+@functools.cache
+def cases(function: str) -> list[Case]:
+    entries = json.loads((FOLDER / f"{function}.json").read_text())["cases"]
+    with np.load(FOLDER / f"{function}.npz") as arrays:
+        return [_case(DEFINITIONS[function], entry, arrays) for entry in entries]
+
+
+def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype(np.float32).astype(NUMPY_TYPES[dtype]).astype(np.float64)
+
+
+def assert_close(found: np.ndarray, case: Case, relative: float) -> None:
+    """Rounded to the case's type as a number within this relative error of the exact one is. i8 must agree exactly, as no
+    golden value lies near a tie."""
+    found64 = np.asarray(found).astype(np.float64)
+    exact = case.expected.astype(np.float64)
+    assert found64.shape == exact.shape
+    slack = np.where(np.isfinite(exact), np.abs(exact) * relative, 0) if case.dtype != "i8" else 0
+    low, high = rounded(exact - slack, case.dtype), rounded(exact + slack, case.dtype)
+    good = ((found64 >= low) & (found64 <= high)) | (np.isnan(found64) & np.isnan(exact))
+    assert good.all(), f"{case.name}: found {found64[~good][:3]}, expected {exact[~good][:3]}"

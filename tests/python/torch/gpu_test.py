@@ -1,0 +1,135 @@
+# graft.torch and graft.ops on a GPU: streams, CUDA graphs, no synchronization, CuPy.
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+if not torch.cuda.is_available():
+    pytest.skip("there is no GPU", allow_module_level=True)
+
+import graft.ops  # noqa: E402
+import graft.torch  # noqa: E402
+from graft._definitions import DEFINITIONS  # noqa: E402
+from samples import DTYPES, NAMES, SAMPLES  # noqa: E402
+
+each_dtype = pytest.mark.parametrize("dtype", DTYPES)
+each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
+
+
+def call(sample, arguments):
+    return getattr(torch.ops.graft, sample.function).default(*arguments)
+
+
+@each_dtype
+@each_sample
+def test_nothing_synchronizes(sample, dtype):
+    arguments = sample.arguments(dtype, "cuda")
+    call(sample, arguments)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        call(sample, arguments)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@each_sample
+def test_the_host_does_not_wait_for_the_stream(sample):
+    """The stream is held up for a second or so; a call that waited for it would find it idle on return."""
+    arguments = sample.arguments("f32", "cuda")
+    call(sample, arguments)
+    torch.cuda.synchronize()
+    torch.cuda._sleep(1_000_000_000)
+    call(sample, arguments)
+    assert not torch.cuda.current_stream().query()
+    torch.cuda.synchronize()
+
+
+@each_dtype
+@each_sample
+def test_graph_capture_and_replay(sample, dtype):
+    arguments = sample.arguments(dtype, "cuda")
+    call(sample, arguments)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = call(sample, arguments)
+    for seed in (1, 2):
+        for given, new in zip(arguments, sample.inputs(dtype, "cuda", seed)):
+            given.copy_(new)
+        graph.replay()
+        torch.cuda.synchronize()
+        assert torch.equal(y, call(sample, arguments))
+
+
+@each_sample
+def test_streams_are_the_callers(sample):
+    """The input is written late on each stream; a kernel on another one would read what was there before."""
+    plain = sample.arguments("f32", "cuda")
+    expected = call(sample, plain)
+    torch.cuda.synchronize()
+    streams = [torch.cuda.Stream() for _ in range(2)]
+    results = []
+    for stream in streams:
+        with torch.cuda.stream(stream):
+            x = torch.zeros_like(plain[0])
+            torch.cuda._sleep(20_000_000)
+            x.copy_(plain[0])
+            results.append(call(sample, [x, *plain[1:]]))
+    torch.cuda.synchronize()
+    for found in results:
+        assert torch.equal(found, expected)
+
+
+@each_sample
+def test_two_threads(sample):
+    import concurrent.futures
+
+    arguments = sample.arguments("f16", "cuda")
+    expected = call(sample, arguments)
+
+    def run(_):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            found = [call(sample, arguments) for _ in range(20)]
+            torch.cuda.current_stream().synchronize()
+        return all(torch.equal(each, expected) for each in found)
+
+    torch.cuda.synchronize()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(run, range(4)))
+
+
+@each_dtype
+@each_sample
+def test_graft_ops_runs_the_same_kernels(sample, dtype):
+    inputs = sample.inputs(dtype, "cuda")
+    names = [info.name for info in DEFINITIONS[sample.function].attributes]
+    attributes = dict(zip(names, sample.values(dtype)))
+    found = getattr(graft.ops, sample.function)(*inputs, **attributes)
+    assert torch.equal(found, getattr(graft.torch, sample.function)(*inputs, **attributes))
+
+
+@each_sample
+def test_cupy(sample):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    inputs = sample.inputs("f32", "cuda")
+    names = [info.name for info in DEFINITIONS[sample.function].attributes]
+    attributes = dict(zip(names, sample.values("f32")))
+    expected = getattr(graft.ops, sample.function)(*inputs, **attributes)
+    torch.cuda.synchronize()
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        arrays = [cupy.asarray(each.cpu().numpy()) for each in inputs]
+        y = getattr(graft.ops, sample.function)(*arrays, **attributes)
+        assert isinstance(y, cupy.ndarray)
+        stream.synchronize()
+    np.testing.assert_array_equal(cupy.asnumpy(y), expected.cpu().numpy())
+
+
+def test_weights_of_attributes_in_a_graph():
+    """The first call copies them to the device, which capture does not allow; later calls may be captured."""
+    x = torch.randn(2, 3, 8, 8, device="cuda")
+    expected = graft.torch.instance_norm(x, scales=[1.0, 2.0, 3.0])
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = graft.torch.instance_norm(x, scales=[1.0, 2.0, 3.0])
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(y, expected)
