@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         convert,
         inspect,
         load,
+        load_operators,
         pass_names,
         quantize,
         verify,
@@ -66,12 +67,16 @@ _HOMES = {
     "convert": "graft.toolkit",
     "inspect": "graft.toolkit",
     "load": "graft.toolkit",
+    "load_operators": "graft.toolkit",
     "pass_names": "graft.toolkit",
     "quantize": "graft.toolkit",
     "verify": "graft.toolkit",
     "verify_layers": "graft.toolkit",
     "write_calibration_cache": "graft.toolkit",
 }
+
+# Imported when they are first used: graft.torch needs PyTorch.
+_MODULES = ("ops", "plugins", "torch")
 
 __all__ = [
     "BuildResult",
@@ -93,6 +98,7 @@ __all__ = [
     "convert",
     "inspect",
     "load",
+    "load_operators",
     "pass_names",
     "quantize",
     "verify",
@@ -104,6 +110,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"graft.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'graft' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
@@ -112,4 +120,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_MODULES})

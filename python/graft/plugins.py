@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from graft.engine.events import EngineError
 from graft.engine.libraries import ENTRY_POINTS, check_library, read_library, refusal_by_loader
-from graft.program import Error
+from graft.errors import Error
 
 # In the order in which one is chosen where none is imported yet.
 MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")

@@ -51,6 +51,19 @@ _toolkit.set_python(sys.executable)
 pass_names = _toolkit.pass_names
 
 
+def load_operators(library: Path) -> list[str]:
+    """Loads a library with operators of your own, as `graft new` starts one, and returns their names.
+
+    From then on all functions know them as they know Graft's: CPU kernels, ONNX functions, fusions, int8; and build loads
+    the library's plugins into TensorRT. Call it before the models that have these operators are loaded. A library that
+    is loaded already stays as it is; its code runs in this process.
+
+    Raises graft.Error for a file that is no such library or was built with the headers of another Graft, and for an
+    operator whose name is taken.
+    """
+    return _toolkit.load_operators(_path(library))
+
+
 def load(
     model: ModelLike,
     *,

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "graft/toolkit/import.hpp"
+#include "graft/toolkit/operators.hpp"
 #include "python/bindings.hpp"
 #include "python/results.hpp"
 
@@ -93,6 +94,7 @@ void add_models(nb::module_& module) {
         return toolkit::load(file, {.weights = weights, .shapes = shapes, .outputs = outputs});
       },
       "file"_a, nb::kw_only(), "weights"_a, "shapes"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
+  module.def("load_operators", toolkit::load_operators, "library"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("parse", parse, "onnx"_a, nb::kw_only(), "name"_a, "shapes"_a);
 }
 
