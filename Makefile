@@ -18,7 +18,7 @@ help: ## this list
 	@echo "  machine's, or without one PTX for sm_90 and later, which compiles fastest."
 
 deps: ## install what the rest needs: Debian packages, and wheels into .deps
-	@tools/setup build engine test
+	@tools/setup build engine test wheel
 
 build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
 	@tools/build release $(settings) -- graft_product
@@ -27,7 +27,6 @@ build-all: deps
 	@tools/build release $(settings)
 
 wheel: build ## dist/graft_tensorrt-....whl, the Python package with the program and the plugin library
-	@tools/setup wheel
 	@$(python) tools/wheel.py
 
 demo: build ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines

@@ -1,5 +1,5 @@
 # How far long work is: a bar of tqdm's where people look, or a function of the caller's.
-"""`progress` of every function: None shows a bar where standard error is a terminal and tqdm is installed."""
+"""`progress` of every function: None shows a bar where somebody looks and tqdm is installed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterator
 Progress = Callable[[float, str], object]
 
 
+def is_watched() -> bool:
+    """A terminal, or a notebook, whose standard error is none."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
 @contextlib.contextmanager
 def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress | None]:
     if callable(progress):
         yield progress
         return
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False or (progress is None and not is_watched()):
         yield None
         return
     try:

@@ -2,8 +2,8 @@
 """Every function takes a model as graft.load does: a graft.Model, a path, or an onnx.ModelProto.
 
 Those that may take long have `progress` and `cancel`. `progress` is a function that is called in this thread with the
-part that is done, 0 to 1, and what is being done; without one, a bar is shown where standard error is a terminal and tqdm
-is installed, and False shows nothing. What it raises ends the work, and so does Ctrl-C; `cancel` is a graft.CancelToken.
+part that is done, 0 to 1, and what is being done; without one, a bar is shown on a terminal and in a notebook where tqdm is
+installed, and False shows nothing. What it raises ends the work, and so does Ctrl-C; `cancel` is a graft.CancelToken.
 
 What goes wrong raises graft.Error, whose text names file, node and attribute, and whose `kind` says whose fault it is.
 An answer is no error: look at `runs`, `same`, `met` and `failed_rules` of the results. Results show what the commands

@@ -37,9 +37,10 @@ toolkit::MemoryLimits limits_of(const std::map<std::string, std::uint64_t>& memo
   for (const auto& [pool, bytes] : memory) {
     const auto found = known.find(pool);
     if (found == known.end()) {
-      std::string allowed;
-      for (const auto& [name, limit] : known) allowed += (allowed.empty() ? "" : ", ") + name;
-      throw Error("memory: found the pool " + pool + "; allowed are " + allowed);
+      std::string text = "memory: found the pool " + pool + "; allowed are";
+      const char* separator = " ";
+      for (const auto& [name, limit] : known) text.append(std::exchange(separator, ", ")).append(name);
+      throw Error(text);
     }
     *found->second = bytes;
   }

@@ -25,7 +25,7 @@ using toolkit::Port;
 std::string text_of(const Port& port) {
   std::string text = port.name + " " + port.type;
   if (!port.shape) return text;
-  text += "[";
+  text += '[';
   for (std::size_t i = 0; i < port.shape->size(); ++i) {
     const std::int64_t size = (*port.shape)[i];
     text += (i == 0 ? "" : ", ") + (size < 0 ? "?" : std::to_string(size));

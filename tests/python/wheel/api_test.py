@@ -296,7 +296,12 @@ def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, network: 
     assert shown
     shown.clear()
     graft.convert(network, progress=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    graft.convert(network)
     assert not shown
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    graft.convert(network)
+    assert shown
 
 
 @pytest.mark.parametrize("error", [LookupError("enough"), KeyboardInterrupt(), SystemExit(3)])

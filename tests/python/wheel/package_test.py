@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 import graft
 import pytest
@@ -60,6 +61,16 @@ def test_what_pip_knows() -> None:
     assert {"rtx", "torch", "notebook"} <= set(extras or [])
 
 
+def test_versions_are_those_of_the_build() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pins = tomllib.loads((ROOT / "deps.toml").read_text())["pypi"]
+    assert f"project(graft VERSION {project['project']['version']} " in (ROOT / "CMakeLists.txt").read_text()
+    assert set(project["build-system"]["requires"]) <= set(pins["wheel"])
+    for dependency in project["project"]["dependencies"]:  # libgraft.so is linked to one version of OpenVINO
+        if "==" in dependency:
+            assert dependency in pins["build"]
+
+
 def test_the_command_is_the_program(tmp_path: pathlib.Path) -> None:
     done = run(GRAFT, "convert", DIGITS / "digits.onnx", "-o", tmp_path / "out.onnx", "--json")
     assert done.returncode == 0, done.stderr
@@ -80,6 +91,14 @@ def test_doctor_finds_the_package_and_its_parts() -> None:
     assert findings["Python"]["facts"]["executable"] == sys.executable
     assert findings["Python package"]["found"]
     assert findings["Python package"]["facts"]["folder"] == str(PACKAGE)
+
+
+def test_every_library_of_others_comes_with_its_license() -> None:
+    # OpenSSL's package has another name than its library.
+    own = {path.stem.replace("libssl", "libcrypto") for path in (PACKAGE / "licenses").glob("*.txt")}
+    for library in (PACKAGE.parent / "graft_tensorrt.libs").iterdir():
+        name = library.name.rsplit("-", 1)[0]
+        assert any(license.startswith(name) for license in own), f"{library.name}: none of {sorted(own)}"
 
 
 def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
