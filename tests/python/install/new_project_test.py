@@ -82,6 +82,31 @@ def test_an_application_loads_it(prefix: Path, project: Path) -> None:
     assert told[7] == f"refused: 1 library of operators {other}: operator LeakyReLU: an operator of Graft has that name"
 
 
+def test_a_network_of_tensorrts_api_takes_it(prefix: Path, project: Path) -> None:
+    """graft/tensorrt/add_layer.hpp with an operator from outside: TensorRT's own interface is all that stays to be linked."""
+    if project.name != "my_reduction":
+        pytest.skip("one project shows it")
+    folder = project.parent / "network"
+    folder.mkdir()
+    (folder / "network.cpp").write_text(
+        '#include "graft/tensorrt/add_layer.hpp"\n'
+        '#include "rms_norm/rms_norm.hpp"\n'
+        "nvinfer1::ITensor* add(nvinfer1::INetworkDefinition& network, nvinfer1::ITensor* x) {\n"
+        "  return graft::tensorrt::add_layer<my_reduction::RmsNorm>(network, {x}, {.epsilon = 1e-3F}).getOutput(0);\n"
+        "}\n"
+    )
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(network LANGUAGES CXX)\nfind_package(graft REQUIRED)\n"
+        "add_library(network OBJECT network.cpp)\n"
+        f'target_include_directories(network PRIVATE "{project}")\n'
+        "target_link_libraries(network PRIVATE graft::definitions graft::tensorrt_headers)\n"
+    )
+    passes(prefix, folder, "cmake", "-S", ".", "-B", "build", "-DGRAFT_CUDA_ARCHITECTURES=89-real")
+    passes(prefix, folder, "cmake", "--build", "build")
+    wanted = passes(prefix, folder, "nm", "-uC", next(folder.rglob("network.cpp.o")))
+    assert not [line for line in wanted.splitlines() if "graft::" in line or "my_reduction::" in line]
+
+
 def test_a_package_that_lacks_something_says_what(prefix: Path, project: Path) -> None:
     if project.name != "my_reduction":
         pytest.skip("one project shows it")
