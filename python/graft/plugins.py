@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from graft.engine.events import EngineError
-from graft.engine.libraries import ENTRY_POINTS, check_library, read_library, refusal_by_loader
+from graft.engine.libraries import ENTRY_POINTS, check_library, refusal_by_loader
 from graft.errors import Error
 
 # In the order in which one is chosen where none is imported yet.
@@ -27,7 +27,6 @@ MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
 # Where a build, an installation and a wheel have the plugin library, from the folder of this package.
 BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64-linux-gnu", "../../build/lib")
 LIBRARY_NAME = "libgraft_plugins.so"
-OPERATORS_FUNCTION = "graft_operators"  # which a library of operators exports, also one without plugins
 NAMESPACE = "graft"
 OLDEST_TENSORRT = 10
 WAY_OUT = (
@@ -198,12 +197,6 @@ def _own_library() -> pathlib.Path:
 def _check(path: pathlib.Path) -> None:
     """Refuses what is no plugin library, before TensorRT sees it: its own messages do not say why."""
     try:
-        found = read_library(path)
-        if found is not None and OPERATORS_FUNCTION in found.exports and not found.has_plugins:
-            raise Error(
-                f"plugin library {path}: it was built without CUDA, and has operators for graft's commands and no plugins\n"
-                "Build it again where CUDA's compiler is: cmake says which one it found"
-            )
         check_library(str(path))
     except EngineError as error:
         raise Error(f"{error.message}\n{error.next_step}") from error

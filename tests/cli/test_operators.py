@@ -334,6 +334,18 @@ def test_what_is_no_library_is_refused(graft, tmp_path):
         assert len(answer.err.strip().splitlines()) >= 2, "no next step"
 
 
+def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):
+    """It was built without CUDA, which is enough for every other command."""
+    model = network(tmp_path / "m.onnx", "Gate")
+    for command in (["build", model, "-o", tmp_path / "e", "--operators", LIBRARY], ["plugins", LIBRARY]):
+        answer = graft(*command)
+        assert answer.code == 2
+        assert "built without CUDA" in answer.err and "Build it again where CUDA's compiler is" in answer.err, (
+            answer.err
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
 def test_a_library_may_be_named_twice_but_not_its_copy(graft, tmp_path):
     assert graft(*with_library("ops", "--operators", LIBRARY)).code == 0
     link = tmp_path / "link.so"

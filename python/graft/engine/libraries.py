@@ -18,6 +18,8 @@ from graft.engine.files import which
 # TensorRT finds a library's creators through the first of these; the second is the list of V2 plugins alone, which
 # TensorRT-RTX and TensorRT 11 do not read.
 ENTRY_POINTS = ("getCreators", "getPluginCreators")
+# A library of operators exports it, for graft's own commands; built without CUDA it has nothing else.
+OPERATORS_FUNCTION = "graft_operators"
 # REGISTER_TENSORRT_PLUGIN calls it while the library is opened.
 REGISTRY_FUNCTION = "getPluginRegistry"
 
@@ -172,6 +174,9 @@ def without_plugins(path: str) -> EngineError:
         "opened"
     )
     next_step = 'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"'
+    if library is not None and OPERATORS_FUNCTION in library.exports:
+        message = f"plugin library {path}: it has operators for graft's commands on the CPU, and no plugins, as it was built without CUDA"
+        next_step = "Build it again where CUDA's compiler is; cmake says which one it found"
     mangled = sorted(name for name in library.exports if ENTRY_POINTS[0] in name) if library is not None else []
     if mangled:
         message += f"; it has {mangled[0]}, a function of C++, whose name the compiler changed"

@@ -51,10 +51,9 @@ def test_it_passes_its_own_tests(prefix: Path, project: Path) -> None:
     assert "Ran 4 tests" in told
 
 
+@pytest.mark.parametrize("project", ["reduction"], indirect=True)
 def test_an_application_loads_it(prefix: Path, project: Path) -> None:
     """What include/graft/toolkit/operators.hpp says, with the installed package alone."""
-    if project.name != "my_reduction":
-        pytest.skip("one project shows it")
     folder = project.parent / "application"
     folder.mkdir()
     passes(prefix, folder, os.environ["GRAFT_PYTHON"], project / "tests" / "network.py", "network.onnx")
@@ -82,9 +81,32 @@ def test_an_application_loads_it(prefix: Path, project: Path) -> None:
     assert told[7] == f"refused: 1 library of operators {other}: operator LeakyReLU: an operator of Graft has that name"
 
 
+@pytest.mark.parametrize("project", ["reduction"], indirect=True)
+def test_a_network_of_tensorrts_api_takes_it(prefix: Path, project: Path) -> None:
+    """graft/tensorrt/add_layer.hpp with an operator from outside: TensorRT's own interface is all that stays to be linked."""
+    folder = project.parent / "network"
+    folder.mkdir()
+    (folder / "network.cpp").write_text(
+        '#include "graft/tensorrt/add_layer.hpp"\n'
+        '#include "rms_norm/rms_norm.hpp"\n'
+        "nvinfer1::ITensor* add(nvinfer1::INetworkDefinition& network, nvinfer1::ITensor* x) {\n"
+        "  return graft::tensorrt::add_layer<my_reduction::RmsNorm>(network, {x}, {.epsilon = 1e-3F}).getOutput(0);\n"
+        "}\n"
+    )
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(network LANGUAGES CXX)\nfind_package(graft REQUIRED)\n"
+        "add_library(network OBJECT network.cpp)\n"
+        f'target_include_directories(network PRIVATE "{project}")\n'
+        "target_link_libraries(network PRIVATE graft::definitions graft::tensorrt_headers)\n"
+    )
+    passes(prefix, folder, "cmake", "-S", ".", "-B", "build", "-DGRAFT_CUDA_ARCHITECTURES=89-real")
+    passes(prefix, folder, "cmake", "--build", "build")
+    wanted = passes(prefix, folder, "nm", "-uC", next(folder.rglob("network.cpp.o")))
+    assert not [line for line in wanted.splitlines() if "graft::" in line or "my_reduction::" in line]
+
+
+@pytest.mark.parametrize("project", ["reduction"], indirect=True)
 def test_a_package_that_lacks_something_says_what(prefix: Path, project: Path) -> None:
-    if project.name != "my_reduction":
-        pytest.skip("one project shows it")
     configure = ("cmake", "-S", ".", "-B", "other")
     done = run(prefix, project, *configure, "-DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON")
     assert done.returncode != 0 and "apt-get install libeigen3-dev" in " ".join(done.stderr.split())
@@ -117,24 +139,21 @@ def test_its_tests_see_a_wrong_fusion(prefix: Path, project: Path) -> None:
     assert re.search(rf"my_{kind}_cases \.+ +Passed", told), told
 
 
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_tests_see_a_wrong_reference_kernel(prefix: Path, project: Path) -> None:
-    if project.name != "my_two_inputs":
-        pytest.skip("one project shows it")
     kernel = project / "gated_tanh" / "gated_tanh_cpu.cpp"
     # The proof finds that it differs from what the pattern stands for.
     assert "FAIL: test_convert_finds_the_operator" in seen(prefix, project, kernel, "std::tanh", "std::sin")
 
 
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_tests_see_a_wrong_network(prefix: Path, project: Path) -> None:
-    if project.name != "my_two_inputs":
-        pytest.skip("one project shows it")
     network = project / "tests" / "network.py"
     assert "FAIL: test_kernel_and_function_compute_it" in seen(prefix, project, network, "-np.tanh(x)", "-np.sin(x)")
 
 
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_cases_see_what_they_lack(prefix: Path, project: Path) -> None:
-    if project.name != "my_two_inputs":
-        pytest.skip("one project shows it")
     cases = project / "gated_tanh" / "gated_tanh_cases.hpp"
     assert "no case of bf16" in seen(prefix, project, cases, ", graft::DType::bf16}", "}")
     told = seen(prefix, project, cases, "allowed is the shape of `x`", "another message")

@@ -23,8 +23,8 @@ graft::Status run_scalar(const GatedTanh& /*op*/, const graft::Problem& problem,
   return graft::dispatch_device(problem.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);
     const std::int64_t count = problem.inputs[0].extents.element_count();
-    return graft::launch(GatedTanh::name, gated_tanh_elements<T>, {graft::ceil_divide(count, threads), threads}, context,
-                         static_cast<const T*>(buffers.inputs[0]), static_cast<const T*>(buffers.inputs[1]),
+    return graft::launch(GatedTanh::name, gated_tanh_elements<T>, {graft::ceil_divide(count, threads), threads},
+                         context, static_cast<const T*>(buffers.inputs[0]), static_cast<const T*>(buffers.inputs[1]),
                          static_cast<T*>(buffers.outputs[0]), count);
   });
 }
