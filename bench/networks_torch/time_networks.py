@@ -123,7 +123,9 @@ def table(results: list[dict[str, Any]]) -> str:
             times = " | ".join(f"{each['ms'][f'{kind} {mode}']:.3f}" for mode in modes)
             error = max(each["errors"][f"{kind} {mode}"] for mode in modes)
             shape = "x".join(map(str, each["shape"]))
-            lines.append(f"| {each['network']} {shape} | {each['dtype']} | {kind} | {times} | {error:.1e} | {each['tolerance']:g} |")
+            lines.append(
+                f"| {each['network']} {shape} | {each['dtype']} | {kind} | {times} | {error:.1e} | {each['tolerance']:g} |"
+            )
     return "\n".join(lines)
 
 
@@ -135,7 +137,12 @@ def main() -> int:
     parser.add_argument("--commit", default="")
     arguments = parser.parse_args()
     results = []
-    document = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": arguments.commit, "results": results}
+    document = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "commit": arguments.commit,
+        "results": results,
+    }
     with torch.inference_mode():
         for dtype in [arguments.dtype] if arguments.dtype else DTYPES:
             for name in [arguments.only] if arguments.only else NETWORKS:
