@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+import graft.torch
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-import graft.torch
 
 KINDS = ("plain", "mixed", "graft")
 SLOPE = 0.1
@@ -20,7 +19,16 @@ def activated(x: torch.Tensor, activation: str) -> torch.Tensor:
 
 
 class Convolution(nn.Conv2d):
-    def __init__(self, kind: str, inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0, activation: str = "none"):
+    def __init__(
+        self,
+        kind: str,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        stride: int = 1,
+        padding: int = 0,
+        activation: str = "none",
+    ):
         super().__init__(inputs, outputs, kernel, stride, padding)
         self.kind, self.activation = kind, activation
 
@@ -142,7 +150,9 @@ class Boxes(nn.Module):
                 channels = width
             layers.append(nn.MaxPool2d(2))
         self.features = nn.Sequential(*layers)
-        self.angle = nn.Sequential(nn.Linear(512 * 49, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 4))
+        self.angle = nn.Sequential(
+            nn.Linear(512 * 49, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 4)
+        )
         self.unit = UnitVectors(kind, 2)
         self.confidence = nn.Sequential(nn.Linear(512 * 49, 256), nn.ReLU(), nn.Linear(256, 2))
         self.size = nn.Sequential(nn.Linear(512 * 49, 512), nn.ReLU(), nn.Linear(512, 3))

@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import graft.torch
 import torch
 import torch.nn.functional as F
-
-import graft.torch
 from graft import _operators
 from graft._definitions import DEFINITIONS
 from graft.torch._library import _plan_arguments
@@ -38,6 +37,37 @@ def microseconds(function: Callable[[], Any]) -> float:
     return statistics.median(times[1:])
 
 
+def measure(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Callable[[], Any]) -> dict[str, float]:
+    definition = DEFINITIONS[name]
+    values = definition.convert([attributes.get(info.name, info.default) for info in definition.attributes])
+    plan = _operators.Plan(*_plan_arguments(definition, tensors, values))
+    y = torch.empty(plan.output_shapes[0], device="cuda")
+    workspace = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda").data_ptr()
+    addresses = [*(each.data_ptr() for each in tensors), y.data_ptr()]
+    stream = torch.cuda.current_stream().cuda_stream
+    function, operator = getattr(graft.torch, name), getattr(torch.ops.graft, name).default
+    missing = [None] * (len(definition.inputs) - len(tensors))
+
+    def call() -> Any:
+        return function(*tensors, **attributes)
+
+    row = {"launch": microseconds(lambda: plan.run_cuda(addresses, workspace, stream))}
+    with torch.inference_mode():
+        row["inference_mode"] = microseconds(call)
+    with torch.no_grad():
+        row["no_grad"] = microseconds(call)
+        row["dispatcher"] = microseconds(lambda: operator(*tensors, *missing, *values))
+    row["grad_mode"] = microseconds(call)
+    for tensor in tensors:
+        tensor.requires_grad_()
+    row["requires_grad"] = microseconds(call)
+    for tensor in tensors:
+        tensor.requires_grad_(False)
+    row["plain_pytorch"] = microseconds(plain)
+    print(f"{name:24s} " + "  ".join(f"{key} {value:6.2f}" for key, value in row.items()), flush=True)
+    return {key: round(value, 2) for key, value in row.items()}
+
+
 def main() -> None:
     x = torch.randn(1, 16, 8, 8, device="cuda")
     c = torch.ones(16, device="cuda")
@@ -49,33 +79,18 @@ def main() -> None:
         "instance_norm": ([x, c, c], {}, lambda: F.instance_norm(x, weight=c, bias=c)),
         "convolution": ([x, w, c], {"pad": [1, 1]}, lambda: F.conv2d(x, w, c, padding=1)),
         "upsampling": ([x], {"scales": [2.0]}, lambda: F.interpolate(x, scale_factor=2, mode="nearest")),
-        "padding": ([x], {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "mode": "reflect"}, lambda: F.pad(x, (1, 1, 1, 1), mode="reflect")),
+        "padding": (
+            [x],
+            {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "mode": "reflect"},
+            lambda: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+        ),
         "spatial_pyramid_pooling": ([x], {"levels": [1]}, lambda: F.adaptive_max_pool2d(x, 1)),
         "normalize": ([x, c], {}, lambda: F.normalize(x, dim=1) * c.reshape(1, 16, 1, 1)),
     }
-    results = {}
-    for name, (tensors, attributes, torch_call) in calls.items():
-        definition = DEFINITIONS[name]
-        values = definition.convert([attributes.get(info.name, info.default) for info in definition.attributes])
-        plan = _operators.Plan(*_plan_arguments(definition, tensors, values))
-        y = torch.empty(plan.output_shapes[0], device="cuda")
-        workspace = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-        addresses = [*(each.data_ptr() for each in tensors), y.data_ptr()]
-        stream = torch.cuda.current_stream().cuda_stream
-        function, operator = getattr(graft.torch, name), getattr(torch.ops.graft, name).default
-        missing = [None] * (len(definition.inputs) - len(tensors))
-        launch = microseconds(lambda: plan.run_cuda(addresses, workspace.data_ptr(), stream))
-        row = {"launch": launch}
-        with torch.inference_mode():
-            row["inference"] = microseconds(lambda: function(*tensors, **attributes))
-        with torch.no_grad():
-            row["no_grad"] = microseconds(lambda: function(*tensors, **attributes))
-            row["dispatcher"] = microseconds(lambda: operator(*tensors, *missing, *values))
-        row["grad_mode"] = microseconds(lambda: function(*tensors, **attributes))
-        row["torch"] = microseconds(torch_call)
-        results[name] = {key: round(value, 2) for key, value in row.items()}
-        print(f"{name:24s} " + "  ".join(f"{key} {value:6.2f}" for key, value in row.items()), flush=True)
-    text = json.dumps({"device": torch.cuda.get_device_name(), "version": _operators.version(), "us": results}, indent=1)
+    results = {name: measure(name, *call) for name, call in calls.items()}
+    text = json.dumps(
+        {"device": torch.cuda.get_device_name(), "version": _operators.version(), "us": results}, indent=1
+    )
     if len(sys.argv) > 1:
         pathlib.Path(sys.argv[1]).write_text(text)
 

@@ -84,6 +84,7 @@ def measure(name: str, dtype: str) -> dict[str, Any]:
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     exact = make(name, "plain", torch.float32, "cuda")(x.float()).double()
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    torch._dynamo.reset()  # what is compiled below stays to the end
     functions: dict[str, Callable[[], Any]] = {}
     errors: dict[str, float] = {}
     profiles: dict[str, Any] = {}
@@ -91,7 +92,6 @@ def measure(name: str, dtype: str) -> dict[str, Any]:
     keep = []
     for kind in KINDS:
         network = make(name, kind, DTYPES[dtype], "cuda")
-        torch._dynamo.reset()
         compiled = torch.compile(network, fullgraph=True)
         started = time.monotonic()
         errors[f"{kind} compiled"] = error_of(compiled(x), exact)
@@ -123,7 +123,9 @@ def table(results: list[dict[str, Any]]) -> str:
             times = " | ".join(f"{each['ms'][f'{kind} {mode}']:.3f}" for mode in modes)
             error = max(each["errors"][f"{kind} {mode}"] for mode in modes)
             shape = "x".join(map(str, each["shape"]))
-            lines.append(f"| {each['network']} {shape} | {each['dtype']} | {kind} | {times} | {error:.1e} | {each['tolerance']:g} |")
+            lines.append(
+                f"| {each['network']} {shape} | {each['dtype']} | {kind} | {times} | {error:.1e} | {each['tolerance']:g} |"
+            )
     return "\n".join(lines)
 
 
@@ -135,7 +137,12 @@ def main() -> int:
     parser.add_argument("--commit", default="")
     arguments = parser.parse_args()
     results = []
-    document = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": arguments.commit, "results": results}
+    document = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "commit": arguments.commit,
+        "results": results,
+    }
     with torch.inference_mode():
         for dtype in [arguments.dtype] if arguments.dtype else DTYPES:
             for name in [arguments.only] if arguments.only else NETWORKS:

@@ -192,7 +192,12 @@ def docstring(definition: Definition, more: str) -> str:
 
 
 def make_function(
-    definition: Definition, more_parameters: str, body: Sequence[str], module: dict[str, Any], public_module: str, doc: str
+    definition: Definition,
+    more_parameters: str,
+    body: Sequence[str],
+    module: dict[str, Any],
+    public_module: str,
+    doc: str,
 ) -> Any:
     """A function with the operator's own signature, so that Python itself refuses a keyword that it does not have.
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-
 from graft._definitions import DEFINITIONS, Definition
 
 FOLDER = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", pathlib.Path(__file__).parents[1] / "golden")) / "ops"

@@ -29,7 +29,9 @@ class Parser(argparse.ArgumentParser):
 
 def argument_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m graft.bench", description="Time Graft's operators; write JSON events.")
-    parser.add_argument("--library", required=True, help="libgraft_plugins.so, or libgraft_c.so of a build without CUDA")
+    parser.add_argument(
+        "--library", required=True, help="libgraft_plugins.so, or libgraft_c.so of a build without CUDA"
+    )
     parser.add_argument("--op", default="all", help="an operator, several joined by commas, or all")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--random", type=int, metavar="SEED", help="random problems in place of the listed ones")

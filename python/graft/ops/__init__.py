@@ -22,10 +22,16 @@ __all__ = list(DEFINITIONS)
 
 @functools.lru_cache(maxsize=1024)
 def _plan(
-    definition: Definition, values: tuple[Any, ...], dtypes: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], device: str
+    definition: Definition,
+    values: tuple[Any, ...],
+    dtypes: tuple[str, ...],
+    shapes: tuple[tuple[int, ...], ...],
+    device: str,
 ) -> Any:
     """`device` for the copies of weights that attributes give, which belong to one."""
-    return _operators.Plan(definition.name, definition.json(values), list(dtypes), list(shapes), len(definition.outputs))
+    return _operators.Plan(
+        definition.name, definition.json(values), list(dtypes), list(shapes), len(definition.outputs)
+    )
 
 
 def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], out: Any) -> Any:
@@ -43,7 +49,9 @@ def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], 
                 f"{function}: input {port.name} is {kind.dtype(array)}; allowed: {definition.allowed_dtypes(i)}"
             )
         if kind.device(array) != device:
-            raise ValueError(f"{function}: input {port.name} is on {kind.device(array)}; allowed: {device}, as the first")
+            raise ValueError(
+                f"{function}: input {port.name} is on {kind.device(array)}; allowed: {device}, as the first"
+            )
         if not kind.is_contiguous(array):
             raise ValueError(f"{function}: input {port.name} is not contiguous; allowed: {kind.to_contiguous}")
     dtypes = tuple(kind.dtype(array) for array in arrays)

@@ -61,9 +61,7 @@ def _normalize(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: d
     result = {"x": found.to(x.dtype)}
     if needed["scale"] and scale is not None:
         product = grad32 * x32 * inverse
-        result["scale"] = (
-            product.sum().reshape(1) if a["channel_shared"] else product.sum([0, *range(2, x.dim())])
-        )
+        result["scale"] = product.sum().reshape(1) if a["channel_shared"] else product.sum([0, *range(2, x.dim())])
     return result
 
 
@@ -71,7 +69,9 @@ def _instance_norm(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], neede
     """x, scale and bias; not where those are attributes."""
     x, scale, bias = inputs["x"], inputs["scale"], inputs["bias"]
     if a["scales"]:
-        raise NotImplementedError("graft::instance_norm has no gradient with the attribute scales: give the input scale")
+        raise NotImplementedError(
+            "graft::instance_norm has no gradient with the attribute scales: give the input scale"
+        )
     x32, grad32 = x.float(), grad.float()
     axes = list(range(2, x.dim()))
     variance, mean = torch.var_mean(x32, axes, correction=0, keepdim=True)
@@ -136,7 +136,15 @@ def _upsampling(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: 
         scales = [] if not a["scales"] else [a["scales"][0 if len(a["scales"]) == 1 else axis - 2]]
         sizes = [a["sizes"][axis - 2]] if a["sizes"] else []
         columns = torch.ops.graft.upsampling(
-            one, values["mode"], scales, sizes, values["coordinate_mode"], values["nearest_mode"], values["cubic_a"], 1.0, 1.0
+            one,
+            values["mode"],
+            scales,
+            sizes,
+            values["coordinate_mode"],
+            values["nearest_mode"],
+            values["cubic_a"],
+            1.0,
+            1.0,
         )[0]
         found = torch.matmul(found.movedim(axis, -1), columns.t()).movedim(-1, axis)
     return {"x": found.to(x.dtype).contiguous()}
@@ -161,7 +169,9 @@ def _padding(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dic
     return {"x": found.to(x.dtype)}
 
 
-def _spatial_pyramid_pooling(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
+def _spatial_pyramid_pooling(
+    grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]
+) -> Tensors:
     """x, with the binning adaptive; none with window and caffe."""
     x = inputs["x"]
     if a["binning"] != "adaptive":

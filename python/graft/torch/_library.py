@@ -41,7 +41,9 @@ def _checked_dtypes(definition: Definition, tensors: Sequence[torch.Tensor]) -> 
     return dtypes
 
 
-def _plan_arguments(definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plan_arguments(
+    definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...]
+) -> tuple[Any, ...]:
     dtypes = _checked_dtypes(definition, tensors)
     shapes = [tuple(tensor.shape) for tensor in tensors]
     return definition.name, definition.json(values), dtypes, shapes, len(definition.outputs)
@@ -76,6 +78,7 @@ _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _allocate = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
 _free = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
 
+
 def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
     """One level of straight-line code: the calls of a small kernel cost more than the kernel."""
     inputs = [port.name for port in definition.inputs]
@@ -102,7 +105,9 @@ def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
     if optional:
         required = [name for name in inputs if name not in optional]
         lines.append(f"    addresses = [{', '.join(f'{name}.data_ptr()' for name in required)}]")
-        lines += [f"    if {name} is not None: addresses.append({name}.data_ptr())" for name in inputs if name in optional]
+        lines += [
+            f"    if {name} is not None: addresses.append({name}.data_ptr())" for name in inputs if name in optional
+        ]
         lines.append("    addresses.append(y.data_ptr())")
     else:
         lines.append(f"    addresses = ({', '.join(f'{name}.data_ptr()' for name in inputs)}, y.data_ptr())")
@@ -122,7 +127,16 @@ def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
             "    return y",
         ]
     local: dict[str, Any] = {}
-    scope = {**globals(), "calls": {}, "definition": definition}
+    scope = {
+        "torch": torch,
+        "threads_for": threads_for,
+        "calls": {},
+        "definition": definition,
+        "_new_call": _new_call,
+        "_run_cuda": _run_cuda,
+        "_current_device": _current_device,
+        "_current_stream": _current_stream,
+    }
     exec("\n".join(lines), scope, local)  # noqa: S102
     return local["kernel"]
 
@@ -234,7 +248,9 @@ def _body(definition: Definition) -> list[str]:
     lines = []
     if _operators.has_cuda():
         needs = " or ".join(
-            f"({port.name} is not None and {port.name}.requires_grad)" if port.is_optional else f"{port.name}.requires_grad"
+            f"({port.name} is not None and {port.name}.requires_grad)"
+            if port.is_optional
+            else f"{port.name}.requires_grad"
             for port in definition.inputs
         )
         lines += [

@@ -138,9 +138,7 @@ def _symbolic(definition: Definition) -> Callable[..., Any]:
             meta = torch.empty(0, device="meta")
             shapes = [each.type().sizes() for each in inputs]
             if all(shape is not None and None not in shape for shape in shapes):
-                tensors = [
-                    meta.new_empty(shape, dtype=each.type().dtype()) for shape, each in zip(shapes, inputs)
-                ]
+                tensors = [meta.new_empty(shape, dtype=each.type().dtype()) for shape, each in zip(shapes, inputs)]
                 sizes = _symbolic_shape(definition, tensors, values)
             y.setType(kind.with_sizes(sizes))
         return y
@@ -186,7 +184,9 @@ def add_functions(model: Any) -> Any:
                 node.attribute.append(onnx.helper.make_attribute(info.name, value, attr_type=attribute_type))
         element, shape = types.get(node.input[0], (onnx.TensorProto.UNDEFINED, None))
         if element not in onnx_names or shape is None:
-            raise ValueError(f"{node.op_type} {node.name}: the type and rank of its input {node.input[0]} are not known")
+            raise ValueError(
+                f"{node.op_type} {node.name}: the type and rank of its input {node.input[0]} are not known"
+            )
         rank = len(shape.dim)
         function = _function(definition, values, onnx_names[element], rank, len(node.input), opset)
         if function is None:

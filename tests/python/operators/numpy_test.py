@@ -1,11 +1,10 @@
 # graft.ops on NumPy arrays: the golden data of every operator, `out`, and what is refused.
 import inspect
 
+import graft.ops
 import numpy as np
 import pytest
 from golden_operators import NUMPY_TYPES, assert_close, cases
-
-import graft.ops
 from graft._definitions import DEFINITIONS
 
 # The reference computes in double and holds sums in f32: half a rounding of f32.

@@ -43,9 +43,7 @@ def call(sample, inputs, dtype="f32"):
 def test_opcheck(sample, dtype, device):
     arguments = sample.arguments(dtype, device)
     if dtype != "i8":
-        arguments = [
-            each.requires_grad_() if isinstance(each, torch.Tensor) else each for each in arguments
-        ]
+        arguments = [each.requires_grad_() if isinstance(each, torch.Tensor) else each for each in arguments]
     torch.library.opcheck(operator(sample.function), tuple(arguments))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-
 from graft._definitions import DEFINITIONS
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
@@ -27,7 +26,16 @@ class Sample:
 
     @property
     def name(self) -> str:
-        return "_".join([self.function, *(str(self.attributes[k]) for k in ("mode", "activation", "epsilon_mode", "op_type", "across_spatial") if k in self.attributes)])
+        return "_".join(
+            [
+                self.function,
+                *(
+                    str(self.attributes[k])
+                    for k in ("mode", "activation", "epsilon_mode", "op_type", "across_spatial")
+                    if k in self.attributes
+                ),
+            ]
+        )
 
     def inputs(self, dtype: str, device: str, seed: int = 0) -> list[torch.Tensor]:
         generator = torch.Generator().manual_seed(seed)
@@ -62,7 +70,9 @@ X = (2, 6, 9, 11)
 
 
 def activated(y: torch.Tensor, name: str) -> torch.Tensor:
-    return {"none": lambda: y, "relu": y.relu, "relu6": lambda: F.relu6(y), "leaky_relu": lambda: F.leaky_relu(y, 0.1)}[name]()
+    return {"none": lambda: y, "relu": y.relu, "relu6": lambda: F.relu6(y), "leaky_relu": lambda: F.leaky_relu(y, 0.1)}[
+        name
+    ]()
 
 
 def convolution(activation: str, asymmetric: bool = False) -> Sample:

@@ -1,0 +1,300 @@
+# Written by tools/generate_stubs.py from the operators' definitions.
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+Array = TypeVar("Array")  # numpy.ndarray, torch.Tensor or cupy.ndarray; all of a call are of one kind
+
+def leaky_relu(
+    x: Array,
+    *,
+    alpha: float = 0.01,
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """y = x >= 0 ? x : alpha * x, element by element.
+
+    Tensors:
+        x: of any rank (any)
+
+    Attributes:
+        alpha: slope for negative x
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (as x): of the type of x
+
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+
+    Source: Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models; torch.nn.LeakyReLU
+    """
+
+def l2_normalize(
+    x: Array,
+    *,
+    axes: Sequence[int] = (1,),
+    epsilon: float = 1e-12,
+    epsilon_mode: Literal["max", "norm", "add"] = "max",
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode says how a norm of zero is kept away: max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + epsilon).
+
+    Tensors:
+        x: the vectors to normalize (any of rank 1 to 8)
+
+    Attributes:
+        axes: axes that the norm runs over; negative ones count from the end
+        epsilon: see epsilon_mode (at least 0 and finite)
+        epsilon_mode: where epsilon goes (max, norm, add)
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (as x): of the type of x
+
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+
+    Source: tf.math.l2_normalize (max), torch.nn.functional.normalize (norm), Caffe NormalizeLayer (add)
+    """
+
+def l2norm_helper(
+    x: Array,
+    *,
+    op_type: int,
+    eps: float = 1e-12,
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Kept for old graphs; new ones use L2Normalize.
+
+    Tensors:
+        x: of any rank (any)
+
+    Attributes:
+        op_type: 0: rsqrt, 1: max (at least 0 and at most 1)
+        eps: lower bound of op_type 1; op_type 0 ignores it
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (as x): of the type of x
+
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+
+    Source: the sub-graph of tf.math.l2_normalize: Rsqrt and Maximum
+    """
+
+def instance_norm(
+    x: Array,
+    scale: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-05,
+    activation: Literal["none", "relu", "leaky_relu"] = "none",
+    alpha: float = 0.01,
+    scales: Sequence[float] = (),
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """y = activation((x - mean) / sqrt(variance + epsilon) * scale + bias), with the mean and the variance (divided by the count) over the spatial axes of each channel of each item. leaky_relu: y >= 0 ? y : alpha * y.
+
+    Tensors:
+        x: of rank 3 to 5 (N,C,spatial...)
+        scale: a factor for each channel; left out: the attribute scales (C)
+        bias: a summand for each channel; left out: the attribute bias (C)
+
+    Attributes:
+        epsilon: added to the variance (at least 0 and finite)
+        activation: what follows the normalization (none, relu, leaky_relu)
+        alpha: slope of leaky_relu for negative y (finite)
+        scales: one for each channel, where there is no input scale; empty: all 1
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (as x): of the type of x
+
+    Types: x f32 scale f32 bias f32 y f32; x f16 scale f32 bias f32 y f16; x bf16 scale f32 bias f32 y bf16; x i8 scale f32 bias f32 y i8
+
+    Source: Ulyanov et al. 2016, Instance Normalization: The Missing Ingredient for Fast Stylization; ONNX InstanceNormalization; torch.nn.functional.instance_norm
+    """
+
+def convolution(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    scale: Array | None = None,
+    *,
+    num_output: int = 0,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    pad: Sequence[int] = (),
+    dilation: Sequence[int] = (),
+    group: int = 1,
+    activation: Literal["none", "relu", "relu6", "leaky_relu"] = "none",
+    alpha: float = 0.01,
+    kernel_weights: Sequence[float] = (),
+    bias_weights: Sequence[float] = (),
+    allow_tf32: int = 0,
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    weight_scale: Sequence[float] = (),
+    out: Array | None = None,
+) -> Array:
+    """y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. Sums are held in f32, those of i8 exactly in 32-bit integers; weights of i8 have a scale for each channel of y.
+
+    Tensors:
+        x: what is convolved (N,C,spatial with 1 to 3 spatial axes)
+        weight: left out: kernel_weights, for i8 in steps of weight_scale (K,C/group,window)
+        bias: left out: bias_weights (K)
+        scale: i8 only; left out: weight_scale (K)
+
+    Attributes:
+        num_output: channels of y; 0: as the input weight has (at least 0)
+        kernel: size of the window on each spatial axis; empty: as the input weight has (at least 1)
+        stride: step of the window on each spatial axis; empty: 1 (at least 1)
+        pad: zeros added on each spatial axis: before all, then after all, or one number for both sides; empty: 0 (at least 0)
+        dilation: distance of the window's elements on each spatial axis; empty: 1 (at least 1)
+        group: sets of channels that are convolved by themselves (at least 1)
+        activation: applied to the sums (none, relu, relu6, leaky_relu)
+        alpha: slope of leaky_relu for negative numbers
+        kernel_weights: the weights, row-major (num_output, channels / group, window), where no input weight is given
+        bias_weights: one for each channel of y, where no input bias is given; empty: 0
+        allow_tf32: f32 only: multiply in TF32, with 10 bits of fraction (at least 0 and at most 1)
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        weight_scale: i8 only: real value of one step of weight, for each channel of y or one for all, where no input scale is given; empty: 1 (more than 0 and finite)
+
+    Returns y (N,K,spatial): of the type of x
+
+    Types: x f32 weight f32 bias f32 scale f32 y f32; x f16 weight f16 bias f32 scale f32 y f16; x bf16 weight bf16 bias f32 scale f32 y bf16; x i8 weight i8 bias f32 scale f32 y i8
+
+    Source: ONNX Conv; torch.nn.functional.conv1d, conv2d, conv3d; Caffe ConvolutionLayer
+    """
+
+def upsampling(
+    x: Array,
+    *,
+    mode: Literal["nearest", "linear", "cubic"] = "nearest",
+    scales: Sequence[float] = (),
+    sizes: Sequence[int] = (),
+    coordinate_mode: Literal["half_pixel", "align_corners", "asymmetric"] = "half_pixel",
+    nearest_mode: Literal["floor", "round_prefer_floor", "round_prefer_ceil", "ceil"] = "round_prefer_floor",
+    cubic_a: float = -0.75,
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """y[i] = x at (i + 0.5) / scale - 0.5 (half_pixel), i * (in - 1) / (out - 1) (align_corners) or i / scale (asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbors, or Keys' cubic convolution of four. Sizes are floor(in * scale), or given.
+
+    Tensors:
+        x: the tensor to resample (N,C,spatial of rank 3 to 5)
+
+    Attributes:
+        mode: how values between elements are made (nearest, linear, cubic)
+        scales: output size / input size: one for all spatial axes or one for each (more than 0 and finite)
+        sizes: sizes of the spatial axes, instead of scales (at least 1 and at most 1.07374e+09)
+        coordinate_mode: where an output element lies in the input (half_pixel, align_corners, asymmetric)
+        nearest_mode: nearest only: which neighbor is taken (floor, round_prefer_floor, round_prefer_ceil, ceil)
+        cubic_a: cubic only: slope of the kernel at distance 1 (finite)
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (N,C and the new spatial sizes): of the type of x
+
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+
+    Source: torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital Image Processing
+    """
+
+def padding(
+    x: Array,
+    *,
+    pads: Sequence[int],
+    mode: Literal["constant", "reflect", "symmetric", "edge", "wrap"] = "constant",
+    value: float = 0.0,
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """y[i] = x[i - begin], where x is continued outside its axes: by `value` (constant), mirrored at its outermost elements without repeating them (reflect) or with them (symmetric), by its outermost elements (edge), or from its other end (wrap). Mirrors and wraps repeat where pads are larger than the axis. Negative pads crop.
+
+    Tensors:
+        x: of any rank up to 8 (any)
+
+    Attributes:
+        pads: elements to add before each axis, then after each axis; negative ones crop (at least -2.14748e+09 and at most 2.14748e+09)
+        mode: what lies outside x (constant, reflect, symmetric, edge, wrap)
+        value: mode constant only: what lies outside x
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (x + pads): of the type of x
+
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+
+    Source: numpy.pad, torch.nn.functional.pad, tf.pad; ONNX Pad
+    """
+
+def spatial_pyramid_pooling(
+    x: Array,
+    *,
+    levels: Sequence[int] = (4, 2, 1),
+    mode: Literal["max", "average"] = "max",
+    binning: Literal["adaptive", "window", "caffe"] = "adaptive",
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """For each level n, C x H x W is pooled to C x n x n and flattened; the levels are concatenated to N x C*sum(n^2), whatever H and W are. Bin i of n covers, with `binning` adaptive, floor(i*H/n) to ceil((i+1)*H/n); with window, ceil(H/n) from i*floor(H/n) on; with caffe, kernel = ceil(H/n) from i*kernel - pad on, pad = floor((kernel*n - H + 1)/2), where an average divides by kernel^2. NaN makes its bins NaN.
+
+    Tensors:
+        x: images or feature maps (N,C,H,W)
+
+    Attributes:
+        levels: bins along each side, level by level (at least 1 and at most 1024)
+        mode: what becomes of a bin (max, average)
+        binning: what the bins cover (adaptive, window, caffe)
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (N,C*sum(n^2)): of the type of x; level by level C x n x n
+
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+
+    Source: He et al. 2015, Spatial Pyramid Pooling in Deep Convolutional Networks for Visual Recognition (window); torch.nn.AdaptiveMaxPool2d, AdaptiveAvgPool2d (adaptive); Caffe SPPLayer (caffe)
+    """
+
+def normalize(
+    x: Array,
+    scale: Array | None = None,
+    *,
+    across_spatial: int = 0,
+    channel_shared: int = 0,
+    epsilon: float = 1e-10,
+    weights: Sequence[float] = (),
+    x_scale: float = 1.0,
+    y_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """y = x / sqrt(sum(x^2) + epsilon) * scale, the sum over the channels of each pixel, or with across_spatial over all but the first axis; scale is one factor for each channel, or with channel_shared one for all.
+
+    Tensors:
+        x: of rank 2 to 8 (N,C,spatial...)
+        scale: the factors; left out: the attribute weights (C or 1)
+
+    Attributes:
+        across_spatial: 1: one norm for each item; 0: one for each pixel (at least 0 and at most 1)
+        channel_shared: 1: one factor for all channels; 0: one for each (at least 0 and at most 1)
+        epsilon: added to the sum of squares (at least 0 and finite)
+        weights: the factors, where there is no input scale; empty: all 1
+        x_scale: i8 only: real value of one step of x (more than 0 and finite)
+        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+
+    Returns y (as x): of the type of x
+
+    Types: x f32 scale f32 y f32; x f16 scale f32 y f16; x bf16 scale f32 y bf16; x i8 scale f32 y i8
+
+    Source: Liu et al. 2016, SSD: Single Shot MultiBox Detector; NormalizeLayer of its branch of Caffe; Liu et al. 2015, ParseNet: Looking Wider to See Better
+    """
