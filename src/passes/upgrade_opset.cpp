@@ -33,7 +33,8 @@ void upgrade_model_opset(Rewriter& rewriter) {
     Rewriter::Verdict verdict = rewriter.prove_values(before, model, node.inputs, node.outputs);
     if (!verdict.proven) {
       model = std::move(before);
-      rewriter.record_rejected(whole, replacement, reason, fmt::format("{}: {}", onnx::describe(node.node), verdict.text));
+      rewriter.record_rejected(whole, replacement, reason,
+                               fmt::format("{}: {}", onnx::describe(node.node), verdict.text));
       return;
     }
     ++compared;
