@@ -49,10 +49,12 @@ compat: build-all ## try the plugin library with every TensorRT that the registr
 
 docs: build ## write docs/ops from the operators' definitions
 	@$(python) tools/generate_docs.py
+	@$(python) tools/generate_stubs.py
 	@$(python) tools/embed_examples.py
 
 docs-check: build
 	@$(python) tools/generate_docs.py --check
+	@$(python) tools/generate_stubs.py --check
 	@$(python) tools/make_schema.py --check
 
 lint: build-all ## clang-format, clang-tidy, shellcheck, ruff, mypy

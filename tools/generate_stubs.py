@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "build" / "python"))
+sys.path.append(str(ROOT / "build" / "python"))
 
 from graft._definitions import DEFINITIONS, docstring, signature  # noqa: E402
 
