@@ -94,7 +94,8 @@ const OperatorType& find_type(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> load_operators(const std::filesystem::path& library) {
-  const OperatorLibrary& loaded = load_operator_library(library.string());
+  const std::string file = library.string();
+  const OperatorLibrary& loaded = load_operator_library(file);
   static_cast<void>(passes::library_fusions(loaded));  // throws for one that cannot be read
   std::vector<std::string> names;
   for (const OperatorType* type : loaded.operators) names.emplace_back(type->name);

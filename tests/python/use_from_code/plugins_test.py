@@ -14,7 +14,7 @@ import pytest
 LIBRARY = Path(os.environ["GRAFT_PLUGIN_LIBRARY"])
 WITHOUT_PLUGINS = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators" / "libmy_operators.so"
 START = """
-import importlib, sys
+import importlib, pathlib, sys
 from unittest.mock import MagicMock
 import numpy as np
 import graft
@@ -79,7 +79,7 @@ def dedented(script: str) -> str:
 def test_register_finds_library_and_tensorrt(module: str) -> None:
     script = """
     registered = graft.plugins.register(tensorrt=sys.argv[1])
-    assert registered.library == sys.argv[2], registered.library
+    assert pathlib.Path(registered.library).resolve() == pathlib.Path(sys.argv[2]), registered.library
     assert registered.tensorrt.startswith(sys.argv[1] + " ")
     assert graft.plugins.register().added == ()  # the one that is imported by now
     """
