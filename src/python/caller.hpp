@@ -17,7 +17,7 @@ namespace graft::python {
 /// The caller's thread. It holds the GIL only while it runs Python: other threads go on, and Ctrl-C ends the work.
 class Caller {
  public:
-  explicit Caller(toolkit::CancelToken cancel) : cancel_(std::move(cancel)) {}
+  explicit Caller(const toolkit::CancelToken& cancel) : cancel_(cancel) {}
 
   /// From the worker: runs the function in the caller's thread, with the GIL, and ends the work where that raises.
   void run(const std::function<void()>& function);

@@ -105,13 +105,14 @@ class Plan {
   void run_cuda(const Addresses& addresses, std::uintptr_t workspace, std::uintptr_t stream) const {
     const auto tensors = tensors_at(addresses);
     const graft_call call = call_of(tensors.data());
-    if (graft_run_cuda(op_.get(), &call, reinterpret_cast<void*>(workspace), reinterpret_cast<void*>(stream),
-                       nullptr) != 0) {
-      fail();
-    }
+    if (graft_run_cuda(op_.get(), &call, pointer(workspace), pointer(stream), nullptr) != 0) fail();
   }
 
  private:
+  /// Addresses come from Python, as integers.
+  static void* pointer(std::uintptr_t address) {
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  }
   [[noreturn]] static void failed_without_gil() { throw std::invalid_argument(graft_last_error()); }
 
   [[nodiscard]] graft_tensor* outputs() { return tensors_.data() + input_count_; }
@@ -123,7 +124,7 @@ class Plan {
     if (addresses.size() != tensors_.size()) throw nb::value_error("an address for each tensor, inputs first");
     std::array<graft_tensor, max_ports> tensors{};
     std::copy(tensors_.begin(), tensors_.end(), tensors.begin());
-    for (std::size_t i = 0; i < addresses.size(); ++i) tensors[i].data = reinterpret_cast<void*>(addresses[i]);
+    for (std::size_t i = 0; i < addresses.size(); ++i) tensors[i].data = pointer(addresses[i]);
     return tensors;
   }
 
