@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The library with the functions of graft_c.h, beside the program as it is built or installed: that of the plugins, or in
-/// a build without CUDA one for the CPU.
+/// The library with the functions of graft_c.h, beside the program as it is built or installed: that of the plugins, or
+/// in a build without CUDA one for the CPU.
 fs::path c_library() {
   const fs::path folder = engine::executable_folder().parent_path();
   std::error_code ignored;
@@ -36,8 +36,8 @@ fs::path c_library() {
       if (fs::is_regular_file(candidate, ignored)) return candidate;
     }
   }
-  throw Error(Error::Kind::missing_tool,
-              fmt::format("{}: not there\nBuild it with: make build", (folder / "lib" / "libgraft_plugins.so").string()));
+  throw Error(Error::Kind::missing_tool, fmt::format("{}: not there\nBuild it with: make build",
+                                                     (folder / "lib" / "libgraft_plugins.so").string()));
 }
 
 void check_operators(const std::string& list) {
