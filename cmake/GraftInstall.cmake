@@ -59,7 +59,13 @@ endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/graft" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INSTALL_DATADIR}/graft/python"
-        FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+if(TARGET graft_python_operators)
+  set(package "${CMAKE_INSTALL_DATADIR}/graft/python/graft")
+  file(RELATIVE_PATH up "/${package}" "/${CMAKE_INSTALL_LIBDIR}")
+  set_property(TARGET graft_python_operators APPEND PROPERTY INSTALL_RPATH "$ORIGIN/${up}")
+  install(TARGETS graft_python_operators LIBRARY DESTINATION "${package}")
+endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # An operator outside this repository uses the same building blocks, and its library is made of the same adapter. What
