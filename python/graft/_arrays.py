@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from graft.arrays import dtype_of
+
 _SHORT = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8"}
-_LONG = {short: name for name, short in _SHORT.items()}
 _ELEMENTS_FOR_A_THREAD = 1 << 15  # starting one takes as long as some ten thousand elements
 
 
@@ -41,18 +42,10 @@ class NumPyArrays:
         return array.flags.writeable
 
     def empty(self, dtype: str, shape: tuple[int, ...], like: Any) -> Any:
-        return np.empty(shape, _numpy_dtype(dtype))
+        return np.empty(shape, dtype_of(dtype))
 
     def run(self, plan: Any, addresses: list[int], arrays: Sequence[Any]) -> None:
         plan.run_cpu(addresses, threads_for(max(int(array.size) for array in arrays)))
-
-
-def _numpy_dtype(dtype: str) -> Any:
-    if dtype != "bf16":
-        return np.dtype(_LONG[dtype])
-    import ml_dtypes  # whoever has such an array has it
-
-    return np.dtype(ml_dtypes.bfloat16)
 
 
 class CuPyArrays:
@@ -81,7 +74,7 @@ class CuPyArrays:
 
     def empty(self, dtype: str, shape: tuple[int, ...], like: Any) -> Any:
         with like.device:
-            return self._cupy.empty(shape, _numpy_dtype(dtype))
+            return self._cupy.empty(shape, dtype_of(dtype))
 
     def run(self, plan: Any, addresses: list[int], arrays: Sequence[Any]) -> None:
         with arrays[0].device:

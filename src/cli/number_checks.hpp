@@ -5,38 +5,33 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace graft::cli {
 
-/// A finite number that is not below `lowest`; `allowed` says so: "an integer from 1".
-[[nodiscard]] inline CLI::Validator at_least(double lowest, const std::string& allowed) {
-  return {[lowest, allowed](const std::string& text) {
+/// A finite number that `is_good`; `allowed` says which are: "an integer from 1".
+[[nodiscard]] inline CLI::Validator number(std::function<bool(double)> is_good, std::string allowed) {
+  return {[is_good = std::move(is_good), allowed = std::move(allowed)](const std::string& text) {
             double value = 0;
-            const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= lowest;
+            const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && is_good(value);
             return good ? std::string() : fmt::format("found {}, allowed is {}", text, allowed);
           },
-          "", "at least"};
+          "", "number"};
 }
 
-/// A finite number above 0.
+[[nodiscard]] inline CLI::Validator at_least(double lowest, const std::string& allowed) {
+  return number([lowest](double value) { return value >= lowest; }, allowed);
+}
+
 [[nodiscard]] inline CLI::Validator positive() {
-  return {[](const std::string& text) {
-            double value = 0;
-            const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
-            return good ? std::string() : fmt::format("found {}, allowed is a number above 0", text);
-          },
-          "", "positive"};
+  return number([](double value) { return value > 0; }, "a number above 0");
 }
 
-/// A number from `lowest` to `highest`.
 [[nodiscard]] inline CLI::Validator between(double lowest, double highest) {
-  return {[lowest, highest](const std::string& text) {
-            double value = 0;
-            const bool good = CLI::detail::lexical_cast(text, value) && value >= lowest && value <= highest;
-            return good ? std::string() : fmt::format("found {}, allowed is {} to {}", text, lowest, highest);
-          },
-          "", "between"};
+  return number([=](double value) { return value >= lowest && value <= highest; },
+                fmt::format("{} to {}", lowest, highest));
 }
 
 }  // namespace graft::cli
