@@ -67,6 +67,12 @@ void add_inspect(Program& program) {
                     "inspect what `graft convert` makes of the model, in memory, with nothing proven");
   command->add_flag("--all", arguments->all, "every node, and not the problems and the rest by count");
   add_probe_options(*command, arguments->probe);
+  command
+      ->add_option(
+          "--reduce", arguments->probe.reduce,
+          "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
+          "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
+      ->type_name("FILE");
   add_report_option(*command, arguments->report, "the network, colored by verdict, and every node with the reason");
 }
 

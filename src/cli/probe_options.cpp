@@ -62,11 +62,6 @@ void add_probe_options(CLI::App& command, ProbeArguments& arguments) {
                   "seconds to ask for in all; what is not answered by then is said (300)")
       ->type_name("SECONDS")
       ->check(positive());
-  command
-      .add_option("--reduce", arguments.reduce,
-                  "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
-                  "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
-      ->type_name("FILE");
 }
 
 void check_probe_options(const ProbeArguments& arguments) {

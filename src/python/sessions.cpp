@@ -20,6 +20,9 @@ class Session {
   Session(const toolkit::Model& model, int threads, bool own_kernels)
       : session_(model, {.threads = threads, .own_kernels = own_kernels}) {}
 
+  Session(const toolkit::CutNetwork& network, int threads, bool own_kernels)
+      : session_(network, {.threads = threads, .own_kernels = own_kernels}) {}
+
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
     toolkit::Tensors outputs;
@@ -47,6 +50,8 @@ class Session {
 void add_sessions(nb::module_& module) {
   nb::class_<Session>(module, "Session")
       .def(nb::init<const toolkit::Model&, int, bool>(), "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def(nb::init<const toolkit::CutNetwork&, int, bool>(), "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("run", &Session::run, "inputs"_a);
 }

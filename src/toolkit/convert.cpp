@@ -163,10 +163,11 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
   });
 }
 
-bool Conversion::is_complete() const {
+bool Conversion::is_complete() const { return are_rules_done() && inspect::runs(nodes).value_or(false); }
+
+bool Conversion::are_rules_done() const {
   return std::none_of(report.rules.begin(), report.rules.end(),
-                      [](const passes::RuleOutcome& rule) { return rule.failed(); }) &&
-         inspect::runs(nodes).value_or(false);
+                      [](const passes::RuleOutcome& rule) { return rule.failed(); });
 }
 
 Conversion convert_file(const ConvertRequest& request) {

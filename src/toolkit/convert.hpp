@@ -53,6 +53,7 @@ struct Conversion {
 
   /// Whether every rule was done, and the model runs as far as is known.
   [[nodiscard]] bool is_complete() const;
+  [[nodiscard]] bool are_rules_done() const;
 };
 
 /// Reads and rewrites a network; `convert` of the toolkit is the part after reading. Throws Error as both do.

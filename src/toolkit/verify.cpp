@@ -76,9 +76,14 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Mo
 }
 
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
+  return verify(reference, candidate, options, {});
+}
+
+VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options,
+                    const EngineAround& around) {
   OutputComparison compared =
       compare_outputs(model_of(reference), model_of(candidate),
-                      compare_options(options, model_of(reference), model_of(candidate)), options.watch);
+                      compare_options(options, model_of(reference), model_of(candidate)), options.watch, around);
   const verify::VerifyReport& report = compared.report;
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "graft/toolkit/cut.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/tensor.hpp"
@@ -22,6 +23,8 @@ class GRAFT_API Session {
  public:
   /// Throws Error naming the node that the CPU engine refuses, and (missing_tool) in a build without one.
   explicit Session(const Model& model, const SessionOptions& options = {});
+  /// Both halves of a network that was cut, one after the other, as one model.
+  explicit Session(const CutNetwork& network, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
