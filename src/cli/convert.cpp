@@ -124,6 +124,7 @@ void say_result(const Console& console, const Conversion& conversion, const Argu
   } else {
     console.say(present::rewrites_table(report, console.verbose));
   }
+  if (const std::string now = present::newly_running_text(conversion); !now.empty()) console.say("  " + now);
   if (is_imported) console.say(fmt::format("  {} left", count_text(conversion.transpositions, "transposition")));
   say_section(console, "In TensorRT", present::choices_table(report, console.verbose));
   say_section(console, "Rules", present::rules_table(report, arguments.explain));
