@@ -1,9 +1,8 @@
-// Running a model on the CPU, without copies of the inputs and with one of the outputs.
+// Running a model on the CPU, without copies.
 #include <nanobind/nanobind.h>
 
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "graft/toolkit/run.hpp"
 #include "python/bindings.hpp"
@@ -25,19 +24,13 @@ class Session {
 
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
-    toolkit::Tensors outputs;
+    toolkit::TensorViews outputs;
     {
       const nb::gil_scoped_release released;
       const std::lock_guard one_at_a_time(mutex_);
-      session_.run(views, [&](const toolkit::TensorViews& shown) {
-        for (const auto& [name, view] : shown) {
-          outputs.emplace(name, toolkit::Tensor{.dtype = view.dtype,
-                                                .shape = view.shape,
-                                                .data = std::vector<std::byte>(view.data.begin(), view.data.end())});
-        }
-      });
+      outputs = session_.run(views);
     }
-    return arrays_of(std::move(outputs));
+    return arrays_of(outputs);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "import/read_model.hpp"
 #include "runtime/chain.hpp"
 #include "runtime/default_engine.hpp"
+#include "runtime/keeps_outputs.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
@@ -60,6 +61,16 @@ Session& Session::operator=(Session&&) noexcept = default;
 
 Tensors Session::run(const Tensors& inputs) {
   return to_public(State::model_of(state_).run(to_internal(inputs, "input")), "output");
+}
+
+TensorViews Session::run(const TensorViews& inputs) {
+  runtime::CompiledModel& model = State::model_of(state_);
+  const runtime::TensorMap given = to_internal(inputs, "input");
+  auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
+  const runtime::TensorMap outputs = keeps != nullptr ? keeps->run_and_keep(given) : model.run(given);
+  TensorViews views = views_of(outputs, "output");
+  for (auto& [name, view] : views) view.owner = std::make_shared<const onnx::Bytes>(outputs.find(name)->second.bytes);
+  return views;
 }
 
 void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {

@@ -33,8 +33,9 @@ class GRAFT_API Session {
   /// Throws Error for a missing or unknown input and for one of another type, rank or fixed size, naming it, and for an
   /// output whose type is not among DType.
   [[nodiscard]] Tensors run(const Tensors& inputs);
-  /// The same run without a copy of the inputs; `look` is shown the outputs where the engine left them, and they are
-  /// gone when it returns.
+  /// The same run without copies: what the engine wrote is kept by the outputs' owners.
+  [[nodiscard]] TensorViews run(const TensorViews& inputs);
+  /// The same run; `look` is shown the outputs where the engine left them, and they are gone when it returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
 
  private:
