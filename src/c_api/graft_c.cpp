@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "c_api/empty_kernel.hpp"
+#include "c_api/in_threads.hpp"
 #include "graft/registry.hpp"
 #include "ops/operator_case.hpp"
 #include "ops/random_cases.hpp"
@@ -299,16 +300,6 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
     result["outputs"].push_back(to_json(type.ports[type.input_count() + i], outputs[i]));
   }
   return result;
-}
-
-/// `body` on pieces of 0..count, one for each thread.
-void in_threads(std::int64_t count, std::int32_t threads, const CpuContext::Body& body) {
-  const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
-  std::vector<std::jthread> running;
-  for (std::int64_t i = 1; i < pieces; ++i) {
-    running.emplace_back([&body, begin = count * i / pieces, end = count * (i + 1) / pieces] { body(begin, end); });
-  }
-  body(0, count / pieces);
 }
 
 }  // namespace
