@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "c_api/empty_kernel.hpp"
+#include "c_api/in_threads.hpp"
 #include "graft/registry.hpp"
 #include "operator_library/load.hpp"
 #include "operator_library/timings.hpp"
@@ -309,16 +310,6 @@ std::vector<ops::OperatorTimings> all_timings() {
   const std::vector<ops::OperatorTimings> loaded = library_timings();
   all.insert(all.end(), loaded.begin(), loaded.end());
   return all;
-}
-
-/// `body` on pieces of 0..count, one for each thread.
-void in_threads(std::int64_t count, std::int32_t threads, const CpuContext::Body& body) {
-  const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
-  std::vector<std::jthread> running;
-  for (std::int64_t i = 1; i < pieces; ++i) {
-    running.emplace_back([&body, begin = count * i / pieces, end = count * (i + 1) / pieces] { body(begin, end); });
-  }
-  body(0, count / pieces);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -222,15 +221,15 @@ Exit convert(const Console& console, const Arguments& arguments) {
 
 void add_convert(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command("convert",
-                                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
-                                          "the CPU that nothing changed; exit code "
-                                          "1 if unsupported nodes remain, or unknown ones",
-                                          "graft convert digits.onnx -o digits.graft.onnx\n"
-                                          "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
-                                          "  graft convert deploy.prototxt trained.caffemodel -o model.onnx\n"
-                                          "  graft convert detector.onnx -o detector.graft.onnx --cut",
-                                          [arguments](const Console& c) { return convert(c, *arguments); });
+  Command* command = program.add_command("convert",
+                                         "reads a model and rewrites it so that TensorRT can run it, and proves on "
+                                         "the CPU that nothing changed; exit code "
+                                         "1 if unsupported nodes remain, or unknown ones",
+                                         "graft convert digits.onnx -o digits.graft.onnx\n"
+                                         "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
+                                         "  graft convert deploy.prototxt trained.caffemodel -o model.onnx\n"
+                                         "  graft convert detector.onnx -o detector.graft.onnx --cut",
+                                         [arguments](const Console& c) { return convert(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
@@ -240,7 +239,7 @@ void add_convert(Program& program) {
       ->add_option("--plugins", arguments->plugins,
                    "auto: a plugin where no native layer is exact and as fast; always; never (auto)")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+      ->check(one_of({"auto", "always", "never"}));
   command
       ->add_option("--passes", arguments->passes,
                    "passes to run, joined by commas; with a minus before each, those to leave out: --passes=-NAME")

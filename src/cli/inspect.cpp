@@ -1,7 +1,6 @@
 // graft inspect: how each node will run in TensorRT, by rule or by asking TensorRT.
 #include "toolkit/inspect.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -49,7 +48,7 @@ Exit inspect(const Console& console, const Arguments& arguments) {
 
 void add_inspect(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "inspect",
       "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "
       "unknown; "
