@@ -60,12 +60,22 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/graft" DESTINATION ${CMAKE_INST
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INSTALL_DATADIR}/graft/python"
         FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
-if(TARGET graft_python_operators)
-  set(package "${CMAKE_INSTALL_DATADIR}/graft/python/graft")
-  file(RELATIVE_PATH up "/${package}" "/${CMAKE_INSTALL_LIBDIR}")
-  set_property(TARGET graft_python_operators APPEND PROPERTY INSTALL_RPATH "$ORIGIN/${up}")
-  install(TARGETS graft_python_operators LIBRARY DESTINATION "${package}")
-endif()
+# Extensions and their stubs lie beside the sources, in an installation as in a wheel.
+set(package "${CMAKE_INSTALL_DATADIR}/graft/python/graft")
+file(RELATIVE_PATH up "/${package}" "/${CMAKE_INSTALL_LIBDIR}")
+get_property(extensions GLOBAL PROPERTY GRAFT_EXTENSIONS)
+foreach(extension IN LISTS extensions)
+  get_target_property(type ${extension} TYPE)
+  if(type STREQUAL "MODULE_LIBRARY")
+    get_target_property(module ${extension} OUTPUT_NAME)
+    set(stub "${GRAFT_OUTPUT_DIR}/python/graft/${module}.pyi")
+    set_property(TARGET ${extension} APPEND PROPERTY INSTALL_RPATH "$ORIGIN/${up}")
+    install(TARGETS ${extension} LIBRARY DESTINATION "${package}")
+    install(FILES "${stub}" DESTINATION "${package}")
+    install(TARGETS ${extension} LIBRARY DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
+    install(FILES "${stub}" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
+  endif()
+endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # An operator outside this repository uses the same building blocks, and its library is made of the same adapter. What
@@ -74,7 +84,7 @@ foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
             FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*"
-                           PATTERN "operator_case.cpp" PATTERN "case_tests*" PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
+                           PATTERN "operator_case.cpp" PATTERN "random_cases.cpp" PATTERN "timings_exports.cpp" PATTERN "case_tests*" PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
   endif()
 endforeach()
 
@@ -107,15 +117,6 @@ install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/g
 # libgraft.so has the name that the extension asks for.
 if(TARGET graft_python_toolkit)
   set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)
-  get_property(extensions GLOBAL PROPERTY GRAFT_EXTENSIONS)
-  foreach(extension IN LISTS extensions)
-    get_target_property(type ${extension} TYPE)
-    if(type STREQUAL "MODULE_LIBRARY")
-      get_target_property(module ${extension} OUTPUT_NAME)
-      install(TARGETS ${extension} LIBRARY DESTINATION . ${in_wheel})
-      install(FILES "${GRAFT_OUTPUT_DIR}/python/graft/${module}.pyi" DESTINATION . ${in_wheel})
-    endif()
-  endforeach()
   install(TARGETS graft RUNTIME DESTINATION bin ${in_wheel})
   install(FILES "$<TARGET_FILE:graft_toolkit>" DESTINATION lib RENAME "$<TARGET_SONAME_FILE_NAME:graft_toolkit>" ${in_wheel})
   foreach(target graft_plugins graft_stand_ins)

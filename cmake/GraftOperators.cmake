@@ -163,6 +163,8 @@ function(graft_headers_digest result)
     set(folder "${GRAFT_INCLUDE_DIR}/graft")
   endif()
   file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp")
+  graft_source_root(root)
+  list(APPEND headers "${root}/ops/operator_case.hpp" "${root}/ops/random_cases.hpp")  # what is timed crosses the border too
   list(SORT headers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
   set(digests "")
@@ -215,6 +217,10 @@ function(graft_add_plugin_library name)
     set_target_properties(${name}_operators PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 POSITION_INDEPENDENT_CODE ON
                           CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden GRAFT_OPERATOR_LIST "${list}")
     target_link_libraries(${name} PRIVATE ${name}_operators)
+    graft_operator_timings(timings "${list}")
+    target_sources(${name} PRIVATE "${timings}" "${root}/ops/operator_case.cpp" "${root}/ops/random_cases.cpp"
+                   "${root}/operator_library/timings_exports.cpp")
+    target_compile_definitions(${name} PRIVATE GRAFT_HAS_KERNELS=$<BOOL:${GRAFT_WITH_CUDA}>)
   endif()
   target_include_directories(${name} PRIVATE "${root}")
   target_link_libraries(${name} PRIVATE graft::core)
@@ -261,13 +267,19 @@ endfunction()
 
 # graft_list_operators(<list> KIND <kind> TYPE <type> ENTRY <expression> RESULT <result>): the source that defines
 # graft::ops::operator_<kind>(), which returns a <type> for each operator on the list. It includes every operator's
-# <op>_cases.hpp, so an operator without cases does not compile. In the expression DEFINITION stands for the definition.
+# <op>_cases.hpp, so an operator without cases does not compile, but for OPTIONAL, which leaves it out. In the expression
+# DEFINITION stands for the definition.
 function(graft_list_operators list)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "KIND;TYPE;ENTRY;RESULT" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "OPTIONAL" "KIND;TYPE;ENTRY;RESULT" "")
   graft_read_operators("${list}")
   set(includes "")
   set(entries "")
   foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
+    # By a pattern, so that cases which are written later are found when the build runs again.
+    file(GLOB cases CONFIGURE_DEPENDS "${operator_root}/${op}/${op}_cases.hpp")
+    if(ARG_OPTIONAL AND NOT cases)
+      continue()
+    endif()
     string(REPLACE "DEFINITION" "${definition}" entry "${ARG_ENTRY}")
     string(APPEND includes "#include \"${operator_root}/${op}/${op}_cases.hpp\"\n")
     string(APPEND entries "      {&graft::operator_type<${definition}>(), ${entry}},\n")
@@ -293,8 +305,8 @@ function(graft_operator_cases result list)
 endfunction()
 
 # graft_operator_timings(<result> <list>): the source that defines graft::ops::operator_timings(), what is timed of the operators
-# on the list. Apart from their cases, so that a program which times them need not make those.
+# on the list that have cases. Apart from their cases, so that a program which times them need not make those.
 function(graft_operator_timings result list)
-  graft_list_operators("${list}" KIND timings TYPE OperatorTimings ENTRY "graft::ops::timings_of<DEFINITION>(), graft::ops::draw_of<DEFINITION>()" RESULT source)
+  graft_list_operators("${list}" OPTIONAL KIND timings TYPE OperatorTimings ENTRY "graft::ops::timings_of<DEFINITION>(), graft::ops::draw_of<DEFINITION>()" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()

@@ -65,6 +65,12 @@ endforeach()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
+# graft_link_with_gnu_ld(<program>): GNU ld, which machines without mold link with, looks at each static library once, in
+# order, where mold looks at all again and again. A library that needs one before it fails this link.
+function(graft_link_with_gnu_ld program)
+  target_link_options(${program} PRIVATE -fuse-ld=bfd)
+endfunction()
+
 # graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [ENVIRONMENT <NAME=value>...] [COST <seconds>])
 #
 # One ctest test that runs pytest on the files; paths are relative to the calling folder. COST, the processor time that it

@@ -1,10 +1,11 @@
-# make_example_networks.py - the small networks that the guides "from TensorFlow" and "from Caffe" convert.
+# make_example_networks.py - the small networks that the guides "from TensorFlow", "from Caffe" and "cut a network" convert.
 """Seeded weights, nothing trained: these show layers, not skill.
 
     python tools/make_example_networks.py tensorflow   examples/from_tensorflow/boxes.pb, by Keras, frozen by freeze.py there
     python tools/make_example_networks.py caffe        examples/from_caffe/pyramid.prototxt and pyramid.caffemodel
+    python tools/make_example_networks.py detector     examples/cut/detector.onnx
 
-Each writes an input and what TensorFlow or OpenCV makes of it beside the network, as .npz. Environments as for
+Each writes an input and what TensorFlow, OpenCV or ONNX Runtime makes of it beside the network, as .npz. Environments as for
 tools/make_digits_imports.py.
 """
 
@@ -109,5 +110,62 @@ def make_caffe() -> None:
     np.savez_compressed(here / "pyramid.npz", data=data, prob=powers / powers.sum(1, keepdims=True))
 
 
+DETECTOR = """\
+<ir_version: 8, opset_import: ["" : 17]>
+detector (float[1, 3, 64, 64] image) => (float[1, found, 4] detections, int64[found, 3] chosen)
+{
+    stem = Conv<strides=[2, 2], pads=[1, 1, 1, 1]>(image, stem_weight)
+    stem_active = Relu(stem)
+    features = Conv<strides=[4, 4], pads=[1, 1, 1, 1]>(stem_active, feature_weight)
+    active = Relu(features)
+    rows = Reshape(active, to_rows)
+    cells = Transpose<perm=[0, 2, 1]>(rows)
+    box_logits = MatMul(cells, box_weight)
+    boxes = Sigmoid(box_logits)
+    score_logits = MatMul(cells, score_weight)
+    probabilities = Sigmoid(score_logits)
+    scores = Transpose<perm=[0, 2, 1]>(probabilities)
+    chosen = NonMaxSuppression<center_point_box=1>(boxes, scores, most, overlap, least)
+    place_column = Slice(chosen, two, three, one)
+    places = Squeeze(place_column, one)
+    detections = Gather<axis=1>(boxes, places)
+}
+"""
+
+
+def make_detector() -> None:
+    """A one-stage detector in miniature: a stride of 8, a box and three scores for each cell, non-maximum suppression."""
+    import onnx
+    import onnxruntime
+    from onnx import numpy_helper
+
+    def weight(*shape):
+        fan_in = np.prod(shape[1:]) if len(shape) == 4 else shape[0]
+        return RANDOM.normal(size=shape, scale=2 / np.sqrt(fan_in)).astype("float32")
+
+    constants = {
+        "stem_weight": weight(16, 3, 3, 3),
+        "feature_weight": weight(32, 16, 3, 3),
+        "to_rows": np.array([1, 32, 64]),
+        "box_weight": weight(32, 4),
+        "score_weight": weight(32, 3),
+        "most": np.array([10]),
+        "overlap": np.array([0.45], "float32"),
+        "least": np.array([0.25], "float32"),
+        "one": np.array([1]),
+        "two": np.array([2]),
+        "three": np.array([3]),
+    }
+    model = onnx.parser.parse_model(DETECTOR)
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    onnx.checker.check_model(model, full_check=True)
+    here = EXAMPLES / "cut"
+    onnx.save(model, here / "detector.onnx")
+    image = RANDOM.uniform(size=(1, 3, 64, 64)).astype("float32")
+    session = onnxruntime.InferenceSession(here / "detector.onnx", providers=["CPUExecutionProvider"])
+    detections, chosen = session.run(None, {"image": image})
+    np.savez_compressed(here / "detector.npz", image=image, detections=detections, chosen=chosen)
+
+
 if __name__ == "__main__":
-    {"tensorflow": make_tensorflow, "caffe": make_caffe}[sys.argv[1]]()
+    {"tensorflow": make_tensorflow, "caffe": make_caffe, "detector": make_detector}[sys.argv[1]]()

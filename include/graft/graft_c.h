@@ -96,10 +96,14 @@ GRAFT_API int graft_run_cuda(const graft_operator* op, const graft_call* call, v
 /* Queues a kernel that does nothing: what a launch costs. */
 GRAFT_API int graft_run_empty(void* stream);
 
+/* Opens a library of somebody's own, as docs/guide/add_an_operator.md makes one, and adds its operators to those that
+ * graft_operator_create, graft_timed_cases and graft_random_cases know. Its code runs in this process. */
+GRAFT_API int graft_load_operators(const char* file);
+
 /* What `graft bench` times, as a JSON array. Each entry: "name", unique; "operator"; "attributes", all of them;
  * "inputs" and "outputs", each "port", "dtype", "layout", "shape"; "to_reach": {"of_copy", "of_eager"}, 0 where nothing
  * is asked; "operations", 0 where the memory sets the limit; "choose_variant", whether TensorRT times the variants and
- * takes the fastest. Null if an operator refuses a case. */
+ * takes the fastest. Null if an operator refuses a case; valid until this thread's next call. */
 GRAFT_API const char* graft_timed_cases(void);
 /* The same of `count` random problems of each operator, from the ranges beside its cases; the same for the same seed.
  * Valid until this thread's next call. */

@@ -87,14 +87,23 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
     return Registration(_title(module), str(path), _creators(registry), before)
 
 
-def add(network: Any, operator: str, inputs: Any, *, name: str | None = None, **attributes: Any) -> Any:
+def add(
+    network: Any,
+    operator: str,
+    inputs: Any,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    **attributes: Any,
+) -> Any:
     """Adds a layer to a network and returns it: `add(network, "L2Normalize", [x], axes=[1]).get_output(0)`.
 
     inputs: tensors of the network, or a single one; optional ones may be left out at the end.
     name: of the layer; without it the operator's.
+    namespace: of the plugin. Without it Graft's, the empty one, or the only other one that has the operator.
     attributes: those that `graft ops OPERATOR` lists; what is left out has its default.
 
-    Raises graft.Error where no such plugin is registered (`register` loads them), for an attribute that the operator does
+    Raises graft.Error where no such plugin is registered (`register` loads them), or several namespaces have one, for an attribute that the operator does
     not have or of another type, where the plugin or the network refuses, and with TensorRT-RTX, which has no way to add a
     plugin to a network by hand.
     """
@@ -104,7 +113,7 @@ def add(network: Any, operator: str, inputs: Any, *, name: str | None = None, **
             f"{operator}: {_title(module)} has no add_plugin_v3, so no plugin can be added to a network by hand\n{WAY_OUT}",
             "missing_tool",
         )
-    creator = _find_creator(module, operator)
+    creator = _find_creator(module, operator, namespace)
     label = name or operator
     types = {field.name: field.type for field in creator.field_names}
     fields = [_field(module, operator, types, key, value) for key, value in attributes.items()]
@@ -224,21 +233,35 @@ def _listed(creators: Iterable[Creator]) -> str:
     return ", ".join(f"{each.namespace}::{each.name} {each.version}" for each in creators) or "none"
 
 
-def _find_creator(module: ModuleType, operator: str) -> Any:
-    """Graft's own, or that of another library, in its newest version."""
+def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> Any:
+    """In its newest version."""
     every = [each for each in module.get_plugin_registry().all_creators if hasattr(each, "create_plugin")]
+    if namespace is not None:
+        every = [each for each in every if each.plugin_namespace == namespace]
     found = [each for each in every if each.name == operator and type(each).__name__ == "IPluginCreatorV3One"]
-    found.sort(key=lambda each: (each.plugin_namespace == NAMESPACE, each.plugin_version))
+    spaces = {each.plugin_namespace for each in found}
+    for preferred in (NAMESPACE, ""):
+        if preferred in spaces:
+            spaces = {preferred}
+    if len(spaces) > 1:
+        raise Error(f"{operator}: several namespaces have it: {', '.join(sorted(spaces))}\nSay which: namespace=...")
     if found:
-        return found[-1]
+        return max((each for each in found if each.plugin_namespace in spaces), key=_version)
     if any(each.name == operator for each in every):
         raise Error(f"{operator}: the creator of that name makes plugins of an interface older than IPluginV3")
     known = sorted({each.name for each in every})
     near = difflib.get_close_matches(operator, known, 1)
     hint = f"did you mean {near[0]}?" if near else "graft.plugins.register() loads Graft's library"
+    where = "" if namespace is None else f" in the namespace {namespace!r}"
     raise Error(
-        f"{operator}: {_title(module)} has no creator of that name; {hint}\nThere are {', '.join(known) or 'none'}"
+        f"{operator}: {_title(module)} has no creator of that name{where}; {hint}\nThere are {', '.join(known) or 'none'}"
     )
+
+
+def _version(creator: Any) -> tuple[int, str]:
+    """Of two numbers the larger one is newer, though "10" comes before "9" as text."""
+    text = str(creator.plugin_version)
+    return (int(text) if text.isdecimal() else 0, text)
 
 
 def _field(module: ModuleType, operator: str, types: dict[str, Any], name: str, value: Any) -> tuple[Any, Any]:

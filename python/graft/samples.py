@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from graft._toolkit import Model
+    from graft._toolkit import CutNetwork, Model
 
     Path = str | os.PathLike[str]
     Sample = Mapping[str, ArrayLike] | ArrayLike
     Data = Path | Mapping[str, ArrayLike] | NDArray[np.generic] | Iterable[Sample]
 
 
-def arrays_of(data: Data | None, model: Model, *, is_file_allowed: bool = True) -> Mapping[str, ArrayLike] | None:
+def arrays_of(
+    data: Data | None, model: Model | CutNetwork, *, is_file_allowed: bool = True
+) -> Mapping[str, ArrayLike] | None:
     """Arrays by input where the data are a mapping, an array for the only input, or an .npz file; None otherwise."""
     import numpy as np
 

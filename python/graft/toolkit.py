@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         BuildResult,
         CancelToken,
         ConvertResult,
+        CutNetwork,
+        CutResult,
         InspectResult,
         LayersResult,
         Model,
@@ -449,21 +451,67 @@ def build(
         )
 
 
+def cut(
+    model: ModelLike,
+    *,
+    judge: Literal["rule", "parser", "builder"] = "rule",
+    max_seconds: float = 300,
+    shapes: ShapeRanges | None = None,
+    targets: Sequence[str] = (),
+    plugin_libraries: Sequence[Path] = (),
+    tensorrt: Literal["auto", "rtx", "full"] = "auto",
+    verify: bool = True,
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> CutResult | None:
+    """Cuts a network in two where neither TensorRT nor a plugin runs a part of it: convert it first.
+
+    TensorRT gets the half with most arithmetic, which is what comes before the nodes that it does not run, or what comes
+    after them; the other one is for ONNX Runtime on the host. `result.save("detector.onnx")` writes both. A detector's
+    end is told: result.tails has the tensors of boxes and scores, and the thresholds.
+
+    judge, max_seconds, shapes, targets, plugin_libraries, tensorrt: as inspect has them.
+    verify: run both halves beside the whole network; result.verified is what that found.
+
+    None where no node is known to fail. Raises graft.Error where a cut would leave TensorRT nothing to compute, and as
+    inspect and verify do.
+    """
+    with shown(progress, "cut") as show:
+        return _toolkit.cut(
+            load(model),
+            judge=judge,
+            max_seconds=max_seconds,
+            shapes=_ranges(shapes),
+            targets=list(targets),
+            plugin_libraries=_paths(plugin_libraries),
+            tensorrt=tensorrt,
+            verify=verify,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def load_cut(file: Path) -> CutNetwork:
+    """Reads both halves of a network from the .cut.json file that names them; graft.load reads the same file as one."""
+    return _toolkit.load_cut(_path(file))
+
+
 class Session:
     """A model that is compiled once and runs again and again on the CPU, with other shapes where its inputs are dynamic.
 
+    model: or a graft.CutNetwork, whose halves run one after the other.
     threads: 0: as many as the machine has cores.
     own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
 
     Raises graft.Error naming the node that the CPU engine refuses.
     """
 
-    def __init__(self, model: ModelLike, *, threads: int = 0, own_kernels: bool = False) -> None:
-        self._model = load(model)
+    def __init__(self, model: ModelLike | CutNetwork, *, threads: int = 0, own_kernels: bool = False) -> None:
+        self._model = model if isinstance(model, _toolkit.CutNetwork) else load(model)
         self._session = _toolkit.Session(self._model, threads=threads, own_kernels=own_kernels)
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Model | CutNetwork:
         return self._model
 
     def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic]) -> dict[str, NDArray[Any]]:

@@ -16,7 +16,10 @@
 #include <vector>
 
 #include "c_api/empty_kernel.hpp"
+#include "c_api/in_threads.hpp"
 #include "graft/registry.hpp"
+#include "operator_library/load.hpp"
+#include "operator_library/timings.hpp"
 #include "ops/operator_case.hpp"
 #include "ops/random_cases.hpp"
 
@@ -304,14 +307,12 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
   return result;
 }
 
-/// `body` on pieces of 0..count, one for each thread.
-void in_threads(std::int64_t count, std::int32_t threads, const CpuContext::Body& body) {
-  const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
-  std::vector<std::jthread> running;
-  for (std::int64_t i = 1; i < pieces; ++i) {
-    running.emplace_back([&body, begin = count * i / pieces, end = count * (i + 1) / pieces] { body(begin, end); });
-  }
-  body(0, count / pieces);
+/// Of the linked operators, then of loaded libraries.
+std::vector<ops::OperatorTimings> all_timings() {
+  std::vector<ops::OperatorTimings> all = ops::operator_timings();
+  const std::vector<ops::OperatorTimings> loaded = library_timings();
+  all.insert(all.end(), loaded.begin(), loaded.end());
+  return all;
 }
 
 }  // namespace
@@ -500,15 +501,22 @@ int graft_run_empty([[maybe_unused]] void* stream) {
   });
 }
 
+int graft_load_operators(const char* file) {
+  return graft::guarded(1, [&] {
+    static_cast<void>(graft::load_operator_library(file));
+    static_cast<void>(graft::library_timings());
+    return 0;
+  });
+}
+
 const char* graft_timed_cases() {
+  thread_local std::string text;
   return graft::guarded<const char*>(nullptr, [] {
-    static const std::string text = [] {
-      nlohmann::ordered_json list = nlohmann::ordered_json::array();
-      for (const graft::ops::OperatorTimings& each : graft::ops::operator_timings()) {
-        for (const graft::ops::TimedCase& timed : each.timings) list.push_back(graft::to_json(*each.type, timed));
-      }
-      return list.dump();
-    }();
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const graft::ops::OperatorTimings& each : graft::all_timings()) {
+      for (const graft::ops::TimedCase& timed : each.timings) list.push_back(graft::to_json(*each.type, timed));
+    }
+    text = list.dump();
     return text.c_str();
   });
 }
@@ -517,7 +525,7 @@ const char* graft_random_cases(std::uint64_t seed, std::int32_t count) {
   thread_local std::string text;
   return graft::guarded<const char*>(nullptr, [&] {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const graft::ops::OperatorTimings& each : graft::ops::operator_timings()) {
+    for (const graft::ops::OperatorTimings& each : graft::all_timings()) {
       if (each.draw == nullptr) continue;
       for (const graft::ops::TimedCase& timed : graft::ops::random_cases(*each.type, each.draw, seed, count)) {
         list.push_back(graft::to_json(*each.type, timed));

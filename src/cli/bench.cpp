@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +11,6 @@
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
@@ -34,7 +32,7 @@ struct Arguments {
   std::vector<std::string> inputs;
   double time_limit = 0;
   std::optional<std::uint32_t> seed;
-  std::uint32_t cases = 0;
+  std::uint32_t cases = 60;
   bool without_peers = false;
 };
 
@@ -110,7 +108,7 @@ Exit bench(const Console& console, const Arguments& arguments) {
 
 void add_bench(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "bench", "times operators beside PyTorch, against the bandwidth of a copy, or a model on the CPU",
       "graft bench --op L2Normalize --device cuda --report speed.html",
       [arguments](const Console& c) { return bench(c, *arguments); });
@@ -121,8 +119,8 @@ void add_bench(Program& program) {
                    "cuda: every type, beside PyTorch eager and torch.compile; cpu: small cases in f32, reference "
                    "kernels beside PyTorch and ONNX Runtime where those are installed (cuda; of a model cpu)")
       ->type_name("DEVICE")
-      ->check(CLI::IsMember({"cuda", "cpu"}));
-  CLI::Option* random =
+      ->check(one_of({"cuda", "cpu"}));
+  Option* random =
       command
           ->add_option("--random", arguments->seed,
                        "random problems of this seed instead of the listed ones, from the ranges beside each "
@@ -130,7 +128,6 @@ void add_bench(Program& program) {
           ->type_name("SEED");
   command->add_option("--cases", arguments->cases, "random problems of each operator (60)")
       ->type_name("N")
-      ->default_val(60)
       ->needs(random)
       ->check(positive());
   command->add_option("--match", arguments->match, "only the cases whose name contains this")->type_name("TEXT");

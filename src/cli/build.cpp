@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -13,7 +12,6 @@
 #include "cli/engine_command.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/program.hpp"
 #include "cli/trtexec_options.hpp"
 #include "cli/watch.hpp"
@@ -138,7 +136,7 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
 void add_build(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
   const auto notes = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "build",
       "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX; "
       "trtexec's options are understood too",
@@ -167,31 +165,31 @@ void add_build(Program& program) {
       ->add_option("--plugins", arguments->plugins,
                    "auto: Graft's operators become plugins; never: native layers, from their ONNX functions (auto)")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "never"}));
+      ->check(one_of({"auto", "never"}));
   program.add_operators_option(*command);
   command->add_flag("--layers", arguments->layers,
                     "list the engine's layers with their types and the nodes in them, and name what is meant for int8 "
                     "and is not");
   command->add_option("--tensorrt", arguments->tensorrt, "which TensorRT: auto, rtx, full (auto)")
       ->type_name("WHICH")
-      ->check(CLI::IsMember({"auto", "rtx", "full"}));
+      ->check(one_of({"auto", "rtx", "full"}));
   for (const DriverOption& option : driver_options) {
     if (option.type == nullptr) {
       command->add_flag(option.name, arguments->flags[option.name], option.description);
       continue;
     }
-    CLI::Option* added = command->add_option(option.name, arguments->options[option.name], option.description);
+    Option* added = command->add_option(option.name, arguments->options[option.name], option.description);
     added->type_name(option.type);
     const std::string_view name = option.name;
-    if (name == "--optimization-level") added->expected(1)->check(CLI::Range(0, 5));
-    if (name == "--dla" || name == "--device") added->expected(1)->check(CLI::Range(0, 1000000));
+    if (name == "--optimization-level") added->expected(1)->check(range(0, 5));
+    if (name == "--dla" || name == "--device") added->expected(1)->check(range(0, 1000000));
   }
   command
       ->add_option("--profiling-verbosity", arguments->profiling_verbosity,
                    "what the engine tells of its layers: none, layer_names_only, detailed (TensorRT's own: "
                    "layer_names_only)")
       ->type_name("HOW")
-      ->check(CLI::IsMember({"none", "layer_names_only", "detailed"}));
+      ->check(one_of({"none", "layer_names_only", "detailed"}));
   command
       ->add_option("--timing-cache", arguments->timing_cache,
                    "file to read and extend; several builds may share it; TensorRT-RTX keeps none")

@@ -3,22 +3,26 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
+#include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/html/convert_page.hpp"
 #include "present/json/convert_json.hpp"
+#include "present/json/cut_json.hpp"
 #include "present/text/convert_text.hpp"
+#include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
+#include "toolkit/cut.hpp"
 #include "toolkit/files.hpp"
 
 namespace graft::cli {
@@ -37,6 +41,8 @@ struct Arguments {
   bool no_prove = false;
   bool no_functions = false;
   bool prove_each = false;
+  bool cut = false;
+  ProbeArguments probe;  ///< Who says what TensorRT does not run, where the network is cut.
 };
 
 /// `a,b` runs those alone; `-a` runs all but that one.
@@ -58,6 +64,11 @@ void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOption
 void check_output(const Arguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   written.push_back({"-o", arguments.output});
+  if (arguments.cut) {
+    const toolkit::CutFiles files = toolkit::cut_files(arguments.output);
+    written.push_back({"the half for the host", files.host.string()});
+    written.push_back({"the file that names both halves", files.network.string()});
+  }
   check_files_apart(written, files_of(arguments.model, {{"the file of rules", arguments.rules}}));
   {
     const DeferInterrupts defer;
@@ -112,6 +123,7 @@ void say_result(const Console& console, const Conversion& conversion, const Argu
   } else {
     console.say(present::rewrites_table(report, console.verbose));
   }
+  if (const std::string now = present::newly_running_text(conversion); !now.empty()) console.say("  " + now);
   if (is_imported) console.say(fmt::format("  {} left", count_text(conversion.transpositions, "transposition")));
   say_section(console, "In TensorRT", present::choices_table(report, console.verbose));
   say_section(console, "Rules", present::rules_table(report, arguments.explain));
@@ -128,24 +140,80 @@ void say_result(const Console& console, const Conversion& conversion, const Argu
   for (const std::string& warning : present::rejection_warnings(report)) console.warn(warning);
 }
 
+void check_probe(const Arguments& arguments) {
+  check_probe_options(arguments.probe);
+  if (!arguments.cut && arguments.probe.level != "rule") {
+    throw Error("--probe says who judges where the network is cut\nAdd --cut, or use graft inspect --convert --probe");
+  }
+  if (arguments.cut && arguments.no_functions) {
+    throw Error("--no-functions: with --cut the host runs a half, and needs the functions\nLeave one of both out");
+  }
+}
+
+/// Nothing where nothing has to be cut off.
+std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& conversion,
+                                      const Arguments& arguments) {
+  if (!arguments.cut) return std::nullopt;
+  toolkit::Inspection inspection = toolkit::inspection_of(conversion);
+  probe(console, inspection, arguments.probe);
+  Progress progress(console);
+  try {
+    std::optional<toolkit::CutResult> result = toolkit::cut(inspection, !arguments.no_prove, watch_of(progress));
+    progress.clear();
+    return result;
+  } catch (const Error& error) {
+    progress.clear();
+    if (error.kind() != Error::Kind::answer_is_no) throw;
+    console.warn(error.what());
+    return std::nullopt;
+  }
+}
+
+void say_cut(const Console& console, const toolkit::CutResult& result, const toolkit::CutFiles& files) {
+  console.say();
+  console.say(present::cut_title(result));
+  console.say(present::cut_table(result, files));
+  if (const std::string warning = present::cut_warning(result); !warning.empty()) console.warn(warning);
+  console.say(fmt::format("wrote {}, which names both halves", console.paint(files.network.string(), Color::strong)));
+}
+
+/// Whether both halves are known to be the whole, or were not asked about.
+bool is_good(const toolkit::CutResult& result, const Arguments& arguments) {
+  return arguments.no_prove || (result.verified && result.verified->verdict == toolkit::Verdict::same);
+}
+
 Exit convert(const Console& console, const Arguments& arguments) {
   toolkit::ConvertRequest request = request_of(arguments);
+  check_probe(arguments);
   check_output(arguments);
   Progress progress(console);
   request.options.watch = watch_of(progress);
   Conversion conversion = toolkit::convert_file(request);
+  progress.clear();
+  const std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
+  std::optional<toolkit::CutFiles> files;
   {
     const DeferInterrupts defer;
-    toolkit::write(conversion, arguments.output);
+    if (halves) {
+      files = save(*halves, arguments.output);
+      conversion.output = arguments.output;
+    } else {
+      toolkit::write(conversion, arguments.output);
+    }
   }
-  progress.clear();
   for (const std::string& warning : present::missing_rank_warnings(conversion.model)) console.warn(warning);
   console.detail(present::timings_text(conversion));
-  console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, conversion.data_file),
-                          present::summary_text(conversion)));
+  if (!halves) {
+    console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, conversion.data_file),
+                            present::summary_text(conversion)));
+  }
   if (!arguments.report.empty()) write_report(console, present::convert_page(conversion), arguments.report);
   say_result(console, conversion, arguments);
-  console.result(present::to_json(conversion));
+  if (halves) say_cut(console, *halves, *files);
+  Json json = present::to_json(conversion);
+  json["cut"] = halves ? present::to_json(*halves, *files) : Json();
+  console.result(json);
+  if (halves) return is_good(*halves, arguments) && conversion.are_rules_done() ? Exit::done : Exit::answer_is_no;
   return conversion.is_complete() ? Exit::done : Exit::answer_is_no;
 }
 
@@ -153,14 +221,15 @@ Exit convert(const Console& console, const Arguments& arguments) {
 
 void add_convert(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command("convert",
-                                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
-                                          "the CPU that nothing changed; exit code "
-                                          "1 if unsupported nodes remain, or unknown ones",
-                                          "graft convert digits.onnx -o digits.graft.onnx\n"
-                                          "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
-                                          "  graft convert deploy.prototxt trained.caffemodel -o model.onnx",
-                                          [arguments](const Console& c) { return convert(c, *arguments); });
+  Command* command = program.add_command("convert",
+                                         "reads a model and rewrites it so that TensorRT can run it, and proves on "
+                                         "the CPU that nothing changed; exit code "
+                                         "1 if unsupported nodes remain, or unknown ones",
+                                         "graft convert digits.onnx -o digits.graft.onnx\n"
+                                         "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
+                                         "  graft convert deploy.prototxt trained.caffemodel -o model.onnx\n"
+                                         "  graft convert detector.onnx -o detector.graft.onnx --cut",
+                                         [arguments](const Console& c) { return convert(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
@@ -170,7 +239,7 @@ void add_convert(Program& program) {
       ->add_option("--plugins", arguments->plugins,
                    "auto: a plugin where no native layer is exact and as fast; always; never (auto)")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+      ->check(one_of({"auto", "always", "never"}));
   command
       ->add_option("--passes", arguments->passes,
                    "passes to run, joined by commas; with a minus before each, those to leave out: --passes=-NAME")
@@ -181,6 +250,11 @@ void add_convert(Program& program) {
           "--rules", arguments->rules,
           "your own changes to the network, in YAML; exit code 1 where one could not be done (docs/guide/rules.md)")
       ->type_name("FILE");
+  command->add_flag(
+      "--cut", arguments->cut,
+      "where nodes remain that TensorRT does not run, write two halves: -o for TensorRT, and beside it one "
+      "for ONNX Runtime on the host and a .cut.json that names both");
+  add_probe_options(*command, arguments->probe);
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");

@@ -22,16 +22,18 @@ std::string full_name(const CLI::App& app) {
 }
 
 /// Allows the names of the commands that there are.
-CLI::Validator is_command(const CLI::App& app) {
+Check is_command(const CLI::App& app) {
   const std::vector<std::string> names = command_names(app);
   const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
-  return {[names](const std::string& word) {
-            if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
-            const auto meant = toolkit::nearest(word, names);
-            return fmt::format("there is no command {}{}", word,
-                               meant ? fmt::format("; did you mean {}?", *meant) : "");
-          },
-          set, "command"};
+  return {.fault =
+              [names](const std::string& word) {
+                if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
+                const auto meant = toolkit::nearest(word, names);
+                return fmt::format("there is no command {}{}", word,
+                                   meant ? fmt::format("; did you mean {}?", *meant) : "");
+              },
+          .type = "command",
+          .allowed = set};
 }
 
 }  // namespace
@@ -137,7 +139,7 @@ void add_help(Program& program) {
   const auto name = std::make_shared<std::string>();
   const auto man = std::make_shared<bool>(false);
   const CLI::App& app = program.app();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "help", "what --help says, of graft or of a command", "graft help convert",
       [name, man, &app](const Console& console) {
         const CLI::App& subject = name->empty() ? app : *app.get_subcommand(*name);
@@ -147,8 +149,8 @@ void add_help(Program& program) {
         console.result({{"help", text}});
         return Exit::done;
       });
-  command->add_option("COMMAND", *name, "a command; none lists all")->check(is_command(app));
-  command->add_flag("--man", *man, "all commands as a page for man, in roff")->excludes("COMMAND");
+  const Option* of_command = command->add_option("COMMAND", *name, "a command; none lists all")->check(is_command(app));
+  command->add_flag("--man", *man, "all commands as a page for man, in roff")->excludes(of_command);
 }
 
 }  // namespace graft::cli

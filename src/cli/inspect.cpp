@@ -1,7 +1,6 @@
 // graft inspect: how each node will run in TensorRT, by rule or by asking TensorRT.
 #include "toolkit/inspect.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -49,7 +48,7 @@ Exit inspect(const Console& console, const Arguments& arguments) {
 
 void add_inspect(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "inspect",
       "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "
       "unknown; "
@@ -67,6 +66,12 @@ void add_inspect(Program& program) {
                     "inspect what `graft convert` makes of the model, in memory, with nothing proven");
   command->add_flag("--all", arguments->all, "every node, and not the problems and the rest by count");
   add_probe_options(*command, arguments->probe);
+  command
+      ->add_option(
+          "--reduce", arguments->probe.reduce,
+          "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
+          "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
+      ->type_name("FILE");
   add_report_option(*command, arguments->report, "the network, colored by verdict, and every node with the reason");
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <utility>
 
@@ -18,7 +17,7 @@ std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<Nam
   return others;
 }
 
-void add_model_files(CLI::App& command, ModelArguments& arguments) {
+void add_model_files(Command& command, ModelArguments& arguments) {
   command
       .add_option("MODEL", arguments.model,
                   "an ONNX model, a frozen TensorFlow graph (.pb, .pbtxt) or a Caffe network (.prototxt)")
@@ -26,7 +25,7 @@ void add_model_files(CLI::App& command, ModelArguments& arguments) {
   command.add_option("WEIGHTS", arguments.weights, "the .caffemodel of a Caffe network");
 }
 
-void add_input_shapes(CLI::App& command, ModelArguments& arguments) {
+void add_input_shapes(Command& command, ModelArguments& arguments) {
   command
       .add_option(
           shapes_option, arguments.shapes,
@@ -34,7 +33,7 @@ void add_input_shapes(CLI::App& command, ModelArguments& arguments) {
       ->type_name("SHAPE");
 }
 
-void add_kept_outputs(CLI::App& command, ModelArguments& arguments) {
+void add_kept_outputs(Command& command, ModelArguments& arguments) {
   command
       .add_option("--keep-output", arguments.outputs,
                   "tensor of a TensorFlow or Caffe network that becomes an output, in place of all that no node "

@@ -25,10 +25,10 @@ inline constexpr auto shapes_option = "--input";
 [[nodiscard]] std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others = {});
 
 /// MODEL and WEIGHTS.
-void add_model_files(CLI::App& command, ModelArguments& arguments);
+void add_model_files(Command& command, ModelArguments& arguments);
 /// --input with a shape; --keep-output.
-void add_input_shapes(CLI::App& command, ModelArguments& arguments);
-void add_kept_outputs(CLI::App& command, ModelArguments& arguments);
+void add_input_shapes(Command& command, ModelArguments& arguments);
+void add_kept_outputs(Command& command, ModelArguments& arguments);
 
 /// What --input and --keep-output say.
 [[nodiscard]] toolkit::ImportOptions import_options(const ModelArguments& arguments);

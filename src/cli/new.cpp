@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -31,7 +30,7 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
 
 void add_new(Program& program) {
   const auto request = std::make_shared<toolkit::NewProject>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "new", "a project with an operator of your own: kernels, a fusion, cases, tests, ready to be built",
       "graft new my_ops --like reduction --operator RowNorm",
       [request](const Console& c) { return write_new(c, *request); });
@@ -41,7 +40,7 @@ void add_new(Program& program) {
       ->add_option("--like", request->kind,
                    "what the operator is like until you change it: elementwise, reduction, two_inputs (elementwise)")
       ->type_name("KIND")
-      ->check(CLI::IsMember(toolkit::project_kinds()));
+      ->check(one_of(toolkit::project_kinds()));
   command
       ->add_option("--operator", request->operator_name,
                    "what it is called; without it by the template: BetaSwish, RmsNorm, GatedTanh")

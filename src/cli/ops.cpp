@@ -1,5 +1,4 @@
 // graft ops: the operators, from their definitions.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -41,14 +40,14 @@ Exit ops(const Console& console, const Arguments& arguments) {
 
 void add_ops(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
+  Command* command =
       program.add_command("ops", "Graft's operators: what they compute, their attributes, types and drop-in names",
                           "graft ops L2Normalize", [arguments](const Console& c) { return ops(c, *arguments); });
   auto* name =
       command->add_option("NAME", arguments->name, "an operator, or a plugin that one stands in for; none lists all");
   command->add_option("--reads", arguments->reads, "what `graft convert` reads of another format: caffe, tensorflow")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"caffe", "tensorflow"}))
+      ->check(one_of({"caffe", "tensorflow"}))
       ->excludes(name);
   program.add_operators_option(*command);
 }

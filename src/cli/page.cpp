@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "cli/interrupts.hpp"
 
 namespace graft::cli {
 
-void add_report_option(CLI::App& command, std::string& page, const std::string& shows) {
+void add_report_option(Command& command, std::string& page, const std::string& shows) {
   command.add_option("--report", page, fmt::format("HTML page to write, with its JSON beside it: {}", shows))
       ->type_name("FILE");
 }

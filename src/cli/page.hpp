@@ -11,7 +11,7 @@
 namespace graft::cli {
 
 /// --report FILE. `shows` says what is on the page.
-void add_report_option(CLI::App& command, std::string& page, const std::string& shows);
+void add_report_option(Command& command, std::string& page, const std::string& shows);
 /// Throws Error where the page could not be written; before long work. Nothing without --report.
 void check_report(const std::string& page);
 /// Page and JSON, for check_files_apart.

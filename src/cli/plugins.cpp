@@ -1,14 +1,12 @@
 // graft plugins: the creators and fields in TensorRT plugin libraries, as a real plugin registry sees them.
 #include "toolkit/plugins.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/engine_command.hpp"
 #include "cli/interrupts.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
@@ -47,7 +45,7 @@ Exit plugins(const Console& console, const toolkit::PluginsRequest& request) {
 
 void add_plugins(Program& program) {
   const auto arguments = std::make_shared<toolkit::PluginsRequest>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "plugins", "the creators and fields in any TensorRT plugin library, as a real plugin registry sees them",
       "graft plugins build/lib/libgraft_plugins.so", [arguments](const Console& c) { return plugins(c, *arguments); });
   command->add_option("LIBRARY", arguments->libraries, "shared libraries with TensorRT plugins")->required();
@@ -56,7 +54,7 @@ void add_plugins(Program& program) {
                     "code 1 if not");
   command->add_option("--tensorrt", arguments->tensorrt, "whose registry: auto, rtx, full, lean (auto)")
       ->type_name("WHICH")
-      ->check(CLI::IsMember({"auto", "rtx", "full", "lean"}));
+      ->check(one_of({"auto", "rtx", "full", "lean"}));
   command->add_option("--time-limit", arguments->time_limit, "a library that takes longer counts as hanging (120)")
       ->type_name("SECONDS")
       ->check(positive());

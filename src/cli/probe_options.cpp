@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/engine_command.hpp"
 #include "cli/interrupts.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/text/inspect_text.hpp"
@@ -23,12 +20,12 @@ inspect::ProbeLevel level_of(const std::string& word) {
 
 }  // namespace
 
-void add_probe_options(CLI::App& command, ProbeArguments& arguments) {
+void add_probe_options(Command& command, ProbeArguments& arguments) {
   command
       .add_option("--probe,--truth", arguments.level,
                   "who judges: rule; parser, which is TensorRT's own; builder, which is its builder too (rule)")
       ->type_name("WHO")
-      ->check(CLI::IsMember({"rule", "parser", "builder"}));
+      ->check(one_of({"rule", "parser", "builder"}));
   command
       .add_option("--plugin-lib", arguments.trials.libraries,
                   "plugin library for TensorRT to load; once for each (Graft's own, if the model needs it)")
@@ -44,7 +41,7 @@ void add_probe_options(CLI::App& command, ProbeArguments& arguments) {
       ->delimiter(',');
   command.add_option("--tensorrt", arguments.trials.tensorrt, "which TensorRT: auto, rtx, full (auto)")
       ->type_name("WHICH")
-      ->check(CLI::IsMember({"auto", "rtx", "full"}));
+      ->check(one_of({"auto", "rtx", "full"}));
   command.add_flag("--plugin-override", arguments.trials.plugin_override,
                    "plugins win over ONNX operators and functions of their name");
   command
@@ -62,11 +59,6 @@ void add_probe_options(CLI::App& command, ProbeArguments& arguments) {
                   "seconds to ask for in all; what is not answered by then is said (300)")
       ->type_name("SECONDS")
       ->check(positive());
-  command
-      .add_option("--reduce", arguments.reduce,
-                  "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
-                  "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
-      ->type_name("FILE");
 }
 
 void check_probe_options(const ProbeArguments& arguments) {

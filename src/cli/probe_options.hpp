@@ -17,7 +17,7 @@ struct ProbeArguments {
 };
 
 /// --probe, --plugin-lib and what else is about it.
-void add_probe_options(CLI::App& command, ProbeArguments& arguments);
+void add_probe_options(Command& command, ProbeArguments& arguments);
 /// Throws Error for options that make no sense without --probe, and for files that are not there.
 void check_probe_options(const ProbeArguments& arguments);
 

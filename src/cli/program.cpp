@@ -82,8 +82,8 @@ Program::Program()
       "command that installs it; 4 a defect of Graft.");
 }
 
-CLI::App* Program::add_command(const std::string& name, const std::string& description, const std::string& example,
-                               std::function<Exit(const Console&)> action) {
+Command* Program::add_command(const std::string& name, const std::string& description, const std::string& example,
+                              std::function<Exit(const Console&)> action) {
   CLI::App* command = app_->add_subcommand(name, description);
   command->formatter(std::make_shared<HelpFormatter>());
   command->set_help_flag("-h,--help", "this text")->group(common_group);
@@ -92,7 +92,7 @@ CLI::App* Program::add_command(const std::string& name, const std::string& descr
   command->add_flag("-v,--verbose", console_.verbose, "say more, on standard error")->group(common_group);
   command->add_flag("-q,--quiet", console_.quiet, "errors only")->group(common_group);
   command->callback([this, action = std::move(action)] { chosen_ = action; });
-  return command;
+  return &commands_.emplace_back(*command);
 }
 
 int Program::parse_failure(const CLI::ParseError& error) const {
@@ -126,7 +126,7 @@ int Program::parse_failure(const CLI::ParseError& error) const {
       fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
 }
 
-void Program::add_operators_option(CLI::App& command) {
+void Program::add_operators_option(Command& command) {
   command
       .add_option(
           "--operators", operator_libraries_,

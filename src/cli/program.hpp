@@ -1,6 +1,7 @@
 // The program as a whole: its commands, and what they share.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,11 +9,9 @@
 #include <vector>
 
 #include "cli/console.hpp"
+#include "cli/options.hpp"
 
-// CLI11 is in headers alone and takes seconds of every source that reads it: those that add options include it.
 namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-class Option;
 class ParseError;
 }  // namespace CLI
 
@@ -32,11 +31,11 @@ class Program {
   Program();
 
   /// A command with --json, -v, -q and --help. `example` is shown below the help. `action` runs after parsing.
-  CLI::App* add_command(const std::string& name, const std::string& description, const std::string& example,
-                        std::function<Exit(const Console&)> action);
+  Command* add_command(const std::string& name, const std::string& description, const std::string& example,
+                       std::function<Exit(const Console&)> action);
 
   /// --operators LIB, as many times as there are libraries. They are loaded before the command's action runs.
-  void add_operators_option(CLI::App& command);
+  void add_operators_option(Command& command);
 
   /// `translate` gets what follows the command's name before it is parsed, and returns what is parsed in its place. An
   /// Error that it throws ends the program as one of the command's would.
@@ -54,6 +53,7 @@ class Program {
   void parse(std::vector<std::string> words);
 
   std::shared_ptr<CLI::App> app_;
+  std::deque<Command> commands_;
   std::map<std::string, std::function<std::vector<std::string>(std::vector<std::string>)>> translations_;
   Console console_;
   std::vector<std::string> operator_libraries_;

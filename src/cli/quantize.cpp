@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
@@ -21,15 +19,15 @@ namespace graft::cli {
 namespace {
 
 /// An option that says nothing in this precision.
-void refuse(const std::vector<const CLI::Option*>& options, const std::string& precision) {
-  for (const CLI::Option* option : options) {
+void refuse(const std::vector<const Option*>& options, const std::string& precision) {
+  for (const Option* option : options) {
     if (option->count() == 0) continue;
     throw Error(fmt::format("{}: it has no meaning with --precision {}", option->get_name(), precision));
   }
 }
 
-void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
-  const auto add = [&](CLI::Option* option, const char* type) {
+void add_int8_options(Command& command, QuantizeArguments& arguments) {
+  const auto add = [&](Option* option, const char* type) {
     option->type_name(type)->group("int8");
     arguments.of_int8.push_back(option);
     return option;
@@ -42,7 +40,7 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
   arguments.method_option =
       add(command.add_option("--method", arguments.method, "percentile (as without it), entropy, minmax or mse"),
           "METHOD")
-          ->check(CLI::IsMember({"entropy", "minmax", "percentile", "mse"}));
+          ->check(one_of({"entropy", "minmax", "percentile", "mse"}));
   arguments.percentile_option =
       add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
           "NUMBER")
@@ -59,12 +57,12 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
           "layers), round (weights up or down), bias (what rounding adds on average); several with commas"),
       "LIST")
       ->delimiter(',')
-      ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}));
+      ->check(one_of({"equalize", "smooth", "round", "bias"}));
   add(command.add_option("--rest", arguments.rest,
                          "what the nodes that do not become int8 compute in: f32 (as without "
                          "it), f16 or bf16, where that breaks nothing"),
       "TYPE")
-      ->check(CLI::IsMember({"f32", "f16", "fp16", "bf16"}));
+      ->check(one_of({"f32", "f16", "fp16", "bf16"}));
   arguments.metric_option = add(
       command.add_option("--metric", arguments.metric,
                          "run by the shell for each model that is tried, its file in place of {}, or at the end; the "
@@ -122,7 +120,7 @@ void check_output(const QuantizeArguments& arguments) {
 
 void add_quantize(Program& program) {
   const auto arguments = std::make_shared<QuantizeArguments>();
-  CLI::App* command =
+  Command* command =
       program.add_command("quantize",
                           "writes a model in f16, bf16 or int8, typed, as every TensorRT builds it, and keeps in f32 "
                           "what would break; exit "
@@ -134,7 +132,7 @@ void add_quantize(Program& program) {
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE");
   command->add_option("--precision", arguments->precision, "f16 (also called fp16), bf16 or int8")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f16", "fp16", "bf16", "int8"}));
+      ->check(one_of({"f16", "fp16", "bf16", "int8"}));
   command
       ->add_option("--data", arguments->data,
                    "inputs to decide by: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 also a FILE.npy, and "

@@ -37,13 +37,13 @@ struct QuantizeArguments {
   double max_drop = 0;
   std::int64_t judged = 64;
 
-  const CLI::Option* method_option = nullptr;
-  const CLI::Option* percentile_option = nullptr;
-  const CLI::Option* limit_option = nullptr;
-  const CLI::Option* metric_option = nullptr;
-  const CLI::Option* max_drop_option = nullptr;
-  std::vector<const CLI::Option*> of_int8;   ///< Refused with another precision.
-  std::vector<const CLI::Option*> of_types;  ///< Refused with int8.
+  const Option* method_option = nullptr;
+  const Option* percentile_option = nullptr;
+  const Option* limit_option = nullptr;
+  const Option* metric_option = nullptr;
+  const Option* max_drop_option = nullptr;
+  std::vector<const Option*> of_int8;   ///< Refused with another precision.
+  std::vector<const Option*> of_types;  ///< Refused with int8.
 };
 
 [[nodiscard]] Exit quantize_types(const Console& console, const QuantizeArguments& arguments);

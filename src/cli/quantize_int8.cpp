@@ -1,7 +1,6 @@
 // graft quantize --precision int8: scales from data or from a cache, QuantizeLinear and DequantizeLinear.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
@@ -49,17 +48,17 @@ void check_data(const QuantizeArguments& arguments) {
         "--data: int8 needs ranges, and synthetic inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache");
   }
-  const auto given = [](const CLI::Option* option) { return option->count() != 0; };
+  const auto given = [](const Option* option) { return option->count() != 0; };
   if (given(arguments.percentile_option) && arguments.method != "percentile") {
     throw Error(fmt::format("--percentile: it has no meaning with --method {}", arguments.method));
   }
-  for (const CLI::Option* option : {arguments.method_option, arguments.percentile_option}) {
+  for (const Option* option : {arguments.method_option, arguments.percentile_option}) {
     if (given(option) && !arguments.cache.empty()) {
       throw Error(fmt::format("{}: it has no meaning with --cache, which holds the scales", option->get_name()));
     }
   }
   if (!arguments.data.empty()) return;
-  for (const CLI::Option* option : {arguments.metric_option, arguments.max_drop_option, arguments.limit_option}) {
+  for (const Option* option : {arguments.metric_option, arguments.max_drop_option, arguments.limit_option}) {
     if (option->count() == 0) continue;
     throw Error(
         fmt::format("{}: it needs --data beside --cache, by which single layers are judged", option->get_name()));

@@ -1,8 +1,6 @@
 // graft quantize --precision f16 or bf16: a typed model from an f32 one, and why each node has its type.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"

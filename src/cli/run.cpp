@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
 #include "present/text/tensors.hpp"
@@ -52,9 +50,9 @@ Exit run(const Console& console, const Arguments& arguments) {
 
 void add_run(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command("run", "runs a model on the CPU",
-                                          "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
-                                          [arguments](const Console& c) { return run(c, *arguments); });
+  Command* command = program.add_command("run", "runs a model on the CPU",
+                                         "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
+                                         [arguments](const Console& c) { return run(c, *arguments); });
   add_model_files(*command, arguments->model);
   command
       ->add_option("-i,--input", arguments->inputs,
@@ -73,7 +71,7 @@ void add_run(Program& program) {
                    "how Graft's operators are computed: functions (as standard operators) or own (their own CPU "
                    "kernels) (functions)")
       ->type_name("WHICH")
-      ->check(CLI::IsMember({"functions", "own"}));
+      ->check(one_of({"functions", "own"}));
   command->add_option("--threads", arguments->threads, "0 takes every core (0)")
       ->type_name("N")
       ->check(at_least(0, "an integer from 0"));

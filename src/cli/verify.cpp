@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <locale>
@@ -12,7 +11,6 @@
 #include <utility>
 
 #include "cli/dimensions.hpp"
-#include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
@@ -45,9 +43,9 @@ struct Arguments {
   bool layers = false;
   std::string reduce;
   std::string emulate;
-  const CLI::Option* relative_option = nullptr;
-  const CLI::Option* absolute_option = nullptr;
-  const CLI::Option* snr_option = nullptr;
+  const Option* relative_option = nullptr;
+  const Option* absolute_option = nullptr;
+  const Option* snr_option = nullptr;
 };
 
 /// The files that were named: a .caffemodel belongs to the network before it.
@@ -207,7 +205,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
 
 void add_verify(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
+  Command* command = program.add_command(
       "verify", "runs two models on the CPU on the same inputs and compares their outputs; exit code 1 if they differ",
       "graft verify digits.onnx digits.graft.onnx --data image=digits_test.npz:images",
       [arguments](const Console& c) { return verify(c, *arguments); });
@@ -242,7 +240,7 @@ void add_verify(Program& program) {
       ->add_option("--seeds", arguments->seeds,
                    "runs with synthetic inputs (3; with --layers 1, and 3 of the outputs; 2 with --emulate int8)")
       ->type_name("N")
-      ->check(CLI::Range(1, 10000));
+      ->check(range(1, 10000));
   command->add_flag("--layers", arguments->layers,
                     "compare every tensor that both models have, and find the node where they part");
   command
@@ -255,7 +253,7 @@ void add_verify(Program& program) {
       ->add_option("--emulate", arguments->emulate,
                    "what the candidate would give in this type, tensor by tensor: f16, bf16 or int8; means --layers")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f16", "bf16", "int8"}));
+      ->check(one_of({"f16", "bf16", "int8"}));
   arguments->relative_option =
       command
           ->add_option("--rtol", arguments->relative,
@@ -281,7 +279,7 @@ void add_verify(Program& program) {
       ->add_option("--kernels", arguments->kernels,
                    "how the candidate's Graft operators are computed: functions or own (functions)")
       ->type_name("WHICH")
-      ->check(CLI::IsMember({"functions", "own"}));
+      ->check(one_of({"functions", "own"}));
 }
 
 }  // namespace graft::cli

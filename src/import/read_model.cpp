@@ -5,6 +5,7 @@
 
 #include "graft/error.hpp"
 #include "import/caffe/import.hpp"
+#include "import/cut_network.hpp"
 #include "import/other_formats.hpp"
 #include "import/tensorflow/import.hpp"
 #include "onnx/onnx_io.hpp"
@@ -40,6 +41,7 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
     throw Error(fmt::format("{}: outputs can be chosen of TensorFlow and Caffe networks; an ONNX file names its own",
                             path.string()));
   }
+  if (is_cut_network(path)) return join(read_cut_network(path));
   return onnx::read_onnx(path);
 }
 

@@ -23,7 +23,8 @@ struct ImportOptions {
 /// may be given shapes while it is read. Anything else is ONNX.
 [[nodiscard]] bool is_imported(const std::filesystem::path& path);
 
-/// By the end of its name: .pb is a frozen TensorFlow graph, .prototxt a Caffe network, anything else ONNX. `weights`
+/// By the end of its name: .pb is a frozen TensorFlow graph, .prototxt a Caffe network, .cut.json a network in two
+/// halves, which are joined, anything else ONNX. `weights`
 /// is Caffe's second file, and empty for the others. Throws Error as the readers do, and for what a format does not
 /// have.
 [[nodiscard]] onnx::Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights = {},

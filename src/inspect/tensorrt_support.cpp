@@ -237,14 +237,15 @@ constexpr std::string_view no_sequences = "export the network with tensors in th
 constexpr std::string_view no_texts =
     "turn strings into numbers before the network, and let the network begin with these";
 constexpr std::string_view sized_by_data =
-    "the size of its output depends on the data: let the network end before it and do the rest after it; or write a "
+    "the size of its output depends on the data: graft convert --cut leaves it and the rest to the host; or write a "
     "plugin with a size tensor: graft's guide \"add an operator\"";
 
 // What helps more than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
-     "let the network end with its boxes and scores, and do it after the network; or a plugin: the full TensorRT's "
-     "library has EfficientNMS_TRT, which takes other inputs"},
+     "graft convert --cut: the network ends with its boxes and scores, and the host does the rest; or a plugin: the "
+     "full "
+     "TensorRT's library has EfficientNMS_TRT, which takes other inputs"},
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
     {"NonZero", sized_by_data},
@@ -498,7 +499,9 @@ std::string advice_on_refusal(const onnx::Node& node) {
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) return std::string(each.advice);
   }
-  return "no operator of Graft stands in for it; write one: graft's guide \"add an operator\"";
+  return "no operator of Graft stands in for it; graft convert --cut leaves it to the host, or write one: graft's "
+         "guide "
+         "\"add an operator\"";
 }
 
 std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {

@@ -15,6 +15,7 @@
 #include "onnx/mapped_file.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/onnx_io.hpp"
+#include "onnx/protobuf_log.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/wire.hpp"
 
@@ -674,11 +675,12 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
   }
   ::onnx::ModelProto proto;
   auto cut = cut_large_fields(bytes, wire_fields);
+  const ProtobufLog log;
   if (!cut || !proto.ParsePartialFromString(cut->rest)) {
     throw Error(
         fmt::format("{}: not an ONNX file, or cut short: {} bytes that are no protobuf of a model, or are nested too "
-                    "deep",
-                    name, bytes.size()));
+                    "deep{}",
+                    name, bytes.size(), log.reason()));
   }
   cut->rest = {};
   const Pieces pieces(std::move(cut->pieces), std::move(owner));

@@ -14,6 +14,7 @@ void add_conversion(nanobind::module_& module);
 void add_verification(nanobind::module_& module);
 void add_layers(nanobind::module_& module);
 void add_quantization(nanobind::module_& module);
+void add_cuts(nanobind::module_& module);
 void add_engines(nanobind::module_& module);
 
 }  // namespace graft::python

@@ -34,7 +34,8 @@ using PyRanges = std::map<std::string, std::pair<double, double>>;
                                                            std::optional<double> relative,
                                                            std::optional<double> absolute, std::optional<double> snr_db,
                                                            bool own_kernels) {
-  toolkit::VerifyOptions options{.data = tensors_of(data),
+  toolkit::VerifyOptions options{.data = {},
+                                 .data_views = views_of(data),
                                  .seeds = seeds,
                                  .shapes = shapes,
                                  .ranges = {},

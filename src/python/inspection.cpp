@@ -14,6 +14,7 @@
 #include "graft/toolkit/inspect.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/judges.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
 
@@ -28,13 +29,6 @@ using toolkit::Judge;
 using toolkit::NodeGroup;
 using toolkit::NodeSupport;
 using toolkit::ProbeSummary;
-
-Judge judge_of(const std::string& word) {
-  if (word == "rule") return Judge::rule;
-  if (word == "parser") return Judge::parser;
-  if (word == "builder") return Judge::builder;
-  throw Error("judge: found " + word + "; allowed are rule, parser and builder");
-}
 
 const char* name_of(Judge judge) {
   switch (judge) {
@@ -82,6 +76,13 @@ std::string describe(const InspectResult& result) {
 }
 
 }  // namespace
+
+Judge judge_of(const std::string& word) {
+  if (word == "rule") return Judge::rule;
+  if (word == "parser") return Judge::parser;
+  if (word == "builder") return Judge::builder;
+  throw Error("judge: found " + word + "; allowed are rule, parser and builder");
+}
 
 void add_inspection(nb::module_& module) {
   nb::class_<NodeSupport>(module, "NodeSupport", "How a node runs in TensorRT.")

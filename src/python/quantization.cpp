@@ -71,7 +71,8 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
                         std::optional<double> max_drop, std::int64_t judged, const nb::object& progress,
                         const std::optional<toolkit::CancelToken>& cancel) {
   QuantizeOptions options{.precision = precision_of("precision", precision),
-                          .data = tensors_of(data),
+                          .data = {},
+                          .data_views = views_of(data),
                           .shapes = shapes,
                           .keep = keep,
                           .only = only,

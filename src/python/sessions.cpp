@@ -1,9 +1,8 @@
-// Running a model on the CPU, without copies of the inputs and with one of the outputs.
+// Running a model on the CPU, without copies.
 #include <nanobind/nanobind.h>
 
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "graft/toolkit/run.hpp"
 #include "python/bindings.hpp"
@@ -20,21 +19,18 @@ class Session {
   Session(const toolkit::Model& model, int threads, bool own_kernels)
       : session_(model, {.threads = threads, .own_kernels = own_kernels}) {}
 
+  Session(const toolkit::CutNetwork& network, int threads, bool own_kernels)
+      : session_(network, {.threads = threads, .own_kernels = own_kernels}) {}
+
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
-    toolkit::Tensors outputs;
+    toolkit::TensorViews outputs;
     {
       const nb::gil_scoped_release released;
       const std::lock_guard one_at_a_time(mutex_);
-      session_.run(views, [&](const toolkit::TensorViews& shown) {
-        for (const auto& [name, view] : shown) {
-          outputs.emplace(name, toolkit::Tensor{.dtype = view.dtype,
-                                                .shape = view.shape,
-                                                .data = std::vector<std::byte>(view.data.begin(), view.data.end())});
-        }
-      });
+      outputs = session_.run_views(views);
     }
-    return arrays_of(std::move(outputs));
+    return arrays_of(outputs);
   }
 
  private:
@@ -47,6 +43,8 @@ class Session {
 void add_sessions(nb::module_& module) {
   nb::class_<Session>(module, "Session")
       .def(nb::init<const toolkit::Model&, int, bool>(), "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def(nb::init<const toolkit::CutNetwork&, int, bool>(), "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("run", &Session::run, "inputs"_a);
 }

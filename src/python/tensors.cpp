@@ -1,6 +1,7 @@
 // No element is looked at: Python says what the bytes are.
 #include "python/tensors.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "graft/toolkit/error.hpp"
@@ -17,38 +18,45 @@ std::span<const std::byte> bytes_of(const BytesIn& array) {
   return {reinterpret_cast<const std::byte*>(array.data()), array.size()};
 }
 
+/// A reference that any thread may drop.
+std::shared_ptr<const void> owner_of(const BytesIn& array) {
+  return {new BytesIn(array), [](const BytesIn* held) {
+            const nanobind::gil_scoped_acquire acquired;
+            delete held;
+          }};
+}
+
 }  // namespace
 
 toolkit::TensorViews views_of(const ArraysIn& arrays) {
   toolkit::TensorViews views;
   for (const auto& [name, array] : arrays) {
     const auto& [type, shape, bytes] = array;
-    views.emplace(name, toolkit::TensorView{.dtype = dtype_of(name, type), .shape = shape, .data = bytes_of(bytes)});
+    views.emplace(
+        name, toolkit::TensorView{
+                  .dtype = dtype_of(name, type), .shape = shape, .data = bytes_of(bytes), .owner = owner_of(bytes)});
   }
   return views;
 }
 
-toolkit::Tensors tensors_of(const ArraysIn& arrays) {
-  toolkit::Tensors tensors;
-  for (const auto& [name, view] : views_of(arrays)) {
-    tensors.emplace(name, toolkit::Tensor{.dtype = view.dtype,
-                                          .shape = view.shape,
-                                          .data = std::vector<std::byte>(view.data.begin(), view.data.end())});
-  }
-  return tensors;
-}
-
-BytesOut array_of(std::vector<std::byte> bytes) {
-  auto* owned = new std::vector<std::byte>(std::move(bytes));
-  const nanobind::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<decltype(owned)>(pointer); });
-  return BytesOut(owned->data(), {owned->size()}, owner);
-}
-
 ArraysOut arrays_of(toolkit::Tensors tensors) {
-  ArraysOut arrays;
+  toolkit::TensorViews views;
   for (auto& [name, tensor] : tensors) {
-    arrays.emplace(name, std::tuple(std::string(to_string(tensor.dtype)), std::move(tensor.shape),
-                                    array_of(std::move(tensor.data))));
+    const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(tensor.data));
+    views.emplace(name, toolkit::TensorView{
+                            .dtype = tensor.dtype, .shape = std::move(tensor.shape), .data = *owner, .owner = owner});
+  }
+  return arrays_of(views);
+}
+
+ArraysOut arrays_of(const toolkit::TensorViews& views) {
+  using Owner = std::shared_ptr<const void>;
+  ArraysOut arrays;
+  for (const auto& [name, view] : views) {
+    const nanobind::capsule owner(new Owner(view.owner), [](void* kept) noexcept { delete static_cast<Owner*>(kept); });
+    auto* data = const_cast<std::byte*>(view.data.data());
+    arrays.emplace(
+        name, std::tuple(std::string(to_string(view.dtype)), view.shape, BytesOut(data, {view.data.size()}, owner)));
   }
   return arrays;
 }

@@ -27,16 +27,13 @@ using Arrays = std::map<std::string, std::tuple<std::string, std::vector<std::in
 using ArraysIn = Arrays<BytesIn>;
 using ArraysOut = Arrays<BytesOut>;
 
-/// Views of what the arrays own. Throws Error for a type that DType does not have.
+/// Views that keep the arrays. Throws Error for a type that DType does not have.
 [[nodiscard]] toolkit::TensorViews views_of(const ArraysIn& arrays);
-
-/// Copies.
-[[nodiscard]] toolkit::Tensors tensors_of(const ArraysIn& arrays);
-
-/// An array that owns these bytes.
-[[nodiscard]] BytesOut array_of(std::vector<std::byte> bytes);
 
 /// Arrays that own what the tensors owned.
 [[nodiscard]] ArraysOut arrays_of(toolkit::Tensors tensors);
+
+/// Arrays that keep what the views show, which nobody else may write to.
+[[nodiscard]] ArraysOut arrays_of(const toolkit::TensorViews& views);
 
 }  // namespace graft::python

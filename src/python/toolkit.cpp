@@ -6,11 +6,12 @@ NB_MODULE(_toolkit, module) {
   graft::python::add_errors(module);
   graft::python::add_references(module);
   graft::python::add_models(module);
-  graft::python::add_sessions(module);
   graft::python::add_inspection(module);
   graft::python::add_conversion(module);
   graft::python::add_verification(module);
   graft::python::add_layers(module);
   graft::python::add_quantization(module);
   graft::python::add_engines(module);
+  graft::python::add_cuts(module);
+  graft::python::add_sessions(module);
 }

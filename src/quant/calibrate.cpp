@@ -215,10 +215,10 @@ void count_all(std::vector<Task> tasks, std::size_t threads) {
       failure.keep(static_cast<std::int64_t>(i));
     }
   };
-  std::vector<std::thread> others;
+  std::vector<std::jthread> others;
   for (std::size_t i = 1; i < std::min(threads, tasks.size()); ++i) others.emplace_back(work);
   work();
-  for (std::thread& other : others) other.join();
+  for (std::jthread& other : others) other.join();
   failure.raise();
 }
 
@@ -314,10 +314,10 @@ Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model, c
         next = end;
       }
     };
-    std::vector<std::thread> others;
+    std::vector<std::jthread> others;
     for (std::size_t i = 1; i < workers.size(); ++i) others.emplace_back(work, std::ref(workers[i]), false);
     work(workers.front(), true);
-    for (std::thread& other : others) other.join();
+    for (std::jthread& other : others) other.join();
     failure.raise();
     for (Worker& worker : workers) worker.move_counts_to(calibration.tensors);
     calibration.samples = end;

@@ -13,6 +13,7 @@
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
+#include "onnx/bytes_part.hpp"
 #include "verify/ends.hpp"
 
 namespace graft::quant {
@@ -130,7 +131,7 @@ CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& te
       part.dims.front() = batch;
       const std::size_t bytes =
           all.bytes.size() / static_cast<std::size_t>(all.dims.front()) * static_cast<std::size_t>(batch);
-      part.bytes = onnx::Bytes(std::string(all.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
+      part.bytes = onnx::part_of(all.bytes, static_cast<std::size_t>(index) * bytes, bytes);
       sample.emplace(name, std::move(part));
     }
     return sample;

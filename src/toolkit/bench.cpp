@@ -57,6 +57,8 @@ void check_operators(const std::string& list) {
 std::vector<std::string> command_of(const OperatorBench& bench) {
   std::vector<std::string> command{"--library",     c_library().string(), "--op",
                                    bench.operators, "--device",           bench.device};
+  for (const OperatorLibrary& library : operator_libraries())
+    command.insert(command.end(), {"--operators", library.file});
   if (!bench.match.empty()) command.insert(command.end(), {"--match", bench.match});
   if (bench.time_limit > 0) command.insert(command.end(), {"--time-limit", fmt::format("{}", bench.time_limit)});
   if (!bench.peers) command.insert(command.end(), {"--peers", "none"});

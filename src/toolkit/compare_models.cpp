@@ -114,16 +114,17 @@ ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candida
 }
 
 OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                 CompareOptions options, const Watch& watch) {
+                                 CompareOptions options, const Watch& watch, const EngineAround& around) {
   Work work(watch);
   return work.run([&] {
+    const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
     complete(reference, candidate, options);
     if (options.seeds) options.common.seeds = *options.seeds;
     options.common.progress = [&](std::size_t done, std::size_t total) {
       work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
     };
     OutputComparison compared;
-    compared.report = verify::verify_models(work.engine(), reference, candidate, options.common);
+    compared.report = verify::verify_models(outer ? *outer : work.engine(), reference, candidate, options.common);
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     return compared;

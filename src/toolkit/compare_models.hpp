@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "graft/toolkit/model.hpp"
@@ -59,9 +61,14 @@ struct LayerVerification {
 /// give; data and shapes in the options are brought to the names and the layout of the reference.
 [[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
 
-/// Compares the outputs. Data and shapes have the names and the layout of the reference.
+/// What runs the models, made from the default engine.
+using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtime::Engine& engine)>;
+
+/// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the default
+/// engine, or in one around it.
 [[nodiscard]] OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                               CompareOptions options, const Watch& watch);
+                                               CompareOptions options, const Watch& watch,
+                                               const EngineAround& around = {});
 
 /// The same for every tensor that both models have.
 [[nodiscard]] TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,

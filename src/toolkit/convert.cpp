@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/suggest.hpp"
+#include "inspect/forecast.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
@@ -95,6 +96,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The nodes of a model as it is, with the shapes that it is read with, that TensorRT does not run.
+std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model) {
+  graft::onnx::Model copy = model.clone();
+  inspect::infer_and_note_faults(copy, {});
+  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(copy);
+  std::erase_if(nodes, [](const inspect::NodeVerdict& node) { return !inspect::is_bad(node.verdict); });
+  return nodes;
+}
+
 /// What the public function and the program share: the passes, the warnings of sizes that they left, and the verdicts
 /// on what came of it.
 void rewrite(const Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
@@ -102,6 +112,7 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   graft::onnx::Model& model = conversion.model;
   conversion.is_proven = options.prove;
   conversion.nodes_before = model.graph().node_count();
+  conversion.failed_before = failing_nodes(model);
   const auto start = std::chrono::steady_clock::now();
   passes::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
@@ -163,10 +174,11 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
   });
 }
 
-bool Conversion::is_complete() const {
+bool Conversion::is_complete() const { return are_rules_done() && inspect::runs(nodes).value_or(false); }
+
+bool Conversion::are_rules_done() const {
   return std::none_of(report.rules.begin(), report.rules.end(),
-                      [](const passes::RuleOutcome& rule) { return rule.failed(); }) &&
-         inspect::runs(nodes).value_or(false);
+                      [](const passes::RuleOutcome& rule) { return rule.failed(); });
 }
 
 Conversion convert_file(const ConvertRequest& request) {

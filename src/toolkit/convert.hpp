@@ -41,7 +41,8 @@ struct Conversion {
   graft::onnx::Model model;
   bool is_proven = true;  ///< False: nothing was run.
   passes::ConvertReport report;
-  std::vector<inspect::NodeVerdict> nodes;  ///< Of the model after.
+  std::vector<inspect::NodeVerdict> failed_before;  ///< Nodes of the model before that TensorRT does not run.
+  std::vector<inspect::NodeVerdict> nodes;          ///< Of the model after.
   std::size_t nodes_before = 0;
   std::size_t nodes_after = 0;
   std::uint64_t weight_bytes = 0;
@@ -53,6 +54,7 @@ struct Conversion {
 
   /// Whether every rule was done, and the model runs as far as is known.
   [[nodiscard]] bool is_complete() const;
+  [[nodiscard]] bool are_rules_done() const;
 };
 
 /// Reads and rewrites a network; `convert` of the toolkit is the part after reading. Throws Error as both do.

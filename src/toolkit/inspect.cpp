@@ -128,16 +128,7 @@ InspectResult result_of(Inspection&& inspection) {
   result.others = groups_of(groups.others, inspection.nodes);
   result.plain = groups_of(groups.plain, inspection.nodes);
   result.runs = inspect::runs(inspection.nodes);
-  for (const inspect::NodeVerdict& node : inspection.nodes) {
-    result.nodes.push_back({.node = node.node,
-                            .support = support_of(node.verdict),
-                            .reason = node.reason,
-                            .advice = node.advice,
-                            .judge = judge_of(node.truth),
-                            .tensorrt = node.tensorrt,
-                            .plugin = node.plugin,
-                            .as = node.as});
-  }
+  result.nodes = supports_of(inspection);
   result.warnings = inspection.prospect.warnings;
   if (inspection.probe) result.probe = summary_of(*inspection.probe);
   result.model = ModelAccess::make(inspection.model.clone());
@@ -146,6 +137,21 @@ InspectResult result_of(Inspection&& inspection) {
 }
 
 }  // namespace
+
+std::vector<NodeSupport> supports_of(const Inspection& inspection) {
+  std::vector<NodeSupport> supports;
+  for (const inspect::NodeVerdict& node : inspection.nodes) {
+    supports.push_back({.node = node.node,
+                        .support = support_of(node.verdict),
+                        .reason = node.reason,
+                        .advice = node.advice,
+                        .judge = judge_of(node.truth),
+                        .tensorrt = node.tensorrt,
+                        .plugin = node.plugin,
+                        .as = node.as});
+  }
+  return supports;
+}
 
 std::string to_string(Support support) {
   for (const inspect::Verdict verdict : inspect::all_verdicts) {

@@ -35,6 +35,9 @@ struct Inspection {
 [[nodiscard]] Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
                                       const std::string& shapes_name);
 
+/// What the inspection says of each node.
+[[nodiscard]] std::vector<NodeSupport> supports_of(const Inspection& inspection);
+
 /// Told of each trial of TensorRT that has ended.
 using TrialCallback = std::function<void(const inspect::TrialProgress& trial)>;
 

@@ -8,6 +8,7 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
 #include "verify/ends.hpp"
 
@@ -22,13 +23,13 @@ Port port_of(const onnx::Value& value) {
   return port;
 }
 
+}  // namespace
+
 std::vector<Port> ports_of(const std::vector<const onnx::Value*>& values) {
   std::vector<Port> ports;
   for (const onnx::Value* value : values) ports.push_back(port_of(*value));
   return ports;
 }
-
-}  // namespace
 
 Model::Model() : state_(std::make_shared<const State>()) {}
 Model::~Model() = default;

@@ -86,7 +86,7 @@ void check(const Int8Options& options) {
 
 QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   refuse_int8_options(options.int8);
-  if (!options.data.empty() && !options.shapes.empty()) {
+  if (has_data(options) && !options.shapes.empty()) {
     throw Error(
         "QuantizeOptions::shapes: they are of synthetic inputs, and there are none with data\nGive one of both");
   }
@@ -97,8 +97,8 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   inner.only = options.only;
   inner.limit_db = options.limit_db;
   inner.shapes = {options.shapes.begin(), options.shapes.end()};
-  TypesReport report =
-      quantize_types(model_of(model), inner, to_internal(options.data, data_name), data_name, options.watch);
+  TypesReport report = quantize_types(model_of(model), inner, to_internal(options.data, options.data_views, data_name),
+                                      data_name, options.watch);
   const quant::ChosenTypes& chosen = report.chosen;
   QuantizeResult result;
   for (const quant::ChosenNode& node : chosen.nodes) {
@@ -112,7 +112,7 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   result.met = chosen.met;
   result.model = ModelAccess::make(chosen.typed.model.clone());
   result.details = std::make_shared<const Quantization>(Quantization{
-      .model = model, .precision = inner.precision, .report = std::move(report), .has_data = !options.data.empty()});
+      .model = model, .precision = inner.precision, .report = std::move(report), .has_data = has_data(options)});
   return result;
 }
 
@@ -147,19 +147,19 @@ graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
 QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
   refuse(!options.shapes.empty(), "shapes");
   refuse(options.typed_io, "typed_io");
-  const bool has_data = !options.data.empty() || !options.int8.data.empty();
-  if (!has_data && options.int8.cache.empty()) {
+  const bool has_any_data = has_data(options) || !options.int8.data.empty();
+  if (!has_any_data && options.int8.cache.empty()) {
     throw Error(
         "QuantizeOptions::data: int8 needs ranges, and synthetic inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache");
   }
-  if (!has_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
+  if (!has_any_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
     throw Error("QuantizeOptions::data: a limit, a metric and max_drop need data beside the cache");
   }
-  if (!options.data.empty() && !options.int8.data.empty()) {
+  if (has_data(options) && !options.int8.data.empty()) {
     throw Error("QuantizeOptions::int8.data: there are tensors in QuantizeOptions::data\nGive one of both");
   }
-  const Samples samples{.tensors = to_internal(options.data, data_name),
+  const Samples samples{.tensors = to_internal(options.data, options.data_views, data_name),
                         .path = options.int8.data,
                         .recipe = read_recipe(options.int8.recipe, options.int8.data, "QuantizeOptions::int8.recipe"),
                         .limit = options.int8.samples,
@@ -185,7 +185,7 @@ QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
                                                                      .precision = graft::verify::Precision::int8,
                                                                      .report = std::move(report),
                                                                      .int8 = std::move(inner),
-                                                                     .has_data = has_data});
+                                                                     .has_data = has_any_data});
   return result;
 }
 

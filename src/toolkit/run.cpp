@@ -5,10 +5,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "graft/error.hpp"
+#include "import/cut_network.hpp"
 #include "import/read_model.hpp"
+#include "runtime/chain.hpp"
 #include "runtime/default_engine.hpp"
+#include "runtime/keeps_outputs.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
@@ -24,12 +28,33 @@ struct Session::State {
   }
 };
 
+namespace {
+
+runtime::CompileOptions compile_options(const SessionOptions& options) {
+  return {.kernels = options.own_kernels ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions,
+          .extra_outputs = {},
+          .threads = options.threads};
+}
+
+std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& first, const onnx::Model& second,
+                                                const std::vector<std::string>& outputs,
+                                                const runtime::CompileOptions& options) {
+  const auto link = [&](const onnx::Model& half) {
+    return runtime::link_of(runtime::default_engine().compile(half, options), half);
+  };
+  return runtime::chain(link(first), link(second), outputs);
+}
+
+}  // namespace
+
 Session::Session(const Model& model, const SessionOptions& options)
-    : state_(std::make_unique<State>(State{runtime::default_engine().compile(
-          model_of(model),
-          {.kernels = options.own_kernels ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions,
-           .extra_outputs = {},
-           .threads = options.threads})})) {}
+    : state_(std::make_unique<State>(
+          State{runtime::default_engine().compile(model_of(model), compile_options(options))})) {}
+Session::Session(const CutNetwork& network, const SessionOptions& options)
+    : state_(
+          std::make_unique<State>(State{compile(model_of(network.tensorrt_is_first ? network.tensorrt : network.host),
+                                                model_of(network.tensorrt_is_first ? network.host : network.tensorrt),
+                                                network.outputs, compile_options(options))})) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -38,19 +63,43 @@ Tensors Session::run(const Tensors& inputs) {
   return to_public(State::model_of(state_).run(to_internal(inputs, "input")), "output");
 }
 
+TensorViews Session::run_views(const TensorViews& inputs) {
+  runtime::CompiledModel& model = State::model_of(state_);
+  const runtime::TensorMap given = to_internal(inputs, "input");
+  auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
+  const runtime::TensorMap outputs = keeps != nullptr ? keeps->run_and_keep(given) : model.run(given);
+  TensorViews views = views_of(outputs, "output");
+  for (auto& [name, view] : views) view.owner = std::make_shared<const onnx::Bytes>(outputs.find(name)->second.bytes);
+  return views;
+}
+
 void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {
   State::model_of(state_).run(to_internal(inputs, "input"),
                               [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
 }
 
+namespace {
+
+std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
+                                                      const std::map<std::string, Shape, std::less<>>& shapes,
+                                                      const runtime::CompileOptions& options) {
+  if (is_cut_network(files.model)) {
+    const graft::CutNetwork network = read_cut_network(files.model);
+    return compile(network.first(), network.second(), network.outputs, options);
+  }
+  return runtime::default_engine().compile(
+      read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr}),
+      options);
+}
+
+}  // namespace
+
 RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,
                     int threads) {
   std::map<std::string, Shape, std::less<>> shapes;
   for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-  const graft::onnx::Model model =
-      read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
   const std::unique_ptr<runtime::CompiledModel> compiled =
-      runtime::default_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = threads});
+      compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads});
   const auto started = std::chrono::steady_clock::now();
   RunReport report;
   report.outputs = compiled->run(inputs);

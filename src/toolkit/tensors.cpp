@@ -68,10 +68,17 @@ runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& wh
     onnx::TensorData data;
     data.type = onnx::to_element_type(tensor.dtype);
     data.dims = tensor.shape;
-    data.bytes = onnx::Bytes(nullptr, {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+    data.bytes = onnx::Bytes(tensor.owner, {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
     made.emplace(name, std::move(data));
   }
   return made;
+}
+
+runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what) {
+  if (!tensors.empty() && !views.empty()) {
+    throw Error(fmt::format("{0}: there are views in {0}_views\nGive one of both", what));
+  }
+  return views.empty() ? to_internal(tensors, what) : to_internal(views, what);
 }
 
 TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what) {

@@ -14,6 +14,15 @@ namespace graft::toolkit {
 /// The same without a copy.
 [[nodiscard]] runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what);
 
+/// Whether options have data, or views of some.
+template <class Options>
+[[nodiscard]] bool has_data(const Options& options) {
+  return !options.data.empty() || !options.data_views.empty();
+}
+
+/// Of the one that is given. Throws Error where both are.
+[[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what);
+
 /// Throws Error quoting `what` for a tensor of a type that DType does not have.
 [[nodiscard]] Tensors to_public(const runtime::TensorMap& tensors, const std::string& what);
 

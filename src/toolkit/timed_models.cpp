@@ -8,6 +8,7 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
+#include "operator_library/timings.hpp"
 #include "ops/operator_case.hpp"
 
 namespace graft::toolkit {
@@ -42,8 +43,11 @@ bool make_model(const OperatorType& type, const ops::TimedCase& timed, graft::on
 }  // namespace
 
 void write_timed_models(const std::filesystem::path& folder) {
+  std::vector<ops::OperatorTimings> all = ops::operator_timings();
+  const std::vector<ops::OperatorTimings> loaded = library_timings();
+  all.insert(all.end(), loaded.begin(), loaded.end());
   std::size_t index = 0;
-  for (const ops::OperatorTimings& each : ops::operator_timings()) {
+  for (const ops::OperatorTimings& each : all) {
     for (const ops::TimedCase& timed : each.timings) {
       graft::onnx::Model model;
       if (is_plain_f32(timed) && make_model(*each.type, timed, model)) {

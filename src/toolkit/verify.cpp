@@ -30,7 +30,7 @@ void check(const VerifyOptions& options) {
   if (options.snr_db && (options.relative || options.absolute)) {
     throw Error("VerifyOptions::snr_db: it takes the place of a tolerance of each element\nGive one of both");
   }
-  if (options.seeds != 0 && !options.data.empty()) {
+  if (options.seeds != 0 && has_data(options)) {
     throw Error("VerifyOptions::seeds: they make synthetic inputs, and there are none with data\nGive one of both");
   }
   for (const auto& [name, range] : options.ranges) {
@@ -62,7 +62,7 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Mo
   options.names = {.data = "VerifyOptions::data", .shapes = "VerifyOptions::shapes", .ranges = "VerifyOptions::ranges"};
   if (given.seeds != 0) options.seeds = given.seeds;
   options.common.shapes = {given.shapes.begin(), given.shapes.end()};
-  if (!given.data.empty()) options.common.data.push_back(to_internal(given.data, options.names.data));
+  if (has_data(given)) options.common.data.push_back(to_internal(given.data, given.data_views, options.names.data));
   for (const auto& [name, range] : given.ranges) {
     options.common.ranges.emplace(name,
                                   verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
@@ -76,17 +76,20 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Mo
 }
 
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
+  return verify(reference, candidate, options, {});
+}
+
+VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options,
+                    const EngineAround& around) {
   OutputComparison compared =
       compare_outputs(model_of(reference), model_of(candidate),
-                      compare_options(options, model_of(reference), model_of(candidate)), options.watch);
+                      compare_options(options, model_of(reference), model_of(candidate)), options.watch, around);
   const verify::VerifyReport& report = compared.report;
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
   for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
-  result.details = std::make_shared<const Verification>(Verification{.compared = std::move(compared),
-                                                                     .reference = reference,
-                                                                     .candidate = candidate,
-                                                                     .has_data = !options.data.empty()});
+  result.details = std::make_shared<const Verification>(Verification{
+      .compared = std::move(compared), .reference = reference, .candidate = candidate, .has_data = has_data(options)});
   return result;
 }
 

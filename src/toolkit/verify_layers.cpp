@@ -66,7 +66,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   result.details = std::make_shared<const LayerVerification>(LayerVerification{.compared = std::move(compared),
                                                                                .reference = reference,
                                                                                .candidate = candidate,
-                                                                               .has_data = !options.data.empty(),
+                                                                               .has_data = has_data(options),
                                                                                .emulated = precision});
   return result;
 }

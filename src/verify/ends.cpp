@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/bytes_part.hpp"
 #include "onnx/schema.hpp"
 #include "verify/pieces.hpp"
 
@@ -216,7 +217,7 @@ std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data,
       onnx::TensorData part = all;
       if (is_split) {
         part.dims.front() = batch->second;
-        part.bytes = onnx::Bytes(std::string(all.bytes.view().substr(run * bytes, bytes)));
+        part.bytes = onnx::part_of(all.bytes, run * bytes, bytes);
       }
       parts[run].emplace(name, std::move(part));
     }

@@ -32,6 +32,22 @@ def refused(answer, out, *named, codes=(2,)):
     assert not list(out.iterdir())
 
 
+def wire(field, payload):
+    """A field of protobuf with a length, of up to 127 bytes."""
+    return bytes([field << 3 | 2, len(payload)]) + payload
+
+
+def test_what_protobuf_says_is_part_of_the_error(graft, tmp_path, out):
+    """By itself it writes to standard error, where nobody knows which file it means."""
+    model = tmp_path / "bad.pb"
+    model.write_bytes(wire(1, wire(1, b"\xff\xfe") + wire(2, b"Placeholder")))
+    answer = graft("convert", model, "-o", out / "o.onnx")
+    refused(answer, out, "bad.pb", "GraphDef: String field 'graft.tensorflow.NodeDef.name' contains invalid UTF-8")
+    assert "libprotobuf" not in answer.err and len(answer.err.splitlines()) == 1
+    answer = graft("convert", model, "-o", out / "o.onnx", "--json")
+    assert "invalid UTF-8" in answer.json["error"]["message"]
+
+
 @pytest.fixture
 def out(tmp_path):
     folder = tmp_path / "out"

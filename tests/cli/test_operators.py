@@ -32,7 +32,7 @@ def unshuffled(x, factor):
 # name: inputs, attributes, result of f64 inputs
 OPERATORS = {
     "Snake": (["x"], {"alpha": 2.0}, lambda x: [x + np.sin(2 * x) ** 2 / 2]),
-    "Gate": (["x", "gate"], {}, lambda x, gate: [x * sigmoid(gate)]),
+    "GatedTanh": (["x", "gate"], {}, lambda x, gate: [np.tanh(x) * sigmoid(gate)]),
     "SplitSign": (["x"], {}, lambda x: [np.maximum(x, 0), np.minimum(x, 0)]),
     "PixelUnshuffle": (["x"], {"factor": 2}, lambda x: [unshuffled(x, 2)]),
 }
@@ -140,12 +140,13 @@ def test_inspect_says_plugin_and_why(graft, tmp_path, name):
 
 
 def gated(path, fault=0.0):
-    """Gate in standard operators."""
+    """GatedTanh in standard operators."""
     nodes = [
         helper.make_node("Abs", ["x"], ["abs"]),
         helper.make_node("Sub", ["abs", "one"], ["moved"]),
         helper.make_node("Sigmoid", ["gate"], ["share"]),
-        helper.make_node("Mul", ["moved", "share"], ["inner"]),
+        helper.make_node("Tanh", ["moved"], ["value"]),
+        helper.make_node("Mul", ["value", "share"], ["inner"]),
         helper.make_node("Neg", ["inner"], ["y0"]),
     ]
     one = onnx.numpy_helper.from_array(np.float32(1 + fault), "one")
@@ -155,7 +156,7 @@ def gated(path, fault=0.0):
 @pytest.mark.parametrize("kernels", ["functions", "own"])
 @pytest.mark.parametrize("layers", [[], ["--layers"]])
 def test_verify_compares_with_standard_operators(graft, tmp_path, kernels, layers):
-    candidate = network(tmp_path / "m.onnx", "Gate")
+    candidate = network(tmp_path / "m.onnx", "GatedTanh")
     good, bad = gated(tmp_path / "good.onnx"), gated(tmp_path / "bad.onnx", 0.01)
     for reference, code in [(good, 0), (bad, 1)]:
         answer = graft(*with_library("verify", reference, candidate, "--kernels", kernels, *layers))
@@ -164,28 +165,28 @@ def test_verify_compares_with_standard_operators(graft, tmp_path, kernels, layer
 
 def test_rules_fuse_into_them(graft, tmp_path):
     """A rule is how an operator from outside is found in a network of standard ones; the proof runs its own kernel."""
-    model, feeds = gated(tmp_path / "m.onnx"), feeds_of("Gate")
-    (tmp_path / "rules.yaml").write_text("- match: y = Mul(x, Sigmoid(g))\n  with: Gate\n  inputs: [x, g]\n")
+    model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
+    (tmp_path / "rules.yaml").write_text("- match: y = Mul(Tanh(x), Sigmoid(g))\n  with: GatedTanh\n  inputs: [x, g]\n")
     command = ["convert", model, "-o", tmp_path / "out.onnx", "--rules", tmp_path / "rules.yaml"]
     answer = graft(*with_library(*command))
     assert answer.code == 0, answer.err
-    assert "Gate" in [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
-    compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)
+    assert "GatedTanh" in [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
+    compare(run_onnx(tmp_path / "out.onnx", feeds), "GatedTanh", feeds)
     assert graft(*command).code == 2
 
 
 def test_convert_fuses_what_the_library_says(graft, tmp_path):
-    """gate_fusion.yaml is in the library: no rule and no option is needed, and the proof runs the library's kernel."""
-    model, feeds = gated(tmp_path / "m.onnx"), feeds_of("Gate")
+    """gated_tanh_fusion.yaml is in the library: no rule and no option is needed, and the proof runs the library's kernel."""
+    model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
     answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json")).json
     (rewrite,) = [each for each in answer["rewrites"] if each["pass"] == "fuse_library_operators"]
-    assert rewrite["replacement"] == "Gate<>" and rewrite["proof_kind"] == "own" and " runs, " in rewrite["proof"]
-    assert rewrite["reason"] == "y = x * sigmoid(gate), element by element."
+    assert rewrite["replacement"] == "GatedTanh<>" and rewrite["proof_kind"] == "own" and " runs, " in rewrite["proof"]
+    assert rewrite["reason"] == "y = tanh(x) * sigmoid(gate), element by element."
     (choice,) = answer["choices"]
-    assert (choice["operator"], choice["kind"]) == ("Gate", "plugin")
+    assert (choice["operator"], choice["kind"]) == ("GatedTanh", "plugin")
     written = onnx.load(tmp_path / "out.onnx")
-    assert "Gate" in [node.op_type for node in written.graph.node if node.domain == "graft"]
-    compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)
+    assert "GatedTanh" in [node.op_type for node in written.graph.node if node.domain == "graft"]
+    compare(run_onnx(tmp_path / "out.onnx", feeds), "GatedTanh", feeds)
     again = graft(*with_library("convert", tmp_path / "out.onnx", "-o", tmp_path / "again.onnx", "--json")).json
     assert again["rewrites"] == []
 
@@ -243,13 +244,17 @@ def test_what_a_fusion_does_not_hold_for_stays(graft, tmp_path, changes, where, 
 
 def test_a_function_of_the_file_does_not_hide_the_operator(graft, tmp_path):
     """An exporter may write a function of the name: `convert` keeps the call as the operator, and gives it its own."""
-    body = [helper.make_node("Sigmoid", ["gate"], ["share"]), helper.make_node("Mul", ["x", "share"], ["y"])]
-    function = helper.make_function("my", "Gate", ["x", "gate"], ["y"], body, [helper.make_opsetid("", 17)])
-    model, feeds = network(tmp_path / "m.onnx", "Gate", functions=[function]), feeds_of("Gate")
+    body = [
+        helper.make_node("Tanh", ["x"], ["value"]),
+        helper.make_node("Sigmoid", ["gate"], ["share"]),
+        helper.make_node("Mul", ["value", "share"], ["y"]),
+    ]
+    function = helper.make_function("my", "GatedTanh", ["x", "gate"], ["y"], body, [helper.make_opsetid("", 17)])
+    model, feeds = network(tmp_path / "m.onnx", "GatedTanh", functions=[function]), feeds_of("GatedTanh")
     answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx"))
     assert answer.code == 0, answer.err
-    assert [n.op_type for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"] == ["Gate"]
-    compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)
+    assert [n.op_type for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"] == ["GatedTanh"]
+    compare(run_onnx(tmp_path / "out.onnx", feeds), "GatedTanh", feeds)
 
 
 @pytest.mark.parametrize(
@@ -275,14 +280,87 @@ def test_what_the_definition_refuses_is_refused(graft, tmp_path, name, shape, at
 
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 def test_quantize_types_them(graft, tmp_path, precision):
-    model = network(tmp_path / "m.onnx", "Gate")
+    model = network(tmp_path / "m.onnx", "GatedTanh")
     graft(*with_library("convert", model, "-o", tmp_path / "c.onnx"))
     answer = graft(
         *with_library("quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision, "--json")
     )
     assert answer.code == 0, answer.err
-    assert "Gate" in [node.op_type for node in onnx.load(tmp_path / "q.onnx").graph.node]
+    assert "GatedTanh" in [node.op_type for node in onnx.load(tmp_path / "q.onnx").graph.node]
     assert graft(*with_library("verify", model, tmp_path / "q.onnx", "--snr", 20)).code == 0
+
+
+def test_int8_scales_become_part_of_one(graft, tmp_path):
+    """Snake in standard operators between convolutions: it is fused, and takes and gives int8 as Graft's own do."""
+    constants = {
+        "w0": RANDOM.normal(size=(6, 3, 3, 3)) / 5,
+        "w1": RANDOM.normal(size=(4, 6, 1, 1)) / 2,
+        "alpha": 2,
+        "two": 2,
+        "half": 0.5,
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["c"]),
+        helper.make_node("Mul", ["c", "alpha"], ["angle"]),
+        helper.make_node("Sin", ["angle"], ["sine"]),
+        helper.make_node("Pow", ["sine", "two"], ["square"]),
+        helper.make_node("Mul", ["square", "half"], ["ripple"]),
+        helper.make_node("Add", ["c", "ripple"], ["g"]),
+        helper.make_node("Conv", ["g", "w1"], ["y"]),
+    ]
+    weights = [onnx.numpy_helper.from_array(np.asarray(each, np.float32), name) for name, each in constants.items()]
+    outputs = [(name, ["n", None, None, None]) for name in ("y", "c", "g")]
+    reference = save(tmp_path / "reference.onnx", nodes, [("x", ["n", 3, 9, 9])], outputs, weights)
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 3, 9, 9])], outputs[:1], weights)
+    x = RANDOM.normal(size=(8, 3, 9, 9)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    exact = run_onnx(reference, {"x": x})
+
+    assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
+    out = tmp_path / "q.onnx"
+    options = ["--precision", "int8", "--method", "minmax", "--data", tmp_path / "x.npz"]
+    answer = graft(*with_library("quantize", tmp_path / "c.onnx", "-o", out, *options, "--json"))
+    assert answer.code == 0, answer.err
+    assert {node["output"]: node["type"] for node in answer.json["nodes"]}["g"] == "int8"
+
+    written = onnx.load(out)
+    (own,) = [node for node in written.graph.node if node.op_type.startswith("Snake")]
+    attributes = {each.name: helper.get_attribute_value(each) for each in own.attribute}
+    assert attributes["x_scale"] == pytest.approx(np.abs(exact["c"]).max() / 127, rel=1e-5)
+    assert attributes["y_scale"] == pytest.approx(np.abs(exact["g"]).max() / 127, rel=1e-5)
+    makers = {output: node.op_type for node in written.graph.node for output in node.output}
+    readers = {name: node.op_type for node in written.graph.node for name in node.input}
+    assert (makers[own.input[0]], readers[own.output[0]]) == ("QuantizeLinear", "DequantizeLinear")
+
+    plain = ort.SessionOptions()
+    plain.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    found = [ort.InferenceSession(str(out), plain, providers=["CPUExecutionProvider"]).run(["y"], {"x": x})[0]]
+    for kernels in ("own", "functions"):
+        command = ["run", out, "-i", tmp_path / "x.npz", "-o", tmp_path / "out.npz", "--kernels", kernels]
+        answer = graft(*with_library(*command))
+        assert answer.code == 0, answer.err
+        found.append(np.load(tmp_path / "out.npz")["y"])
+    for each in found:
+        noise = np.square(each.astype(np.float64) - exact["y"]).sum()
+        assert 10 * np.log10(np.square(exact["y"].astype(np.float64)).sum() / noise) > 25
+
+
+def test_bench_times_what_their_cases_say(graft):
+    """ONNX Runtime, which computes the function, is timed beside the library's kernel and agrees."""
+    answer = graft(*with_library("bench", "--op", "GatedTanh", "--device", "cpu", "--json"))
+    assert answer.code == 0, answer.err
+    (row,) = answer.json["results"]
+    assert row["name"] == "GatedTanh f32 1x64x56x56, 1x64x56x56" and row["variant"] == "reference" and row["us"] > 0
+    assert row["peers"]["onnxruntime"]["us"] > 0 and row["difference"] < 1e-6
+    every = graft(*with_library("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", 20))
+    named = {row["operator"] for row in every.json["results"]} | {row.split()[0] for row in every.json["left_out"]}
+    assert {"GatedTanh", "LeakyReLU"} <= named
+
+
+def test_bench_says_that_an_operator_has_no_timings(graft):
+    answer = graft(*with_library("bench", "--op", "Snake", "--device", "cpu"))
+    assert answer.code == 2 and "--op Snake: no cases are timed of it" in answer.err and "timings" in answer.err
+    assert graft("bench", "--op", "GatedTanh", "--device", "cpu").code == 2
 
 
 def test_bench_times_a_model_with_them(graft, tmp_path):
@@ -336,7 +414,7 @@ def test_what_is_no_library_is_refused(graft, tmp_path):
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):
     """It was built without CUDA, which is enough for every other command."""
-    model = network(tmp_path / "m.onnx", "Gate")
+    model = network(tmp_path / "m.onnx", "GatedTanh")
     for command in (["build", model, "-o", tmp_path / "e", "--operators", LIBRARY], ["plugins", LIBRARY]):
         answer = graft(*command)
         assert answer.code == 2
@@ -361,7 +439,7 @@ def test_a_name_is_not_looked_for_in_the_systems_folders(graft, tmp_path):
     """A name without a folder is a file here, or none."""
     assert "no such file" in graft("ops", "--operators", "libc.so.6", cwd=tmp_path).err
     shutil.copy(LIBRARY, tmp_path / "libmine.so")
-    assert graft("ops", "Gate", "--operators", "libmine.so", cwd=tmp_path).code == 0
+    assert graft("ops", "GatedTanh", "--operators", "libmine.so", cwd=tmp_path).code == 0
 
 
 @needs_plugin_library
@@ -380,7 +458,9 @@ def test_help_says_that_code_runs(graft):
 
 
 def wrong_gate(path):
-    return save(path, [helper.make_node("Gate", ["x"], ["y"], "unwired", domain="my")], [("x", SHAPE)], [("y", None)])
+    return save(
+        path, [helper.make_node("GatedTanh", ["x"], ["y"], "unwired", domain="my")], [("x", SHAPE)], [("y", None)]
+    )
 
 
 def wrong_factor(path):
@@ -396,7 +476,7 @@ def wrong_axis(path):
 @pytest.mark.parametrize(
     ("write", "named"),
     [
-        (wrong_gate, "node 'unwired' (my::Gate): Gate takes 2 inputs, found 1"),
+        (wrong_gate, "node 'unwired' (my::GatedTanh): GatedTanh takes 2 inputs, found 1"),
         (wrong_factor, "node 'it' (my::PixelUnshuffle): "),
         (wrong_axis, "node 'y' (graft::L2Normalize): attribute `axes`: found 7, allowed is -4 to 3 for rank 4"),
     ],

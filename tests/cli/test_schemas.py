@@ -6,7 +6,7 @@ import fastjsonschema
 import pytest
 from conftest import SCHEMAS, check_schema
 
-OTHERS = {"graft.error", "graft.report", "graft.verify.layers"}
+OTHERS = {"graft.cut", "graft.error", "graft.report", "graft.verify.layers"}
 
 
 def names():

@@ -29,6 +29,29 @@ PluginLibrary& library() {
   return loaded;
 }
 
+/// Of a library in a namespace of its own. It makes plugins of Graft's creator.
+class OtherCreator final : public nvinfer1::IPluginCreatorV3One {
+ public:
+  OtherCreator(std::string in, std::string named, std::string of_version)
+      : space(std::move(in)), name(std::move(named)), version(std::move(of_version)) {}
+
+  nvinfer1::IPluginV3* createPlugin(const char* layer, const nvinfer1::PluginFieldCollection* fields,
+                                    nvinfer1::TensorRTPhase phase) noexcept override {
+    ++made;
+    auto* own = static_cast<nvinfer1::IPluginCreatorV3One*>(library().find("LeakyReLU", "1"));
+    return own->createPlugin(layer, fields, phase);
+  }
+  const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override { return nullptr; }
+  const char* getPluginName() const noexcept override { return name.c_str(); }
+  const char* getPluginVersion() const noexcept override { return version.c_str(); }
+  const char* getPluginNamespace() const noexcept override { return space.c_str(); }
+
+  std::string space;
+  std::string name;
+  std::string version;
+  int made = 0;
+};
+
 /// A registry that holds the creators of the plugin library, once it is loaded.
 class Registry final : public nvinfer1::StubIPluginRegistry {
  public:
@@ -38,10 +61,23 @@ class Registry final : public nvinfer1::StubIPluginRegistry {
   }
   nvinfer1::IPluginCreatorInterface* getCreator(const char* name, const char* version,
                                                 const char* space) noexcept override {
-    return loaded_ && std::string_view(space) == "graft" ? library().find(name, version) : nullptr;
+    if (loaded_ && std::string_view(space) == "graft") return library().find(name, version);
+    for (OtherCreator& other : others) {
+      if (other.space == space && other.name == name && other.version == version) return &other;
+    }
+    return nullptr;
+  }
+  nvinfer1::IPluginCreatorInterface* const* getAllCreators(int32_t* count) const noexcept override {
+    all_.clear();
+    for (const OtherCreator& other : others) all_.push_back(const_cast<OtherCreator*>(&other));
+    *count = static_cast<int32_t>(all_.size());
+    return all_.data();
   }
 
+  std::deque<OtherCreator> others;
+
  private:
+  mutable std::vector<nvinfer1::IPluginCreatorInterface*> all_;
   bool loaded_ = false;
 };
 
@@ -179,6 +215,27 @@ TEST_F(AddLayer, SaysToLoadTheLibraryWhereTheCreatorIsMissing) {
   const std::string message = message_of([&] { add_layer<ops::LeakyReLU>(network_, {&x_}); });
   EXPECT_THAT(message, HasSubstr("no creator `LeakyReLU` of version 1"));
   EXPECT_THAT(message, HasSubstr("loadLibrary"));
+}
+
+TEST_F(AddLayer, FindsTheOnlyCreatorInWhateverNamespaceItIs) {
+  std::deque<OtherCreator>& others = behind_.builder.registry.others;
+  others.emplace_back("theirs", "LeakyReLU", "2");  // another version, which is not this operator
+  others.emplace_back("theirs", "LeakyReLU", "1");
+  add_layer<ops::LeakyReLU>(network_, {&x_}, {.alpha = 0.2F});
+  EXPECT_THAT(numbers<float>(last().fields.at("alpha")), ElementsAre(0.2F));
+  EXPECT_EQ(others[1].made, 1);
+
+  others.emplace_back("others", "LeakyReLU", "1");
+  const std::string message = message_of([&] { add_layer<ops::LeakyReLU>(network_, {&x_}); });
+  EXPECT_THAT(message, HasSubstr("in several namespaces: `others`, `theirs`"));
+  add_layer<ops::LeakyReLU>(network_, {&x_}, {}, "named", "others");
+  EXPECT_EQ(others[2].made, 1);
+
+  load();
+  add_layer<ops::LeakyReLU>(network_, {&x_});
+  EXPECT_EQ(others[1].made + others[2].made, 2) << "Graft's own goes first";
+  EXPECT_THAT(message_of([&] { add_layer<ops::LeakyReLU>(network_, {&x_}, {}, "named", "nowhere"); }),
+              HasSubstr("no creator `LeakyReLU` of version 1 in the namespace `nowhere`"));
 }
 
 TEST_F(AddLayer, NamesTheLayerAndItsAttributesWhereTheCreatorRefuses) {

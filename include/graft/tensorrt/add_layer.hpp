@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -92,26 +94,71 @@ class AttributeFields {
   nvinfer1::PluginFieldCollection collection_{};
 };
 
-/// The plugin of an operator, made by its creator in `registry`. The name appears in messages about it.
-/// Throws Error where the registry has no creator of that operator and version, or the creator refuses an attribute.
+namespace detail {
+
+inline bool is_v3(const nvinfer1::IPluginCreatorInterface& creator) {
+  return std::string_view(creator.getInterfaceInfo().kind) == "PLUGIN CREATOR_V3ONE";
+}
+
+/// The namespaces that have an IPluginV3 creator of this name and version.
+inline std::set<std::string> namespaces_of(const nvinfer1::IPluginRegistry& registry, const std::string& name,
+                                           const std::string& version) {
+  std::set<std::string> spaces;
+  std::int32_t count = 0;
+  auto* const* creators = registry.getAllCreators(&count);
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (!is_v3(*creators[i])) continue;
+    const auto& creator = *static_cast<const nvinfer1::IPluginCreatorV3One*>(creators[i]);
+    if (name == creator.getPluginName() && version == creator.getPluginVersion()) {
+      spaces.emplace(creator.getPluginNamespace());
+    }
+  }
+  return spaces;
+}
+
+/// Graft's own, one of a library without a namespace, or the only one that there is. Null where there is none.
+inline nvinfer1::IPluginCreatorInterface* find_creator(nvinfer1::IPluginRegistry& registry, const std::string& name,
+                                                       const std::string& version,
+                                                       const std::optional<std::string>& plugin_namespace) {
+  const auto get = [&](const std::string& space) {
+    return registry.getCreator(name.c_str(), version.c_str(), space.c_str());
+  };
+  if (plugin_namespace) return get(*plugin_namespace);
+  for (const std::string& space : {std::string(onnx_domain), std::string()}) {
+    if (auto* found = get(space); found != nullptr) return found;
+  }
+  const std::set<std::string> spaces = namespaces_of(registry, name, version);
+  if (spaces.size() > 1) {
+    std::string text;
+    for (const std::string& space : spaces) text += (text.empty() ? "`" : ", `") + space + "`";
+    throw Error("TensorRT's plugin registry has the creator `" + name + "` of version " + version +
+                " in several namespaces: " + text + ". Say which one is meant.");
+  }
+  return spaces.empty() ? nullptr : get(*spaces.begin());
+}
+
+}  // namespace detail
+
+/// The plugin of an operator, made by its creator in `registry`. The name appears in messages about it. Without
+/// `plugin_namespace` the creator is looked for in Graft's namespace, in the empty one, and then in all others.
+/// Throws Error where the registry has no creator of that operator and version, or where several of the others have
+/// one, and where the creator refuses an attribute.
 template <OperatorDefinition D>
-[[nodiscard]] std::unique_ptr<nvinfer1::IPluginV3> make_plugin(nvinfer1::IPluginRegistry& registry, const D& definition,
-                                                               const std::string& name = std::string(D::name)) {
+[[nodiscard]] std::unique_ptr<nvinfer1::IPluginV3> make_plugin(
+    nvinfer1::IPluginRegistry& registry, const D& definition, const std::string& name = std::string(D::name),
+    const std::optional<std::string>& plugin_namespace = std::nullopt) {
   const std::string plugin_name(D::name);
   const std::string version = std::to_string(D::version);
-  const std::string space(onnx_domain);
-  auto* found = registry.getCreator(plugin_name.c_str(), version.c_str(), space.c_str());
-  if (found == nullptr)
-    found = registry.getCreator(plugin_name.c_str(), version.c_str(), "");  // a library of one's own
+  auto* found = detail::find_creator(registry, plugin_name, version, plugin_namespace);
   if (found == nullptr) {
     throw Error(Error::Kind::missing_tool,
                 "TensorRT's plugin registry has no creator `" + plugin_name + "` of version " + version +
-                    " in the namespace `" + space +
-                    "`. Load the plugin library before the network is written: "
+                    (plugin_namespace ? " in the namespace `" + *plugin_namespace + "`" : " in any namespace") +
+                    ". Load the plugin library before the network is written: "
                     "builder->getPluginRegistry().loadLibrary(\"libgraft_plugins.so\"). `graft plugins LIBRARY` lists "
                     "what a library offers.");
   }
-  if (std::string_view(found->getInterfaceInfo().kind) != "PLUGIN CREATOR_V3ONE") {
+  if (!detail::is_v3(*found)) {
     throw Error("the creator `" + plugin_name + "` of version " + version +
                 " in TensorRT's plugin registry is not Graft's: it makes plugins of an older interface. Load "
                 "libgraft_plugins.so before the library that registers it, or leave that library out.");
@@ -128,13 +175,15 @@ template <OperatorDefinition D>
 }
 
 /// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Trailing inputs that are
-/// optional may be left out. Throws Error, as make_plugin does and where the network refuses the layer.
+/// optional may be left out; `plugin_namespace` is that of make_plugin. Throws Error, as make_plugin does and where the
+/// network refuses the layer.
 template <OperatorDefinition D>
 nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
                                     const std::vector<nvinfer1::ITensor*>& inputs, const D& definition = {},
-                                    const std::string& name = std::string(D::name)) {
+                                    const std::string& name = std::string(D::name),
+                                    const std::optional<std::string>& plugin_namespace = std::nullopt) {
   // The network keeps a clone.
-  const auto plugin = make_plugin<D>(network.getBuilder().getPluginRegistry(), definition, name);
+  const auto plugin = make_plugin<D>(network.getBuilder().getPluginRegistry(), definition, name, plugin_namespace);
   auto* layer = network.addPluginV3(inputs.data(), static_cast<std::int32_t>(inputs.size()), nullptr, 0, *plugin);
   if (layer == nullptr) {
     throw Error("layer `" + name + "`: the network refused " + std::string(D::name) + " with " +

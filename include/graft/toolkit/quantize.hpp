@@ -62,6 +62,8 @@ struct QuantizeOptions {
   /// Inputs as the network will see them; the first axis counts samples. Int8 needs them, a hundred or more; f16 and
   /// bf16 decide by synthetic inputs where there are none.
   Tensors data = {};
+  /// In place of `data`: the same without a copy. A view without an owner has to outlive the result.
+  TensorViews data_views = {};
   Shapes shapes = {};                  ///< Of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
   std::vector<std::string> keep = {};  ///< What stays in f32: names of nodes, tensors or operators, with * and ?.
   std::vector<std::string> only = {};  ///< What may leave f32, and nothing else; as keep.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "graft/toolkit/cut.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/tensor.hpp"
@@ -22,6 +23,8 @@ class GRAFT_API Session {
  public:
   /// Throws Error naming the node that the CPU engine refuses, and (missing_tool) in a build without one.
   explicit Session(const Model& model, const SessionOptions& options = {});
+  /// Both halves of a network that was cut, one after the other, as one model.
+  explicit Session(const CutNetwork& network, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -30,8 +33,9 @@ class GRAFT_API Session {
   /// Throws Error for a missing or unknown input and for one of another type, rank or fixed size, naming it, and for an
   /// output whose type is not among DType.
   [[nodiscard]] Tensors run(const Tensors& inputs);
-  /// The same run without a copy of the inputs; `look` is shown the outputs where the engine left them, and they are
-  /// gone when it returns.
+  /// The same run without copies: what the engine wrote is kept by the outputs' owners.
+  [[nodiscard]] TensorViews run_views(const TensorViews& inputs);
+  /// The same run; `look` is shown the outputs where the engine left them, and they are gone when it returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
 
  private:

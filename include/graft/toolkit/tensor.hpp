@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct TensorView {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> data;
+  /// Keeps the data for as long as anything refers to them; without one that is the caller's to do.
+  std::shared_ptr<const void> owner = nullptr;
 };
 using TensorViews = std::map<std::string, TensorView>;
 

@@ -33,6 +33,8 @@ struct VerifyOptions {
   /// Inputs to run with, by the names of either model and in the layout of either; the first axis of each counts
   /// samples. Empty: synthetic inputs.
   Tensors data = {};
+  /// In place of `data`: the same without a copy. A view without an owner has to outlive the result.
+  TensorViews data_views = {};
   std::size_t seeds = 0;                     ///< Runs with synthetic inputs. 0: 3; of all tensors 1 or 2.
   Shapes shapes = {};                        ///< Of synthetic inputs, without a dynamic dimension.
   std::map<std::string, Range> ranges = {};  ///< Of synthetic inputs; without one, what the first layers show.

@@ -32,6 +32,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--library", required=True, help="libgraft_plugins.so, or libgraft_c.so of a build without CUDA"
     )
+    parser.add_argument("--operators", action="append", default=[], help="a library with operators of your own")
     parser.add_argument("--op", default="all", help="an operator, several joined by commas, or all")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--random", type=int, metavar="SEED", help="random problems in place of the listed ones")
@@ -44,11 +45,18 @@ def argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def load_library(path: str) -> Library:
+def load_library(path: str, operators: Sequence[str]) -> Library:
     try:
-        return Library(path)
+        library = Library(path)
     except OSError as error:
         raise EngineError("tool_missing", f"{path}: cannot be loaded: {error}", "Build it with `make build`") from error
+    try:
+        for each in operators:
+            library.load_operators(each)
+    except GraftError as error:
+        message, _, next_step = str(error).partition("\n")
+        raise EngineError("usage", message, next_step) from error
+    return library
 
 
 def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -58,7 +66,11 @@ def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str
     wanted = known if options.op == "all" else options.op.split(",")
     for name in wanted:
         if name not in known:
-            raise EngineError("usage", f"--op {name}: no cases are timed of it", f"There are: {', '.join(known)}, all")
+            raise EngineError(
+                "usage",
+                f"--op {name}: no cases are timed of it",
+                f"There are: {', '.join(known)}, all; an operator of your own has them in its <op>_cases.hpp: timings",
+            )
     cases = [case for case in cases if case["operator"] in wanted and options.match in case["name"]]
     if not cases:
         raise EngineError("usage", f"--match {options.match}: no case of that name", "Leave it out to time all cases")
@@ -131,7 +143,7 @@ def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
     if options.cases < 1 or (options.random is not None and options.random < 0):
         raise EngineError("usage", "--random takes a seed of 0 or more, --cases a number of 1 or more", "--random 1")
     file = WholeFile(options.json) if options.json else None
-    library = load_library(options.library)
+    library = load_library(options.library, options.operators)
     cases = chosen_cases(library, options)
     bench = make_bench(library, options)
     if options.device == "cpu":

@@ -51,6 +51,7 @@ class Library:
             "graft_cuda_variants": ctypes.c_char_p,
             "graft_timed_cases": ctypes.c_char_p,
             "graft_random_cases": ctypes.c_char_p,
+            "graft_load_operators": ctypes.c_int,
         }.items():
             getattr(self._c, name).restype = result
         self.version: str = self._c.graft_version().decode()
@@ -58,6 +59,11 @@ class Library:
 
     def _error(self) -> GraftError:
         return GraftError(self._c.graft_last_error().decode())
+
+    def load_operators(self, path: str) -> None:
+        """Of a library of somebody's own, whose cases follow Graft's."""
+        if self._c.graft_load_operators(path.encode()):
+            raise self._error()
 
     def timed_cases(self) -> list[dict[str, Any]]:
         text = self._c.graft_timed_cases()

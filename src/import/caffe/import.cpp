@@ -22,6 +22,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/mapped_file.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/protobuf_log.hpp"
 #include "onnx/shape_inference.hpp"
 
 namespace graft {
@@ -270,12 +271,14 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   }
   NetParameter trained;
   auto cut = cut_large_fields(bytes, wire_fields);
+  const onnx::ProtobufLog log;
   if (!cut || !trained.ParsePartialFromString(cut->rest)) {
     const std::string_view start = bytes.substr(0, 512);
     const bool is_text = std::none_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < '\t'; });
-    throw Error(fmt::format("{}: no .caffemodel{}", name,
-                            is_text ? ": it is text; the network (.prototxt) comes first, the weights second"
-                                    : fmt::format(", or cut short: {} bytes that are no protobuf of a network", size)));
+    throw Error(fmt::format(
+        "{}: no .caffemodel{}", name,
+        is_text ? ": it is text; the network (.prototxt) comes first, the weights second"
+                : fmt::format(", or cut short: {} bytes that are no protobuf of a network{}", size, log.reason())));
   }
   if (!bytes.empty() && trained.layer_size() == 0 && trained.layers_size() == 0) {
     BlobProto blob;

@@ -22,6 +22,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/mapped_file.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/protobuf_log.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/wire.hpp"
 #include "tensorflow/graph_def.pb.h"
@@ -214,9 +215,11 @@ onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const Ten
   }
   tensorflow::GraphDef proto;
   auto cut = cut_large_fields(bytes, tensorflow::wire_fields);
+  const onnx::ProtobufLog log;
   if (!cut || !proto.ParseFromString(cut->rest)) {
-    throw Error(fmt::format("{}: no frozen TensorFlow graph, or cut short: {} bytes that are no protobuf of a GraphDef",
-                            name, bytes.size()));
+    throw Error(
+        fmt::format("{}: no frozen TensorFlow graph, or cut short: {} bytes that are no protobuf of a GraphDef{}", name,
+                    bytes.size(), log.reason()));
   }
   cut->rest = {};
   return convert(proto, onnx::Pieces(std::move(cut->pieces), std::move(owner)), name, options);

@@ -90,6 +90,7 @@ Json to_json(const toolkit::Conversion& conversion) {
       {"read", seconds.read}, {"rewrite", seconds.rewrite}, {"prove", seconds.prove}, {"write", seconds.write}};
   json.update(to_json(conversion.report));
   json.update({{"runs", json_of_runs(conversion.nodes)},
+               {"unsupported_before", json_of(conversion.failed_before, inspect::Verdict::unsupported)},
                {"unsupported", json_of(conversion.nodes, inspect::Verdict::unsupported)},
                {"unknown", json_of(conversion.nodes, inspect::Verdict::unknown)}});
   return json;

@@ -8,6 +8,7 @@
 
 #include "present/json/model_json.hpp"
 #include "present/json/verdicts.hpp"
+#include "present/text/next_steps_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -96,7 +97,11 @@ Json to_json(const toolkit::Inspection& inspection) {
   json.update(to_json(inspection.probe));
   json.update(json_of_io(inspection.model));
   json.update(to_json(inspection.origin));
-  json.update({{"counts", counts_of(inspection.nodes)}, {"nodes", to_json(inspection.nodes)}});
+  Json next = Json::array();
+  for (const NextCommand& command : next_commands(inspection)) {
+    next.push_back({{"command", command.command}, {"why", command.why}});
+  }
+  json.update({{"counts", counts_of(inspection.nodes)}, {"next", next}, {"nodes", to_json(inspection.nodes)}});
   return json;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "onnx/node_ref.hpp"
@@ -261,6 +262,22 @@ std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspe
   return fmt::format("{} {}", count_text(static_cast<std::size_t>(count), "node"),
                      verdict == inspect::Verdict::unknown ? "of which the rules do not know whether TensorRT runs them"
                                                           : "that neither TensorRT nor Graft runs");
+}
+
+std::string newly_running_text(const toolkit::Conversion& conversion) {
+  const auto is_left = [&](const inspect::NodeVerdict& before) {
+    return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const inspect::NodeVerdict& after) {
+      return inspect::is_bad(after.verdict) && after.op == before.op && after.node.name == before.node.name;
+    });
+  };
+  std::map<std::string, std::size_t> counts;
+  for (const inspect::NodeVerdict& before : conversion.failed_before) counts[before.op] += is_left(before) ? 0 : 1;
+  std::vector<std::string> operators;
+  for (const auto& [op, count] : counts) {
+    if (count != 0) operators.push_back(count == 1 ? op : fmt::format("{} {}", count, op));
+  }
+  if (operators.empty()) return {};
+  return fmt::format("TensorRT runs now what it did not run before: {}", fmt::join(operators, ", "));
 }
 
 std::string without_functions_text(std::size_t nodes) {

@@ -12,6 +12,7 @@
 #include "inspect/verdict_groups.hpp"
 #include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
+#include "present/text/next_steps_text.hpp"
 #include "present/text/verdict_color.hpp"
 
 namespace graft::present {
@@ -156,6 +157,10 @@ Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
   listing.add("");
   listing.add(counts_table(inspection.nodes));
   listing.append(nodes_listing(inspection.nodes, all));
+  if (const Table next = next_table(next_commands(inspection)); !next.empty()) {
+    listing.add("");
+    listing.add(next);
+  }
   return listing;
 }
 

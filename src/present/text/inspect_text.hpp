@@ -10,7 +10,7 @@
 namespace graft::present {
 
 /// The model, how many nodes have each verdict, then problems, the worst before the others, a little of what there is
-/// to say of the rest, and what is plainly native, on one line. With `all` every node.
+/// to say of the rest, what is plainly native, on one line, and the commands that come next. With `all` every node.
 [[nodiscard]] Listing inspect_text(const toolkit::Inspection& inspection, bool all);
 
 /// A warning for each plugin that TensorRT makes of a node from other values than the model has.

@@ -28,6 +28,7 @@
 
 #include "onnx/check_operators.hpp"
 #include "onnx/schema.hpp"
+#include "runtime/keeps_outputs.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
@@ -85,11 +86,11 @@ void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   if (tensor.type == onnx::ElementType::u32) check(std::uint32_t{});
 }
 
-/// Shares the bytes where OpenVINO and our kernels can use them in place.
+/// Shares the bytes where OpenVINO and our kernels can use them in place: where their elements are aligned.
 ov::Tensor wrap(const onnx::TensorData& tensor) {
   const ov::element::Type type = to_openvino(tensor.type);
   const ov::Shape shape(tensor.dims.begin(), tensor.dims.end());
-  constexpr std::uintptr_t alignment = 64;
+  const std::uintptr_t alignment = std::max<std::size_t>(type.size(), 1);
   const char* data = tensor.bytes.data();
   if (tensor.bytes.size() != 0 && reinterpret_cast<std::uintptr_t>(data) % alignment == 0) {
     return {type, shape, const_cast<char*>(data)};  // inputs are only read
@@ -113,6 +114,10 @@ onnx::TensorData unwrap(const ov::Tensor& tensor) {
   onnx::TensorData result = view_of(tensor);
   result.bytes = onnx::Bytes(std::string(result.bytes.view()));
   return result;
+}
+
+onnx::TensorData as_bf16(const onnx::TensorData& tensor) {
+  return onnx::TensorData::from_numbers(onnx::ElementType::bf16, tensor.dims, *tensor.numbers());
 }
 
 /// The plugin cuts off the lower half of an f32 to make a bf16 of it, instead of rounding; so it hands out f32 and the
@@ -253,15 +258,17 @@ std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& inputs) {
   return shapes;
 }
 
-class OpenvinoModel final : public CompiledModel {
+class OpenvinoModel final : public CompiledModel, public KeepsOutputs {
  public:
   explicit OpenvinoModel(State state) : state_(std::move(state)) {}
 
   [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override;
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override;
+  [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override;
 
  private:
   void infer(const TensorMap& inputs);
+  [[nodiscard]] onnx::TensorData take_output(std::size_t index);
   [[nodiscard]] ov::Tensor output(std::size_t index) {
     const auto& [part, place] = state_.output_places[index];
     return state_.parts[part].request.get_output_tensor(place);
@@ -383,11 +390,33 @@ void OpenvinoModel::run(const TensorMap& inputs, const std::function<void(const 
   TensorMap outputs;
   for (std::size_t i = 0; i < own.outputs.size(); ++i) {
     onnx::TensorData found = view_of(output(i));
-    if (own.bf16_outputs.contains(i))
-      found = onnx::TensorData::from_numbers(onnx::ElementType::bf16, found.dims, *found.numbers());
-    outputs[own.outputs[i]] = std::move(found);
+    outputs[own.outputs[i]] = own.bf16_outputs.contains(i) ? as_bf16(found) : std::move(found);
   }
   look(outputs);
+}
+
+/// An output whose sizes are fixed keeps the memory that the engine wrote, and the next run writes to other memory.
+/// What the engine does with that of dynamic sizes is its own affair: those are copied.
+onnx::TensorData OpenvinoModel::take_output(std::size_t index) {
+  const auto& [part, place] = state_.output_places[index];
+  Part& made = state_.parts[part];
+  const ov::Tensor tensor = made.request.get_output_tensor(place);
+  if (made.compiled.output(place).get_partial_shape().is_dynamic()) return unwrap(tensor);
+  made.request.set_output_tensor(place, ov::Tensor(tensor.get_element_type(), tensor.get_shape()));
+  onnx::TensorData taken = view_of(tensor);
+  const auto owner = std::make_shared<const ov::Tensor>(tensor);
+  taken.bytes = onnx::Bytes(owner, std::span(taken.bytes.data(), taken.bytes.size()));
+  return taken;
+}
+
+TensorMap OpenvinoModel::run_and_keep(const TensorMap& inputs) {
+  infer(inputs);
+  TensorMap outputs;
+  for (std::size_t i = 0; i < state_.outputs.size(); ++i) {
+    const bool is_rounded = state_.bf16_outputs.contains(i);
+    outputs[state_.outputs[i]] = is_rounded ? as_bf16(view_of(output(i))) : take_output(i);
+  }
+  return outputs;
 }
 
 TensorMap compute(const onnx::Model& model) {

@@ -105,7 +105,6 @@ def test_operators_from_outside_work_in_engines_and_on_the_cpu(guide_folder: Pat
     tmp_path = guide_folder
     for model in [
         model_of(tmp_path, "Snake", ["x"], ["y"], alpha=2.0),
-        model_of(tmp_path, "Gate", ["x", "gate"], ["y"]),
         model_of(tmp_path, "SplitSign", ["x"], ["positive", "negative"]),
         model_of(tmp_path, "PixelUnshuffle", ["x"], ["y"], factor=2),
     ]:

@@ -49,6 +49,41 @@ def test_convert_proves_and_verify_compares(prefix: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_python_has_the_whole_package(prefix: Path, folder: Path) -> None:
+    """graft.toolkit, graft.ops and their libraries come from the installation; NumPy, onnx and nanobind-backend are the user's."""
+    script = """
+import pathlib
+import sys
+import graft
+import numpy as np
+images = np.load("image.npy")
+network = graft.load("digits.onnx")
+converted = graft.convert(network)
+assert graft.verify(network, converted.model).same
+np.save("logits.npy", graft.Session(network).run(images)["logits"])
+np.save("positive.npy", graft.ops.leaky_relu(images - 8, alpha=0.5))
+maps = pathlib.Path("/proc/self/maps").read_text().split()
+print(*{word for word in maps if "graft" in pathlib.Path(word).name and ".so" in word or "libopenvino" in word})
+"""
+    done = subprocess.run(
+        [os.environ["GRAFT_PYTHON"], "-c", script],
+        cwd=folder,
+        env=ENVIRONMENT | {"PYTHONPATH": str(prefix / "share" / "graft" / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = [Path(path) for path in done.stdout.split()]
+    assert {"libgraft.so", "libgraft_plugins.so"} <= {path.name.partition(".so")[0] + ".so" for path in loaded}
+    assert all(path.is_relative_to(prefix) for path in loaded), loaded
+    images = np.load(folder / "image.npy")
+    np.testing.assert_allclose(np.load(folder / "logits.npy"), expected(images), atol=1e-5)
+    np.testing.assert_array_equal(np.load(folder / "positive.npy"), np.where(images < 8, (images - 8) / 2, images - 8))
+    for module in ("_toolkit", "_operators"):
+        assert (prefix / "share" / "graft" / "python" / "graft" / f"{module}.pyi").is_file()
+
+
 def test_doctor_finds_what_was_installed(prefix: Path, folder: Path) -> None:
     done = without_checkout(folder, prefix / "bin" / "graft", "doctor", "--json")
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}

@@ -219,6 +219,47 @@ def test_add_names_what_is_wrong(module: str) -> None:
     assert "attribute `epsilon_mode`" in said, "TensorRT's log names the attribute"
 
 
+def test_add_looks_in_every_namespace() -> None:
+    """With creators that stand in for those of libraries in namespaces of their own."""
+    script = """
+    import types
+
+    class IPluginCreatorV3One:
+        field_names = ()
+        def __init__(self, namespace, version):
+            self.plugin_namespace, self.name, self.plugin_version = namespace, "Own", version
+        def create_plugin(self, label, fields, phase):
+            return self
+
+    trt = types.ModuleType("tensorrt")
+    trt.__version__ = "10.14"
+    trt.INetworkDefinition, trt.PluginFieldCollection, trt.TensorRTPhase = Network, list, MagicMock()
+    creators = []
+    trt.get_plugin_registry = lambda: types.SimpleNamespace(all_creators=creators)
+    sys.modules["tensorrt"] = trt
+    network = Network()
+
+    def chosen(**keywords):
+        graft.plugins.add(network, "Own", "x", **keywords)
+        return network.plugin.plugin_namespace, network.plugin.plugin_version
+
+    creators += [IPluginCreatorV3One("theirs", "9"), IPluginCreatorV3One("theirs", "10")]
+    assert chosen() == ("theirs", "10")
+    creators.append(IPluginCreatorV3One("others", "11"))
+    message = message_of(graft.plugins.add, network, "Own", "x")
+    assert "several namespaces have it: others, theirs" in message and "namespace=" in message, message
+    assert chosen(namespace="others") == ("others", "11")
+    creators.append(IPluginCreatorV3One("", "1"))
+    assert chosen() == ("", "1")
+    creators.append(IPluginCreatorV3One("graft", "1"))
+    assert chosen() == ("graft", "1")
+    assert chosen(namespace="theirs") == ("theirs", "10")
+    message = message_of(graft.plugins.add, network, "Own", "x", namespace="none")
+    assert "no creator of that name in the namespace 'none'" in message, message
+    """
+    execute(dedented(script))
+
+
 def test_add_says_that_rtx_has_no_way_by_hand() -> None:
     if importlib.util.find_spec("tensorrt_rtx") is None:
         pytest.skip("the Python module tensorrt_rtx is not installed")

@@ -274,6 +274,31 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
 # ---- Progress, cancellation, interrupts
 
 
+def test_cut(tmp_path: pathlib.Path) -> None:
+    folder = ROOT / "examples" / "cut"
+    stored = np.load(folder / "detector.npz")
+    result = graft.cut(folder / "detector.onnx")
+    assert result is not None
+    assert result.verified is not None and result.verified.same
+    assert {port.name for port in result.between} == {"boxes", "scores"}
+    assert [node.node.op for node in result.causes] == ["NonMaxSuppression"]
+    (tail,) = result.tails
+    assert (tail.kind, tail.boxes, tail.scores, tail.most) == ("suppression", ["boxes"], ["scores"], 10)
+    assert tail.is_center_and_size
+    assert repr(result).startswith("<graft.CutResult ")
+
+    files = result.save(tmp_path / "small.onnx")
+    for network in (result.network, graft.load_cut(files.network)):
+        found = graft.Session(network).run(stored["image"])
+        np.testing.assert_array_equal(found["chosen"], stored["chosen"])
+        np.testing.assert_allclose(found["detections"], stored["detections"], atol=1e-5)
+    assert graft.verify(folder / "detector.onnx", files.network).same
+
+
+def test_nothing_is_cut_where_everything_runs(network: graft.Model) -> None:
+    assert graft.cut(network) is None
+
+
 def test_progress_is_told_in_the_callers_thread(network: graft.Model) -> None:
     said, threads = [], set()
 

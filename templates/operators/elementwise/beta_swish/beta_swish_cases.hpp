@@ -12,4 +12,9 @@ inline std::vector<graft::ops::OperatorCase> cases(const BetaSwish& /*tag*/) {
   return graft::ops::elementwise_cases<BetaSwish>({{{"beta", 1.F}}, {{"beta", 1.5F}}}, roundings);
 }
 
+/// What `graft bench` times.
+inline std::vector<graft::ops::TimedCase> timings(const BetaSwish& /*tag*/) {
+  return graft::ops::in_formats(graft::ops::linear_formats, {{.inputs = {{.extents = {1, 64, 56, 56}}}}});
+}
+
 }  // namespace my_ops

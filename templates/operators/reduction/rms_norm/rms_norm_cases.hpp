@@ -33,4 +33,10 @@ inline std::vector<graft::ops::OperatorCase> cases(const RmsNorm& /*tag*/) {
   return cases;
 }
 
+/// What `graft bench` times.
+inline std::vector<graft::ops::TimedCase> timings(const RmsNorm& /*tag*/) {
+  return graft::ops::in_formats({graft::DType::f32, graft::DType::f16, graft::DType::bf16},
+                                {{.inputs = {{.extents = {128, 1024}}}}});
+}
+
 }  // namespace my_ops

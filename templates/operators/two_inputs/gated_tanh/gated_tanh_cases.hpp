@@ -35,4 +35,14 @@ inline std::vector<graft::ops::OperatorCase> cases(const GatedTanh& /*tag*/) {
   return cases;
 }
 
+/// What `graft bench` times.
+inline std::vector<graft::ops::TimedCase> timings(const GatedTanh& /*tag*/) {
+  std::vector<graft::ops::TimedCase> timings;
+  for (const graft::DType dtype : {graft::DType::f32, graft::DType::f16, graft::DType::bf16}) {
+    const graft::TensorDesc desc{.dtype = dtype, .extents = {1, 64, 56, 56}};
+    timings.push_back({.inputs = {desc, desc}});
+  }
+  return timings;
+}
+
 }  // namespace my_ops

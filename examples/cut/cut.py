@@ -1,0 +1,18 @@
+# cut.py MODEL.onnx INPUTS.npz OUT.onnx: cuts a network where TensorRT does not run it, and runs both halves on the CPU.
+import sys
+
+import graft
+import numpy as np
+
+converted = graft.convert(sys.argv[1])
+cut = graft.cut(converted.model)
+if cut is None:
+    sys.exit("everything runs in TensorRT")
+print(cut, f"{cut.share_in_tensorrt:.1%} of the arithmetic in TensorRT")
+for tail in cut.tails:
+    print(
+        f"boxes {tail.boxes}, scores {tail.scores}: overlap above {tail.overlap} goes, scores above {tail.lowest_score}"
+    )
+image = np.load(sys.argv[2])["image"]
+print(graft.Session(cut.network).run({"image": image})["detections"].shape, cut.verified)
+print(cut.save(sys.argv[3]))

@@ -1,0 +1,36 @@
+// A loop on several threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace graft {
+
+/// `body(begin, end)` on pieces of 0..count, one for each thread. What a piece throws reaches the caller once all have
+/// ended; of several the one of the first piece.
+template <class Body>
+void in_threads(std::int64_t count, std::int32_t threads, const Body& body) {
+  const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(pieces));
+  const auto run = [&](std::int64_t piece) noexcept {
+    try {
+      body(count * piece / pieces, count * (piece + 1) / pieces);
+    } catch (...) {
+      thrown[static_cast<std::size_t>(piece)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> running;
+    for (std::int64_t i = 1; i < pieces; ++i) running.emplace_back(run, i);
+    run(0);
+  }
+  for (const std::exception_ptr& each : thrown) {
+    if (each) std::rethrow_exception(each);
+  }
+}
+
+}  // namespace graft

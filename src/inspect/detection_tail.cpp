@@ -1,0 +1,109 @@
+// Tails are known by their operators; the tensors they begin with, by what those operators read.
+#include "inspect/detection_tail.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "onnx/extract.hpp"
+#include "onnx/schema.hpp"
+
+namespace graft::inspect {
+namespace {
+
+using Values = std::unordered_set<const onnx::Value*>;
+
+std::vector<const onnx::Value*> origins_of(const onnx::Value* value, const Values& between) {
+  if (value == nullptr) return {};
+  if (between.contains(value)) return {value};
+  std::vector<const onnx::Value*> origins =
+      onnx::region_before({value}, [&](const onnx::Value& other) { return between.contains(&other); }).inputs;
+  std::erase_if(origins, [&](const onnx::Value* origin) { return !between.contains(origin); });
+  return origins;
+}
+
+std::optional<double> number_of(const onnx::Node& node, std::size_t input) {
+  const onnx::Value* value = node.input(input);
+  const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
+  return constant ? constant->scalar() : std::nullopt;
+}
+
+DetectionTail suppression_of(const onnx::Node& node, const Values& between) {
+  DetectionTail tail{.kind = DetectionTail::Kind::suppression,
+                     .node = ref_of(node),
+                     .boxes = origins_of(node.input(0), between),
+                     .scores = origins_of(node.input(1), between)};
+  if (node.int_or("center_point_box", 0) != 0) tail.corners = DetectionTail::Corners::center_and_size;
+  if (const auto most = number_of(node, 2)) tail.most = static_cast<std::int64_t>(*most);
+  // What is left out has ONNX's default: nothing is kept of boxes where the first is 0.
+  if (node.input(2) == nullptr) tail.most = 0;
+  tail.overlap = node.input(3) == nullptr ? std::optional<double>(0) : number_of(node, 3);
+  tail.lowest_score = number_of(node, 4);
+  return tail;
+}
+
+bool holds_boxes(const onnx::Value* value) {
+  if (value == nullptr || !value->shape || value->shape->empty()) return false;
+  const Dim& last = value->shape->back();
+  return last.is_constant() && last.value() == 4;
+}
+
+/// The values that are chosen by what comes of `indices`: the data of gathers that read it as their indices.
+std::vector<const onnx::Value*> chosen_by(const onnx::Value& indices) {
+  std::vector<const onnx::Value*> chosen;
+  std::unordered_set<const onnx::Value*> seen;
+  std::vector<const onnx::Value*> waiting{&indices};
+  while (!waiting.empty()) {
+    const onnx::Value* value = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(value).second) continue;
+    for (const onnx::Use& use : value->uses) {
+      const bool is_index = use.index == 1 && onnx::is_any_of(*use.node, {"Gather", "GatherElements", "GatherND"});
+      if (is_index) {
+        chosen.push_back(use.node->input(0));
+        continue;
+      }
+      if (!use.node->subgraphs().empty() || use.node->graph != indices.graph) continue;
+      // Of integers on the way: classes times boxes are numbered through, and divided again.
+      for (const onnx::Value* output : use.node->outputs) {
+        if (output != nullptr && output->type && onnx::is_integer(*output->type)) waiting.push_back(output);
+      }
+    }
+  }
+  return chosen;
+}
+
+std::optional<DetectionTail> best_of(const onnx::Node& node, const Values& between) {
+  if (node.int_or("largest", 1) == 0 || node.output(1) == nullptr) return std::nullopt;
+  DetectionTail tail{.kind = DetectionTail::Kind::best,
+                     .node = ref_of(node),
+                     .boxes = {},
+                     .scores = origins_of(node.input(0), between),
+                     .corners = DetectionTail::Corners::opposite};
+  bool chooses_boxes = false;
+  for (const onnx::Value* chosen : chosen_by(*node.output(1))) {
+    if (!holds_boxes(chosen)) continue;
+    chooses_boxes = true;
+    for (const onnx::Value* origin : origins_of(chosen, between)) {
+      if (std::find(tail.boxes.begin(), tail.boxes.end(), origin) == tail.boxes.end()) tail.boxes.push_back(origin);
+    }
+  }
+  if (!chooses_boxes) return std::nullopt;
+  if (const auto most = number_of(node, 1)) tail.most = static_cast<std::int64_t>(*most);
+  return tail;
+}
+
+}  // namespace
+
+std::vector<DetectionTail> find_tails(const std::vector<const onnx::Node*>& nodes,
+                                      const std::vector<const onnx::Value*>& between) {
+  const Values known(between.begin(), between.end());
+  std::vector<DetectionTail> tails;
+  for (const onnx::Node* node : nodes) {
+    if (node->is("NonMaxSuppression")) tails.push_back(suppression_of(*node, known));
+    if (!node->is("TopK")) continue;
+    if (std::optional<DetectionTail> tail = best_of(*node, known)) tails.push_back(std::move(*tail));
+  }
+  return tails;
+}
+
+}  // namespace graft::inspect

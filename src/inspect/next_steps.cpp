@@ -1,0 +1,32 @@
+// Counts of verdicts decide.
+#include "inspect/next_steps.hpp"
+
+#include <algorithm>
+
+namespace graft::inspect {
+
+std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted) {
+  const auto count = [&](auto&& fits) {
+    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), fits));
+  };
+  const auto has_fault = [](const NodeVerdict& node) { return is_bad(node.verdict) && node.advice == advice_on_fault; };
+  const std::size_t faults = count(has_fault);
+  const std::size_t bad = count([&](const NodeVerdict& node) { return is_bad(node.verdict) && !has_fault(node); });
+  const std::size_t open = count([](const NodeVerdict& node) { return node.verdict == Verdict::unknown; });
+  const std::size_t rewritten = is_converted ? 0 : count([](const NodeVerdict& node) {
+    return node.verdict == Verdict::lowered || node.verdict == Verdict::plugin;
+  });
+  if (faults != 0) return {{.kind = NextStep::Kind::correct, .nodes = faults}};
+  std::vector<NextStep> steps;
+  if (open != 0) steps.push_back({.kind = NextStep::Kind::probe, .nodes = open});
+  if (bad != 0) {
+    steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad});
+  } else if (rewritten != 0) {
+    steps.push_back({.kind = NextStep::Kind::convert, .nodes = rewritten});
+  } else if (open == 0 && !nodes.empty()) {
+    steps.push_back({.kind = NextStep::Kind::build, .nodes = nodes.size()});
+  }
+  return steps;
+}
+
+}  // namespace graft::inspect

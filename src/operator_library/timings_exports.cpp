@@ -1,0 +1,20 @@
+// The function through which `graft bench --operators` finds what is timed. Compiled into each library of operators.
+#include "graft/registry.hpp"
+#include "operator_library/timings.hpp"
+
+const graft::ExportedTimings* graft_operator_timings() noexcept {
+  try {
+    static const graft::ExportedTimings exported {
+      .timings = graft::ops::operator_timings().data(), .count = graft::ops::operator_timings().size(),
+#if GRAFT_HAS_KERNELS
+      .register_cuda_kernels = &graft::register_cuda_kernels
+    };
+#else
+      .register_cuda_kernels = nullptr
+    };
+#endif
+    return &exported;
+  } catch (...) {  // timings that throw, or no memory
+    return nullptr;
+  }
+}

@@ -1,0 +1,90 @@
+// The half for TensorRT and the host's, one line each.
+#include "present/text/cut_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace graft::present {
+namespace {
+
+std::string type_text(const toolkit::Port& port) {
+  if (!port.shape) return port.type + " of unknown rank";
+  std::vector<std::string> sizes;
+  for (const std::int64_t size : *port.shape) sizes.push_back(size < 0 ? "?" : fmt::format("{}", size));
+  return sizes.empty() ? port.type + " scalar" : fmt::format("{} {}", port.type, fmt::join(sizes, " x "));
+}
+
+std::string quoted(const std::vector<std::string>& names) {
+  return names.empty() ? "what the host computes itself" : fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+std::string tail_text(const toolkit::DetectionTail& tail) {
+  if (tail.kind == toolkit::DetectionTail::Kind::best) {
+    return fmt::format("boxes from {}, scores from {}: {} by score (TopK '{}')", quoted(tail.boxes),
+                       quoted(tail.scores), tail.most ? fmt::format("the best {}", *tail.most) : "the best",
+                       tail.node.name);
+  }
+  std::string text =
+      fmt::format("boxes from {} ({}), scores from {}: non-maximum suppression ('{}')", quoted(tail.boxes),
+                  tail.form == toolkit::DetectionTail::Boxes::corners ? "two corners" : "center and size",
+                  quoted(tail.scores), tail.node.name);
+  if (tail.overlap) text += fmt::format(", overlap above {:g} goes", *tail.overlap);
+  if (tail.lowest_score) text += fmt::format(", scores above {:g}", *tail.lowest_score);
+  if (tail.most) text += fmt::format(", at most {} of a class", *tail.most);
+  return text;
+}
+
+/// All of it is never there.
+std::string share_text(double share) { return share > 0.999 ? "over 99.9 %" : fmt::format("{:.1f} %", 100 * share); }
+
+}  // namespace
+
+std::string cut_title(const toolkit::CutResult& result) {
+  std::set<std::string> operators;
+  for (const toolkit::NodeSupport& cause : result.causes) operators.insert(cause.node.op);
+  return fmt::format("Cut {} {} that TensorRT does not run: {}", result.network.tensorrt_is_first ? "before" : "behind",
+                     count_text(result.causes.size(), "node"), fmt::join(operators, ", "));
+}
+
+Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files) {
+  std::vector<std::vector<Cell>> halves;
+  halves.push_back({"TensorRT", files.tensorrt.string(),
+                    fmt::format("{}, {} of the arithmetic", count_text(result.nodes_in_tensorrt, "node"),
+                                share_text(result.share_in_tensorrt))});
+  halves.push_back(
+      {"the host", files.host.string(), fmt::format("{}, for ONNX Runtime", count_text(result.nodes_on_host, "node"))});
+  if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
+  Table table;
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    halves[i].insert(halves[i].begin(), i == 0 ? "first" : "then");
+    table.add(halves[i]);
+  }
+  for (std::size_t i = 0; i < result.between.size(); ++i) {
+    table.add({i == 0 ? "between" : "", result.between[i].name, type_text(result.between[i])});
+  }
+  for (const toolkit::DetectionTail& tail : result.tails) table.add({"detects", "", tail_text(tail)});
+  if (result.verified && result.verified->verdict == toolkit::Verdict::same) {
+    table.add({"verified", "",
+               fmt::format("both halves together are the whole, in {}", count_text(result.verified->runs, "run"))});
+  }
+  return table;
+}
+
+std::string cut_warning(const toolkit::CutResult& result) {
+  if (!result.not_verified.empty()) return "the halves were not compared with the whole: " + result.not_verified;
+  if (!result.verified || result.verified->verdict == toolkit::Verdict::same) return {};
+  if (result.verified->verdict == toolkit::Verdict::nothing_compared) {
+    return "the halves were run, and nothing could be compared with the whole";
+  }
+  std::vector<std::string> wrong;
+  for (const toolkit::ComparedOutput& output : result.verified->outputs) {
+    if (output.verdict == toolkit::Verdict::different) wrong.push_back(output.reference.name);
+  }
+  return fmt::format("the halves do not compute what the whole computes: {}", fmt::join(wrong, ", "));
+}
+
+}  // namespace graft::present

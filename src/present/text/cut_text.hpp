@@ -1,0 +1,21 @@
+// A network in two halves, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graft/toolkit/cut.hpp"
+#include "present/text/table.hpp"
+
+namespace graft::present {
+
+/// "Cut before 3 nodes that TensorRT does not run: NonMaxSuppression".
+[[nodiscard]] std::string cut_title(const toolkit::CutResult& result);
+
+/// Both halves in the order in which they run, what is handed over, and how a detector ends.
+[[nodiscard]] Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files);
+
+/// What a warning says where the halves were not found to be the whole; empty where they were, or were not asked about.
+[[nodiscard]] std::string cut_warning(const toolkit::CutResult& result);
+
+}  // namespace graft::present

@@ -1,0 +1,117 @@
+// graft.cut: a network in two halves.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/toolkit/cut.hpp"
+#include "graft/toolkit/present.hpp"
+#include "python/bindings.hpp"
+#include "python/caller.hpp"
+#include "python/judges.hpp"
+#include "python/results.hpp"
+#include "python/shape_ranges.hpp"
+
+namespace graft::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+using toolkit::CutFiles;
+using toolkit::CutNetwork;
+using toolkit::CutResult;
+using toolkit::DetectionTail;
+
+std::optional<CutResult> cut(const toolkit::Model& model, const std::string& judge, double max_seconds,
+                             const PyShapeRanges& shapes, const std::vector<std::string>& targets,
+                             const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
+                             bool verify, const nb::object& progress,
+                             const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::CutOptions options;
+  options.inspect.judge = judge_of(judge);
+  options.inspect.budget.max_seconds = max_seconds;
+  options.inspect.shapes = ranges_of(shapes);
+  options.inspect.targets = targets;
+  options.inspect.plugin_libraries = plugin_libraries;
+  options.inspect.tensorrt = tensorrt;
+  options.verify = verify;
+  return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+    options.watch = watch;
+    return toolkit::cut(model, options);
+  });
+}
+
+std::string describe(const CutResult& result) {
+  const std::string tensorrt = count_of(result.nodes_in_tensorrt, "node") + " in TensorRT";
+  const std::string host = count_of(result.nodes_on_host, "node") + " on the host";
+  return "<graft.CutResult " + result.network.tensorrt.source() + ": " +
+         (result.network.tensorrt_is_first ? tensorrt + ", then " + host : host + ", then " + tensorrt) + ", " +
+         count_of(result.between.size(), "tensor") + " between>";
+}
+
+}  // namespace
+
+void add_cuts(nb::module_& module) {
+  nb::class_<CutNetwork>(module, "CutNetwork", "A network in two halves; graft.Session runs it as one.")
+      .def_ro("tensorrt", &CutNetwork::tensorrt)
+      .def_ro("host", &CutNetwork::host, "For ONNX Runtime, or any other runtime of the host.")
+      .def_ro("tensorrt_is_first", &CutNetwork::tensorrt_is_first)
+      .def_prop_ro("inputs", &CutNetwork::inputs, "Inputs that a run of both halves needs.")
+      .def_ro("outputs", &CutNetwork::outputs, "Names of the whole network's outputs, each of one half.")
+      .def("__repr__", [](const CutNetwork& network) {
+        return "<graft.CutNetwork: " + count_of(network.tensorrt.node_count(), "node") + " for TensorRT, " +
+               count_of(network.host.node_count(), "node") + " for the host>";
+      });
+  nb::class_<DetectionTail>(module, "DetectionTail", "What a detector does with its last tensors on the host.")
+      .def_prop_ro(
+          "kind",
+          [](const DetectionTail& tail) {
+            return tail.kind == DetectionTail::Kind::suppression ? "suppression" : "best";
+          },
+          "'suppression' (non-maximum suppression) or 'best' (the best by score).")
+      .def_ro("node", &DetectionTail::node, "NonMaxSuppression or TopK.")
+      .def_ro("boxes", &DetectionTail::boxes, "What is handed over and becomes the boxes.")
+      .def_ro("scores", &DetectionTail::scores)
+      .def_prop_ro(
+          "is_center_and_size",
+          [](const DetectionTail& tail) { return tail.form == DetectionTail::Boxes::center_and_size; },
+          "Boxes are center x and y, width, height; otherwise two corners.")
+      .def_ro("most", &DetectionTail::most, "Boxes, of each class for a suppression; None where it is computed.")
+      .def_ro("overlap", &DetectionTail::overlap, "Intersection over union above which a box goes.")
+      .def_ro("lowest_score", &DetectionTail::lowest_score)
+      .def("__repr__", [](const DetectionTail& tail) { return "<detections by " + text_of(tail.node) + ">"; });
+  nb::class_<CutFiles>(module, "CutFiles", "The files of a network in two halves.")
+      .def_ro("network", &CutFiles::network, "Names the halves: 'detector.cut.json'.")
+      .def_ro("tensorrt", &CutFiles::tensorrt)
+      .def_ro("host", &CutFiles::host)
+      .def("__repr__", [](const CutFiles& files) { return "<" + files.network.string() + ">"; });
+  nb::class_<CutResult>(module, "CutResult", "What graft.cut made.")
+      .def_ro("network", &CutResult::network)
+      .def_ro("between", &CutResult::between, "Handed from the first half to the second.")
+      .def_ro("causes", &CutResult::causes, "The nodes that TensorRT does not run.")
+      .def_ro("nodes_in_tensorrt", &CutResult::nodes_in_tensorrt)
+      .def_ro("nodes_on_host", &CutResult::nodes_on_host)
+      .def_ro("share_in_tensorrt", &CutResult::share_in_tensorrt,
+              "Of the network's multiplications and additions, as far as sizes are known: 0 to 1.")
+      .def_ro("tails", &CutResult::tails)
+      .def_ro("verified", &CutResult::verified, "The halves, run one after the other, against the whole; or None.")
+      .def_ro("not_verified", &CutResult::not_verified, "Why they were not.")
+      .def(
+          "save", [](const CutResult& result, const std::filesystem::path& file) { return save(result, file); },
+          "file"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Writes the half for TensorRT to FILE, and beside it the other one (.host.onnx) and the file that names both "
+          "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves.")
+      .def("__repr__", describe);
+  module.def("cut", cut, "model"_a, nb::kw_only(), "judge"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
+             "plugin_libraries"_a, "tensorrt"_a, "verify"_a, "progress"_a.none(), "cancel"_a.none());
+  module.def("load_cut", toolkit::load_cut, "file"_a, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace graft::python

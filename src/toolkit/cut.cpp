@@ -1,0 +1,203 @@
+// Inspection, the cut, and a run of both halves.
+#include "toolkit/cut.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "inspect/cut.hpp"
+#include "inspect/detection_tail.hpp"
+#include "onnx/atomic_file.hpp"
+#include "onnx/node_ref.hpp"
+#include "runtime/chain.hpp"
+#include "toolkit/access.hpp"
+#include "toolkit/compare_models.hpp"
+#include "toolkit/cut_json.hpp"
+#include "toolkit/ports.hpp"
+#include "toolkit/verify_options.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+graft::CutNetwork to_internal(const CutNetwork& network) {
+  return {.tensorrt = model_of(network.tensorrt).clone(),
+          .host = model_of(network.host).clone(),
+          .tensorrt_is_first = network.tensorrt_is_first,
+          .outputs = network.outputs};
+}
+
+/// Runs one model, whatever copy of it, as its halves one after the other.
+class HalvesEngine final : public runtime::Engine {
+ public:
+  HalvesEngine(const runtime::Engine& engine, const graft::CutNetwork& network) : engine_(engine), network_(network) {}
+
+  /// What a model is known by.
+  static constexpr auto mark = "graft.cut";
+
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+  [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    if (!model.metadata.contains(mark)) return engine_.compile(model, options);
+    const auto link = [&](const onnx::Model& half) { return link_of(engine_.compile(half, options), half); };
+    return runtime::chain(link(network_.first()), link(network_.second()), network_.outputs);
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return engine_.evaluate_constant_graph(model);
+  }
+
+ private:
+  const runtime::Engine& engine_;
+  const graft::CutNetwork& network_;
+};
+
+/// The ids of the nodes that TensorRT does not run.
+std::set<std::string, std::less<>> failing(const std::vector<inspect::NodeVerdict>& nodes) {
+  std::set<std::string, std::less<>> ids;
+  for (const inspect::NodeVerdict& node : nodes) {
+    if (inspect::is_bad(node.verdict)) ids.insert(node.node.id);
+  }
+  return ids;
+}
+
+bool is_among(const onnx::Node& node, const std::set<std::string, std::less<>>& ids) {
+  if (ids.contains(onnx::ref_of(node).id)) return true;
+  const std::vector<onnx::Graph*> inner_graphs = node.subgraphs();
+  return std::any_of(inner_graphs.begin(), inner_graphs.end(), [&](const onnx::Graph* inner) {
+    const std::vector<onnx::Node*> nodes = inner->nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](const onnx::Node* inside) { return is_among(*inside, ids); });
+  });
+}
+
+std::vector<std::string> names_of(const std::vector<const onnx::Value*>& values) {
+  std::vector<std::string> names;
+  for (const onnx::Value* value : values) names.push_back(value->name);
+  return names;
+}
+
+DetectionTail tail_of(const inspect::DetectionTail& tail) {
+  return {.kind = tail.kind == inspect::DetectionTail::Kind::suppression ? DetectionTail::Kind::suppression
+                                                                         : DetectionTail::Kind::best,
+          .node = tail.node,
+          .boxes = names_of(tail.boxes),
+          .scores = names_of(tail.scores),
+          .form = tail.corners == inspect::DetectionTail::Corners::center_and_size
+                      ? DetectionTail::Boxes::center_and_size
+                      : DetectionTail::Boxes::corners,
+          .most = tail.most,
+          .overlap = tail.overlap,
+          .lowest_score = tail.lowest_score};
+}
+
+void run_halves(CutResult& result, const Model& whole, const Watch& watch) {
+  const graft::CutNetwork network = to_internal(result.network);
+  onnx::Model joined = join(network);
+  joined.metadata[HalvesEngine::mark] = "";
+  const Model candidate = ModelAccess::make(std::move(joined));
+  try {
+    VerifyOptions options;
+    options.watch = watch;
+    result.verified = verify(whole, candidate, options, [&](const runtime::Engine& engine) {
+      return std::make_unique<HalvesEngine>(engine, network);
+    });
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::bad_input && error.kind() != Error::Kind::missing_tool) throw;
+    result.not_verified = error.what();
+  }
+}
+
+}  // namespace
+
+Inspection inspection_of(const Conversion& conversion) {
+  Inspection inspection;
+  inspection.file = conversion.file;
+  inspection.origin = conversion.origin;
+  inspection.model = conversion.model.clone();
+  inspection.is_converted = true;
+  inspect::infer_and_note_faults(inspection.model, {});
+  inspection.nodes = inspect::judge_nodes(inspection.model);
+  return inspection;
+}
+
+std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch) {
+  const onnx::Model& model = inspection.model;
+  const std::set<std::string, std::less<>> ids = failing(inspection.nodes);
+  if (ids.empty()) return std::nullopt;
+  const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
+  if (!found) {
+    throw Error(Error::Kind::answer_is_no,
+                fmt::format("{}: no cut leaves TensorRT anything to compute: all arithmetic comes of the nodes that it "
+                            "does not run, or leads to them\nRun the network as it is in ONNX Runtime",
+                            model.source));
+  }
+  inspect::Halves halves = inspect::halves_of(model, *found);
+  CutResult result;
+  result.nodes_in_tensorrt = halves.tensorrt.graph().node_count();
+  result.nodes_on_host = halves.host.graph().node_count();
+  result.network = {.tensorrt = ModelAccess::make(std::move(halves.tensorrt)),
+                    .host = ModelAccess::make(std::move(halves.host)),
+                    .tensorrt_is_first = found->tensorrt_is_first,
+                    .outputs = {}};
+  for (const onnx::Value* output : model.graph().outputs()) result.network.outputs.push_back(output->name);
+  result.between = ports_of(found->between);
+  result.share_in_tensorrt = found->arithmetic_in_tensorrt / found->arithmetic;
+  for (const NodeSupport& node : supports_of(inspection)) {
+    if (ids.contains(node.node.id)) result.causes.push_back(node);
+  }
+  if (found->tensorrt_is_first) {
+    for (const auto& tail : inspect::find_tails(found->host, found->between)) result.tails.push_back(tail_of(tail));
+  }
+  if (verify) run_halves(result, ModelAccess::make(model.clone()), watch);
+  return result;
+}
+
+std::optional<CutResult> cut(const Model& model, const CutOptions& options) {
+  InspectOptions inspect_options = options.inspect;
+  inspect_options.convert = false;
+  inspect_options.reduce.clear();
+  inspect_options.watch = options.watch;
+  const InspectResult inspected = inspect(model, inspect_options);
+  return cut(*inspected.details, options.verify, options.watch);
+}
+
+std::vector<Port> CutNetwork::inputs() const {
+  const Model& first = tensorrt_is_first ? tensorrt : host;
+  const Model& second = tensorrt_is_first ? host : tensorrt;
+  std::vector<Port> ports = first.inputs();
+  std::vector<Port> known = first.outputs();
+  known.insert(known.end(), ports.begin(), ports.end());
+  for (Port& port : second.inputs()) {
+    const bool is_known =
+        std::any_of(known.begin(), known.end(), [&](const Port& other) { return other.name == port.name; });
+    if (!is_known) ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+CutFiles cut_files(const std::filesystem::path& file) {
+  const std::filesystem::path stem = file.parent_path() / file.stem();
+  return {.network = stem.string() + ".cut.json", .tensorrt = file, .host = stem.string() + ".host.onnx"};
+}
+
+CutFiles save(const CutResult& result, const std::filesystem::path& file) {
+  CutFiles files = cut_files(file);
+  result.network.tensorrt.save(files.tensorrt);
+  result.network.host.save(files.host);
+  onnx::write_file(files.network, json_of_cut(result, files).dump(2) + "\n");
+  return files;
+}
+
+CutNetwork load_cut(const std::filesystem::path& file) {
+  graft::CutNetwork network = read_cut_network(file);
+  return {.tensorrt = ModelAccess::make(std::move(network.tensorrt)),
+          .host = ModelAccess::make(std::move(network.host)),
+          .tensorrt_is_first = network.tensorrt_is_first,
+          .outputs = std::move(network.outputs)};
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,22 @@
+// Cuts of networks that were inspected or converted before, for the program.
+#pragma once
+
+#include <optional>
+
+#include "graft/toolkit/cut.hpp"
+#include "import/cut_network.hpp"
+#include "toolkit/convert.hpp"
+#include "toolkit/inspect.hpp"
+
+namespace graft::toolkit {
+
+/// A converted network, its nodes judged by rule, as `probe` takes it.
+[[nodiscard]] Inspection inspection_of(const Conversion& conversion);
+
+/// `cut` after `inspect`.
+[[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch);
+
+/// The files that `save` writes.
+[[nodiscard]] CutFiles cut_files(const std::filesystem::path& file);
+
+}  // namespace graft::toolkit

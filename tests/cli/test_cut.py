@@ -1,0 +1,210 @@
+# graft convert --cut: both halves run in ONNX Runtime, one after the other as the file beside them says, and are compared
+# with the whole network there.
+import json
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from conftest import DIGITS, SOURCE, save
+from onnx import TensorProto, helper, numpy_helper
+
+
+def session_of(path):
+    return ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def run_whole(path, feeds):
+    session = session_of(path)
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+
+
+def run_halves(cut_file, feeds):
+    """As the documentation tells users to do it."""
+    cut = json.loads(cut_file.read_text())
+    order = ["tensorrt", "host"] if cut["first"] == "tensorrt" else ["host", "tensorrt"]
+    known = dict(feeds)
+    for half in order:
+        session = session_of(cut_file.parent / cut[half]["file"])
+        taken = {i.name: known[i.name] for i in session.get_inputs()}
+        assert sorted(taken) == sorted(port["name"] for port in cut[half]["inputs"])
+        known |= zip([o.name for o in session.get_outputs()], session.run(None, taken), strict=True)
+    assert all(port["name"] in known for port in cut["between"])
+    return {name: known[name] for name in cut["outputs"]}
+
+
+def constant(name, array):
+    return numpy_helper.from_array(np.asarray(array), name)
+
+
+def weights(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+@pytest.fixture
+def detector(tmp_path):
+    """A convolution, boxes and scores, and non-maximum suppression with a gather behind it."""
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["features"], pads=[1, 1, 1, 1]),
+        helper.make_node("Reshape", ["features", "to"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["columns"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["columns", "box_weight"], ["boxes"]),
+        helper.make_node("MatMul", ["columns", "score_weight"], ["logits"]),
+        helper.make_node("Sigmoid", ["logits"], ["probabilities"]),
+        helper.make_node("Transpose", ["probabilities"], ["scores"], perm=[0, 2, 1]),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["chosen"], name="nms"),
+        helper.make_node("Slice", ["chosen", "two", "three", "one"], ["places"]),
+        helper.make_node("Squeeze", ["places", "one"], ["flat"]),
+        helper.make_node("Gather", ["boxes", "flat"], ["detections"], axis=1),
+    ]
+    constants = [
+        constant("w", weights(8, 3, 3, 3)),
+        constant("to", np.array([1, 8, 256])),
+        constant("box_weight", weights(8, 4)),
+        constant("score_weight", weights(8, 3)),
+        constant("most", np.array([5])),
+        constant("overlap", np.array([0.5], np.float32)),
+        constant("least", np.array([0.25], np.float32)),
+        constant("one", np.array([1])),
+        constant("two", np.array([2])),
+        constant("three", np.array([3])),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("detections", TensorProto.FLOAT, [1, "found", 4]),
+        helper.make_tensor_value_info("chosen", TensorProto.INT64, ["found", 3]),
+    ]
+    return save(tmp_path / "detector.onnx", nodes, [("image", [1, 3, 16, 16])], outputs, constants)
+
+
+def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
+    out = tmp_path / "out.onnx"
+    answer = graft("convert", detector, "-o", out, "--cut", "--json")
+    assert answer.code == 0, answer.err
+    cut = answer.json["cut"]
+    assert cut["first"] == "tensorrt"
+    assert cut["verified"] == "same"
+    assert cut["share_in_tensorrt"] > 0.95
+    assert {port["name"] for port in cut["between"]} == {"boxes", "scores"}
+    (tail,) = cut["tails"]
+    assert (tail["kind"], tail["node"], tail["form"]) == ("suppression", "nms", "corners")
+    assert (tail["most"], tail["overlap"], tail["lowest_score"]) == (5, 0.5, 0.25)
+    assert (tail["boxes"], tail["scores"]) == (["boxes"], ["scores"])
+    assert not [n for n in onnx.load(out).graph.node if n.op_type == "NonMaxSuppression"]
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    onnx.checker.check_model(onnx.load(tmp_path / "out.host.onnx"), full_check=True)
+    written = json.loads((tmp_path / "out.cut.json").read_text())
+    assert written == {key: cut[key] for key in written}
+
+    feeds = {"image": weights(1, 3, 16, 16)}
+    whole, halves = run_whole(detector, feeds), run_halves(tmp_path / "out.cut.json", feeds)
+    assert list(halves) == ["detections", "chosen"]
+    assert len(whole["chosen"]) > 1
+    np.testing.assert_array_equal(halves["chosen"], whole["chosen"])
+    np.testing.assert_allclose(halves["detections"], whole["detections"], rtol=1e-5)
+
+
+def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut")
+    assert "Cut before 1 node that TensorRT does not run: NonMaxSuppression" in answer.out
+    assert "both halves together are the whole" in answer.out
+    assert "overlap above 0.5 goes, scores above 0.25, at most 5 of a class" in " ".join(answer.out.split())
+    assert "out.cut.json, which names both halves" in answer.out
+
+
+def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_path):
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    pair = tmp_path / "out.cut.json"
+    np.save(tmp_path / "image.npy", weights(1, 3, 16, 16))
+    for network, result in ((detector, "whole.npz"), (pair, "pair.npz")):
+        answer = graft("run", network, "--input", f"image={tmp_path / 'image.npy'}", "-o", tmp_path / result)
+        assert answer.code == 0, answer.err
+    whole, halves = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "pair.npz")
+    np.testing.assert_array_equal(halves["chosen"], whole["chosen"])
+    np.testing.assert_array_equal(halves["detections"], whole["detections"])
+    assert graft("verify", detector, pair).code == 0
+
+
+def test_halves_that_were_changed_are_told_from_the_whole(graft, tmp_path):
+    detector = SOURCE / "examples" / "cut" / "detector.onnx"
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    assert graft("verify", detector, tmp_path / "out.cut.json").code == 0
+    half = onnx.load(tmp_path / "out.onnx")
+    (weight,) = (i for i in half.graph.initializer if i.name == "box_weight")
+    weight.CopyFrom(constant("box_weight", numpy_helper.to_array(weight) * 1.25))
+    onnx.save(half, tmp_path / "out.onnx")
+    assert graft("verify", detector, tmp_path / "out.cut.json").code == 1
+
+
+def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt(graft, tmp_path):
+    nodes = [
+        helper.make_node("NonZero", ["mask"], ["places"]),
+        helper.make_node("Transpose", ["places"], ["column"]),
+        helper.make_node("GatherND", ["features", "column"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "a"], ["hidden"]),
+        helper.make_node("Relu", ["hidden"], ["active"]),
+        helper.make_node("MatMul", ["active", "b"], ["y"]),
+    ]
+    constants = [constant("a", weights(6, 64)), constant("b", weights(64, 5))]
+    inputs = [("mask", [20]), ("features", [20, 6])]
+    model = save(tmp_path / "end.onnx", nodes, inputs, [("y", ["found", 5])], constants)
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["cut"]["first"] == "host"
+    feeds = {"mask": np.maximum(weights(20), 0), "features": weights(20, 6)}
+    np.testing.assert_allclose(
+        run_halves(tmp_path / "out.cut.json", feeds)["y"], run_whole(model, feeds)["y"], rtol=1e-4
+    )
+
+
+def test_nothing_is_cut_where_everything_runs(graft, tmp_path):
+    answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--cut", "--json")
+    assert answer.code == 0
+    assert answer.json["cut"] is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.onnx"]
+
+
+def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, tmp_path):
+    nodes = [helper.make_node("NonMaxSuppression", ["boxes", "scores"], ["y"])]
+    output = helper.make_tensor_value_info("y", TensorProto.INT64, ["found", 3])
+    model = save(tmp_path / "nms.onnx", nodes, [("boxes", [1, 9, 4]), ("scores", [1, 2, 9])], [output])
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
+    assert answer.code == 1
+    assert "no cut leaves TensorRT anything to compute" in answer.err
+    assert (tmp_path / "out.onnx").exists()
+    assert not (tmp_path / "out.cut.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cut: cut.pop("schema"), 'it lacks "schema": "graft.cut/1"'),
+        (lambda cut: cut.update(first="gpu"), "'first': found \"gpu\""),
+        (lambda cut: cut.pop("host"), "'host' names no file"),
+        (lambda cut: cut["host"].update(file="../elsewhere.onnx"), "allowed is one in the same folder"),
+        (lambda cut: cut["outputs"].append("more"), "neither half has the output 'more'"),
+        (lambda cut: cut.update(outputs=[3]), "'outputs': found 3"),
+    ],
+)
+def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, change, said):
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    file = tmp_path / "out.cut.json"
+    cut = json.loads(file.read_text())
+    change(cut)
+    file.write_text(json.dumps(cut))
+    answer = graft("verify", detector, file)
+    assert answer.code == 2
+    assert said in answer.err
+    assert "out.cut.json" in answer.err
+
+
+def test_files_of_a_cut_are_none_of_those_that_are_read(graft, detector, tmp_path):
+    (tmp_path / "out.host.onnx").write_bytes(detector.read_bytes())
+    answer = graft("convert", tmp_path / "out.host.onnx", "-o", tmp_path / "out.onnx", "--cut")
+    assert answer.code == 2
+    assert (tmp_path / "out.host.onnx").read_bytes() == detector.read_bytes()
+
+
+def test_probe_is_about_the_cut(graft, detector, tmp_path):
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--probe", "parser")
+    assert answer.code == 2
+    assert "--cut" in answer.err

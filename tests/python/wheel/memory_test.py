@@ -1,0 +1,75 @@
+"""Arrays of 256 MiB: they are not copied on their way in, nor outputs on their way out. Each call has a process of its own,
+whose largest resident size the system keeps."""
+
+import pathlib
+import subprocess
+import sys
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+MIB = 1 << 20
+ARRAY = 256
+# What a call takes for itself: compiled kernels, threads, allocators.
+SLACK = 96
+START = """
+import resource
+import sys
+import graft
+import numpy as np
+
+small = graft.load(sys.argv[3])
+graft.verify(small, small)  # all libraries are loaded
+network = graft.load(sys.argv[1])
+x = np.arange(1 << 26, dtype=np.float32).reshape(-1, int(sys.argv[2]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+"""
+END = """
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def growth(folder: pathlib.Path, call: str, shape: list[object], row: int, *operators: str) -> int:
+    """Of the largest resident size, in MiB, while the call runs with an array `x` in rows of this length."""
+    names = ["x", *(f"inner{i}" for i in range(1, len(operators))), "y"]
+    nodes = [helper.make_node(op, [names[i]], [names[i + 1]]) for i, op in enumerate(operators)]
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name, sizes in [("x", shape), ("y", None)]
+    )
+    graph = helper.make_graph(nodes, "network", [x], [y])
+    small = helper.make_graph(nodes, "small", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])], [y])
+    for name, each in (("m", graph), ("small", small)):
+        model = helper.make_model(each, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, folder / f"{name}.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", START + call + END, folder / "m.onnx", str(row), folder / "small.onnx"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def test_a_session_copies_neither_input_nor_output(tmp_path: pathlib.Path) -> None:
+    """An output of dynamic sizes is copied once: its memory stays the engine's."""
+    call = """
+y = graft.Session(network).run(x)["y"]
+assert y.base is not None and y.flags.writeable
+np.testing.assert_array_equal(y[0, -5:], -x[0, -5:])
+"""
+    grown = growth(tmp_path, call, [1, 1 << 26], 1 << 26, "Neg")
+    assert ARRAY - 8 <= grown < ARRAY + SLACK, "the output takes as much as the input, and nothing else"
+
+
+def test_verify_copies_no_data(tmp_path: pathlib.Path) -> None:
+    """A fixed batch takes a part of the array at a time, so that what the engine needs for a run is small."""
+    call = 'assert graft.verify(network, network, data={"x": x}).same'
+    assert growth(tmp_path, call, [1, "n"], 1 << 20, "ReduceMax") < SLACK
+
+
+@pytest.mark.parametrize("precision", ["f16", "int8"])
+def test_quantize_copies_no_data(tmp_path: pathlib.Path, precision: str) -> None:
+    call = f'graft.quantize(network, data=x, precision="{precision}")'
+    assert growth(tmp_path, call, [1, "n"], 1 << 20, "Relu", "ReduceMax") < SLACK

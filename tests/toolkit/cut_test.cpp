@@ -1,0 +1,84 @@
+// A detector in two halves, through libgraft.so.
+#include "graft/toolkit/cut.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/run.hpp"
+#include "tests/toolkit/digits.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+std::filesystem::path detector(const std::string& file) {
+  return std::filesystem::path(std::getenv("GRAFT_SOURCE_DIR")) / "examples" / "cut" / file;
+}
+
+std::vector<std::string> names_of(const std::vector<Port>& ports) {
+  std::vector<std::string> names;
+  for (const Port& port : ports) names.push_back(port.name);
+  return names;
+}
+
+TEST(Cut, TakesTheEndOfADetectorToTheHost) {
+  const auto result = cut(load(detector("detector.onnx")));
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->network.tensorrt_is_first);
+  EXPECT_THAT(names_of(result->between), UnorderedElementsAre("boxes", "scores"));
+  EXPECT_THAT(result->network.outputs, ElementsAre("detections", "chosen"));
+  ASSERT_EQ(result->causes.size(), 1);
+  EXPECT_EQ(result->causes[0].node.op, "NonMaxSuppression");
+  EXPECT_GT(result->share_in_tensorrt, 0.99);
+  ASSERT_EQ(result->tails.size(), 1);
+  EXPECT_EQ(result->tails[0].form, DetectionTail::Boxes::center_and_size);
+  EXPECT_EQ(result->tails[0].most, 10);
+  EXPECT_THAT(result->tails[0].boxes, ElementsAre("boxes"));
+  ASSERT_TRUE(result->verified);
+  EXPECT_EQ(result->verified->verdict, Verdict::same);
+}
+
+TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
+  const Tensors stored = read_npz(detector("detector.npz"));
+  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->verified) << "nobody asked";
+  EXPECT_THAT(names_of(result->network.inputs()), ElementsAre("image"));
+  Session session(result->network);
+  const Tensors outputs = session.run({{"image", stored.at("image")}});
+  EXPECT_EQ(outputs.at("chosen").data, stored.at("chosen").data);
+  const std::vector<float> found = values_of(outputs.at("detections"));
+  EXPECT_THAT(found, ::testing::Pointwise(::testing::FloatNear(1e-5F), values_of(stored.at("detections"))));
+  EXPECT_THAT(message_of([&] { static_cast<void>(session.run({{"picture", stored.at("image")}})); }),
+              HasSubstr("picture"));
+}
+
+TEST(Cut, IsSavedAndRead) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "graft_cut_test";
+  std::filesystem::create_directories(folder);
+  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  ASSERT_TRUE(result);
+  const CutFiles files = save(*result, folder / "small.onnx");
+  EXPECT_EQ(files.network.filename(), "small.cut.json");
+  const CutNetwork read = load_cut(files.network);
+  EXPECT_TRUE(read.tensorrt_is_first);
+  EXPECT_EQ(read.outputs, result->network.outputs);
+  EXPECT_EQ(read.host.node_count(), result->nodes_on_host);
+  const Model whole = load(files.network);
+  EXPECT_THAT(names_of(whole.outputs()), ElementsAre("detections", "chosen"));
+  EXPECT_EQ(verify(load(detector("detector.onnx")), whole).verdict, Verdict::same);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Cut, NothingIsCutWhereEverythingRuns) { EXPECT_FALSE(cut(load(digits("digits.onnx")))); }
+
+}  // namespace
+}  // namespace graft::toolkit
