@@ -30,11 +30,10 @@ struct Arguments {
   std::size_t seeds = 0;
 };
 
-/// A network of another format takes the sizes of the inputs while it is read; of ONNX the file's stay, so that a dynamic
-/// size is one in TensorRT too.
+/// A network of another format takes the sizes of the inputs while it is read; of ONNX the file's stay, so that a
+/// dynamic size is one in TensorRT too.
 toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
-  toolkit::ImportOptions options{
-      .weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
+  toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
   if (is_imported(arguments.model.model)) {
     options.shapes = {shapes.begin(), shapes.end()};
     for (const auto& [name, tensor] : data) options.shapes.emplace(name, tensor.dims);
@@ -55,14 +54,16 @@ Exit write_canary(const Console& console, const Arguments& arguments) {
   if (arguments.seeds != 0) options.seeds = arguments.seeds;
   options.watch = watch_of(progress);
   const DeferInterrupts defer;
-  const toolkit::CanaryResult result = toolkit::write_canary(
-      read_model(arguments, data, shapes), arguments.folder, options, data, {.data = "--data", .shapes = shapes_option, .ranges = {}});
+  const toolkit::CanaryResult result =
+      toolkit::write_canary(read_model(arguments, data, shapes), arguments.folder, options, data,
+                            {.data = "--data", .shapes = shapes_option, .ranges = {}});
   progress.clear();
   const std::string folder = result.folder.string();
   const auto outputs = std::count_if(result.tensors.begin(), result.tensors.end(),
                                      [](const toolkit::CanaryTensor& tensor) { return tensor.is_output; });
-  console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs", console.paint(folder, Color::strong),
-                          count_text(result.tensors.size(), "tensor"), count_text(result.runs, "run"), outputs));
+  console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs",
+                          console.paint(folder, Color::strong), count_text(result.tensors.size(), "tensor"),
+                          count_text(result.runs, "run"), outputs));
   for (const toolkit::CanaryOmission& omission : result.left_out) {
     const std::string text = fmt::format("not compared: '{}': {}", omission.tensor, omission.why);
     if (omission.is_output) {
@@ -73,7 +74,8 @@ Exit write_canary(const Console& console, const Arguments& arguments) {
   }
   const std::string command = fmt::format("python3 {}/run_canary.py", folder);
   console.say(fmt::format(
-      "\nNext, on the machine with the GPU, in a Python with NumPy, TensorRT and PyTorch or cuda-python\n  {}", command));
+      "\nNext, on the machine with the GPU, in a Python with NumPy, TensorRT and PyTorch or cuda-python\n  {}",
+      command));
   nlohmann::json left_out = nlohmann::json::array();
   for (const toolkit::CanaryOmission& omission : result.left_out) {
     left_out.push_back({{"tensor", omission.tensor}, {"output", omission.is_output}, {"why", omission.why}});
@@ -93,12 +95,13 @@ Exit write_canary(const Console& console, const Arguments& arguments) {
 
 void add_canary(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  Command* command = program.add_command(
-      "canary",
-      "a folder to take to a machine with a GPU: the model, inputs, what the CPU has for every tensor, and a script that "
-      "builds the model with the TensorRT there and names the first node that is wrong",
-      "graft canary digits.onnx -o canary --data image=digits_test.npz:images",
-      [arguments](const Console& c) { return write_canary(c, *arguments); });
+  Command* command =
+      program.add_command("canary",
+                          "a folder to take to a machine with a GPU: the model, inputs, what the CPU has for every "
+                          "tensor, and a script that "
+                          "builds the model with the TensorRT there and names the first node that is wrong",
+                          "graft canary digits.onnx -o canary --data image=digits_test.npz:images",
+                          [arguments](const Console& c) { return write_canary(c, *arguments); });
   add_model_files(*command, arguments->model);
   command->add_option("-o,--output", arguments->folder, "the folder to make")->type_name("FOLDER")->required();
   command
@@ -116,9 +119,10 @@ void add_canary(Program& program) {
   add_kept_outputs(*command, arguments->model);
   program.add_operators_option(*command);
   command
-      ->add_option("--plugin-lib", arguments->libraries,
-                   "shared library with TensorRT plugins, which is copied into the folder; once for each. Graft's operators "
-                   "are then plugins, and without one TensorRT's own layers")
+      ->add_option(
+          "--plugin-lib", arguments->libraries,
+          "shared library with TensorRT plugins, which is copied into the folder; once for each. Graft's operators "
+          "are then plugins, and without one TensorRT's own layers")
       ->type_name("LIB");
 }
 

@@ -41,8 +41,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Elements that are kept of a tensor. Primes: evenly spread places then visit all columns of a tensor whose rows have a
-/// round size. The largest is taken with which a run of all tensors stays below `most_of_run`.
+/// Elements that are kept of a tensor. Primes: evenly spread places then visit all columns of a tensor whose rows have
+/// a round size. The largest is taken with which a run of all tensors stays below `most_of_run`.
 constexpr std::array<std::int64_t, 4> sample_counts = {65521, 16381, 4093, 1021};
 constexpr std::int64_t most_of_run = 16 << 20;
 constexpr std::int64_t samples_of_output = 1048573;
@@ -102,8 +102,9 @@ class CanaryRuns {
     for (const onnx::Node* node : parts_.model().graph().nodes()) {
       if (node->is("Shape") || node->is("Size")) continue;
       const std::vector<const onnx::Value*> read = onnx::values_read_by(*node);
-      const bool depends = random_.contains(node->output()) ||
-                           std::any_of(read.begin(), read.end(), [&](const auto* each) { return found.contains(each); });
+      const bool depends =
+          random_.contains(node->output()) ||
+          std::any_of(read.begin(), read.end(), [&](const auto* each) { return found.contains(each); });
       if (!depends) continue;
       for (const onnx::Value* output : node->outputs) {
         if (output != nullptr) found.insert(output);
@@ -142,10 +143,11 @@ class CanaryRuns {
         }
         const onnx::ElementType type = verify::rounding_type(narrow_, *value, *value->type);
         const bool rounded = verify::is_quantized(*value);
-        Candidate& candidate = candidates_.emplace_back(Candidate{.value = value, .tolerance = {}, .why_tolerance = {}});
+        Candidate& candidate =
+            candidates_.emplace_back(Candidate{.value = value, .tolerance = {}, .why_tolerance = {}});
         candidate.tolerance = value->is_output() ? verify::output_tolerance(type, type, quantizes_, rounded)
                                                  : verify::layer_tolerance(type, type, quantizes_, rounded);
-        candidate.why_tolerance = quantizes_           ? "the network rounds to 8 bits"
+        candidate.why_tolerance = quantizes_             ? "the network rounds to 8 bits"
                                   : type != *value->type ? fmt::format("it is computed from {}", to_string(type))
                                                          : fmt::format("it is {}", to_string(type));
       }
@@ -237,8 +239,9 @@ class CanaryRuns {
   }
 
   static io::NpyArray array_of(const std::vector<double>& numbers, bool is_narrow) {
-    const onnx::TensorData data = onnx::TensorData::from_numbers(
-        is_narrow ? onnx::ElementType::f32 : onnx::ElementType::f64, {static_cast<std::int64_t>(numbers.size())}, numbers);
+    const onnx::TensorData data =
+        onnx::TensorData::from_numbers(is_narrow ? onnx::ElementType::f32 : onnx::ElementType::f64,
+                                       {static_cast<std::int64_t>(numbers.size())}, numbers);
     const auto* bytes = reinterpret_cast<const std::byte*>(data.bytes.data());
     return {.type = data.type, .shape = data.dims, .data = {bytes, bytes + data.bytes.size()}};
   }
@@ -327,9 +330,10 @@ onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool
     for (const CanaryOmission& omission : runs.left_out()) {
       if (omission.is_output) why += fmt::format("\n{}: {}", omission.tensor, omission.why);
     }
-    throw Error(fmt::format("{}: it has no output that can be compared{}\nCut the network before what has no fixed size: "
-                            "graft convert --cut",
-                            model.source, why));
+    throw Error(
+        fmt::format("{}: it has no output that can be compared{}\nCut the network before what has no fixed size: "
+                    "graft convert --cut",
+                    model.source, why));
   }
   graph.remove_dead();
   if (with_plugins) detach_functions(written);
@@ -396,12 +400,13 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
     for (const Candidate& candidate : runs.candidates()) {
       tensors.push_back(json_of(candidate));
       const Json& json = tensors.back();
-      result.tensors.push_back({.tensor = {.name = candidate.value->name,
-                                           .type = fmt::format("{}[{}]", candidate.type, fmt::join(candidate.dims, ", "))},
-                                .node = onnx::ref_of(*candidate.value->producer),
-                                .is_output = candidate.value->is_output(),
-                                .elements = json["elements"],
-                                .samples = json["samples"]});
+      result.tensors.push_back(
+          {.tensor = {.name = candidate.value->name,
+                      .type = fmt::format("{}[{}]", candidate.type, fmt::join(candidate.dims, ", "))},
+           .node = onnx::ref_of(*candidate.value->producer),
+           .is_output = candidate.value->is_output(),
+           .elements = json["elements"],
+           .samples = json["samples"]});
     }
     result.left_out = runs.left_out();
     Json left_out = Json::array();
@@ -414,7 +419,8 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
                            {"plugin_libraries", libraries},
                            {"tensors", tensors},
                            {"left_out", left_out}};
-    onnx::write_file(staged.path() / "canary.json", manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    onnx::write_file(staged.path() / "canary.json",
+                     manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     onnx::write_file(staged.path() / "run_canary.py", canary_script());
     result.files.emplace_back("canary.json");
     result.files.emplace_back("run_canary.py");

@@ -45,8 +45,8 @@ struct CanaryOmission {
 
 struct CanaryResult {
   std::filesystem::path folder;
-  std::vector<std::string> files;      ///< In the folder.
-  std::vector<CanaryTensor> tensors;   ///< In the order of computation.
+  std::vector<std::string> files;     ///< In the folder.
+  std::vector<CanaryTensor> tensors;  ///< In the order of computation.
   std::vector<CanaryOmission> left_out;
   std::size_t runs = 0;
 };

@@ -82,7 +82,7 @@ class Layer:
 
 class Network:
     def __init__(self, flags):
-        assert flags == 1 << NetworkDefinitionCreationFlag.STRONGLY_TYPED
+        self.is_typed = flags == 1 << NetworkDefinitionCreationFlag.STRONGLY_TYPED
         self.marked = []
 
     def take(self, model):
@@ -176,6 +176,7 @@ class Builder:
         return Profile()
 
     def build_serialized_network(self, network, config):
+        assert network.is_typed, "the model's own types, where nothing else is asked for"
         if FAULT.get("not_built_with") in network.marked:
             self.logger.log(ILogger.Severity.ERROR, "could not find any implementation")
             return None
