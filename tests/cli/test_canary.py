@@ -279,10 +279,10 @@ def test_what_has_no_fixed_size_or_is_random_is_left_out(graft, tmp_path):
 @needs_plugin_library
 def test_plugins_come_along_and_take_the_place_of_functions(graft, tmp_path):
     nodes = [
-        helper.make_node("LpNormalization", ["x"], ["unit"], name="unit", axis=1),
+        helper.make_node("L2Normalize", ["x"], ["unit"], name="unit", domain="graft", axes=[1]),
         helper.make_node("Relu", ["unit"], ["y"], name="relu"),
     ]
-    path = save(tmp_path / "net.onnx", nodes, [("x", [2, 5, 4])], [("y", [2, 5, 4])])
+    path = save(tmp_path / "net.onnx", nodes, [("x", [2, 5, 4])], [("y", [2, 5, 4])], domains=["graft"])
     converted = tmp_path / "converted.onnx"
     assert graft("convert", path, "-o", converted, "--plugins", "always").code == 0
     assert "graft" in {node.domain for node in onnx.load(converted).graph.node}
