@@ -16,7 +16,6 @@
 #include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
-#include "import/read_model.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft::cli {
@@ -34,7 +33,7 @@ struct Arguments {
 /// dynamic size is one in TensorRT too.
 toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
   toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
-  if (is_imported(arguments.model.model)) {
+  if (toolkit::takes_shapes_while_read(arguments.model.model)) {
     options.shapes = {shapes.begin(), shapes.end()};
     for (const auto& [name, tensor] : data) options.shapes.emplace(name, tensor.dims);
   }
