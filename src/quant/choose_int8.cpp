@@ -17,7 +17,6 @@
 namespace graft::quant {
 namespace {
 
-constexpr double highest_step = 127;
 /// Samples by which single layers are judged, and the types of what does not become int8.
 constexpr std::int64_t sensitivity_samples = 8;
 /// Largest numbers of channels are known well enough after this number of samples.
@@ -25,7 +24,7 @@ constexpr std::int64_t samples_to_smooth = 128;
 /// Means settle after 16 to 32 samples, and what lies between two layers is held for all of them.
 constexpr std::int64_t samples_to_correct = 32;
 /// What is remembered of the f32 network's outputs.
-constexpr std::size_t most_memory = std::size_t{1} << 30;
+constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 
 using Kept = std::map<std::string, std::string, std::less<>>;
 
@@ -298,7 +297,7 @@ class Int8Chooser {
         prepared_, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
     const std::int64_t count = std::clamp<std::int64_t>(options_.judged, 1, data_.count);
     std::size_t memory = 0;
-    for (std::int64_t i = 0; i < count && memory < most_memory; ++i) {
+    for (std::int64_t i = 0; i < count && memory < most_data_memory; ++i) {
       say("running the network in f32", static_cast<std::size_t>(i), static_cast<std::size_t>(count));
       judged_.push_back(i * data_.count / count);
       reference_.push_back(compiled->run(data_.sample(judged_.back())));

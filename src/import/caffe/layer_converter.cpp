@@ -20,6 +20,17 @@ void LayerConverter::fail(const std::string& message) const {
   throw Error(fmt::format("layer '{}' ({}): {}", layer_.name(), layer_.type(), message));
 }
 
+void LayerConverter::check_positive(const Ints& numbers, std::string_view what) const {
+  for (const std::int64_t each : numbers) {
+    if (each < 1) fail(fmt::format("`{}` is [{}]; allowed are 1 and above", what, fmt::join(numbers, ", ")));
+  }
+}
+
+void LayerConverter::set(Operator& op, std::string_view attribute, const AttributeValue& value) const {
+  const Status status = op.set(attribute, value);
+  if (!status.ok()) fail(std::string(status.message()));
+}
+
 onnx::Value* LayerConverter::input(std::size_t i) const {
   if (i >= inputs_.size()) fail(fmt::format("{} bottoms; bottom {} is needed", inputs_.size(), i));
   read_inputs_.insert(i);

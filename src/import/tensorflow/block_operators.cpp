@@ -265,7 +265,7 @@ void extract_patches(NodeConverter& node) {
   node.give(type == onnx::ElementType::f32 ? y : node.cast(y, type));
 }
 
-constexpr std::array entries = {
+constexpr std::array block_entries = {
     OperatorEntry{"BatchToSpace", batch_to_space},         OperatorEntry{"BatchToSpaceND", batch_to_space},
     OperatorEntry{"ExtractImagePatches", extract_patches}, OperatorEntry{"SpaceToBatch", space_to_batch},
     OperatorEntry{"SpaceToBatchND", space_to_batch},
@@ -273,6 +273,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries block_operators() { return entries; }
+OperatorEntries block_operators() { return block_entries; }
 
 }  // namespace graft::tensorflow

@@ -182,7 +182,7 @@ void crop_and_resize(NodeConverter& node) {
   node.give(node.add("Where", {inside, result, number(node.float_or("extrapolation_value", 0))}));
 }
 
-constexpr std::array entries = {
+constexpr std::array box_entries = {
     OperatorEntry{"CombinedNonMaxSuppression", suppress_combined},
     OperatorEntry{"CropAndResize", crop_and_resize},
     OperatorEntry{"NonMaxSuppression", suppress},
@@ -194,6 +194,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries box_operators() { return entries; }
+OperatorEntries box_operators() { return box_entries; }
 
 }  // namespace graft::tensorflow

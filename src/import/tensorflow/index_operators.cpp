@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <numeric>
 
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
 namespace {
-
-constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
 Ints iota(std::int64_t count, std::int64_t first = 0) {
   Ints result(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
@@ -236,7 +233,7 @@ void partition(NodeConverter& node) {
   }
 }
 
-constexpr std::array entries = {
+constexpr std::array index_entries = {
     OperatorEntry{"DynamicPartition", partition},
     OperatorEntry{"DynamicStitch", stitch},
     OperatorEntry{"Gather", gather},
@@ -259,6 +256,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries index_operators() { return entries; }
+OperatorEntries index_operators() { return index_entries; }
 
 }  // namespace graft::tensorflow

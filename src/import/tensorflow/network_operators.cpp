@@ -493,7 +493,7 @@ void relu6(NodeConverter& node) {
 
 void activation(NodeConverter& node) { node.give(node.add(node.op(), {node.input(0)})); }
 
-constexpr std::array entries = {
+constexpr std::array network_entries = {
     OperatorEntry{"AvgPool", pool},
     OperatorEntry{"AvgPool3D", pool},
     OperatorEntry{"BiasAdd", bias_add},
@@ -531,6 +531,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries network_operators() { return entries; }
+OperatorEntries network_operators() { return network_entries; }
 
 }  // namespace graft::tensorflow

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@
 namespace graft::tensorflow {
 
 class NodeDef;
+
+/// The end of a Slice that takes all there is.
+inline constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
 class NodeConverter : public NodeBuilder {
  public:
