@@ -134,6 +134,30 @@ def node_cases(first="", last="\x7f"):
     return [Case(c.model_name, c.model, c.data_sets, c.rtol, c.atol) for c in node._NodeTestCases]  # noqa: SLF001
 
 
+def with_constants(case):
+    """The case with its parameters (sizes, axes, indices, scales: all inputs but the first that hold integers, or real
+    numbers in at most one dimension) as constants, as exporters write them; nothing for other than one node with
+    tensors and one set of data."""
+    graph, values = case.model.graph, case.data_sets[0][0] if case.data_sets else []
+    if len(graph.node) != 1 or len(case.data_sets) != 1 or len(values) != len(graph.input):
+        return None
+    if any(isinstance(value, (list, dict)) for value in values):
+        return None
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    del model.graph.input[:]
+    left = []
+    for i, (info, value) in enumerate(zip(graph.input, values, strict=True)):
+        array = None if value is None else to_array(value)
+        is_parameter = i > 0 and array is not None and array.dtype.kind in ("iub" if array.ndim > 1 else "iubf")
+        if is_parameter:
+            model.graph.initializer.append(numpy_helper.from_array(array, info.name))
+        else:
+            model.graph.input.append(info)
+            left.append(value)
+    return case._replace(model=model, data_sets=[(left, case.data_sets[0][1])])
+
+
 def read_value(path, info):
     content = path.read_bytes()
     kind = info.type.WhichOneof("value")
