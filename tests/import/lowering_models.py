@@ -31,7 +31,7 @@ def sample(op, arguments, outputs, limit=0.0, opset=20, **attributes):
             continue
         kind, array = argument if isinstance(argument, tuple) else ("input", argument)
         if kind == "constant":
-            constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+            constants.append(numpy_helper.from_array(np.array(array, order="C"), name))
             continue
         shape = list(array.shape)
         if kind == "open":
@@ -142,7 +142,7 @@ def dilated_average_pool(rng):
 
 def dilated_lp_pool(rng):
     x = real(rng, 2, 3, *rng.integers(8, 12, 2))
-    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=int(pick(rng, 1, 2, 3)), **windows(rng, 2, True))
+    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=int(pick(rng, 1, 2)), **windows(rng, 2, True))
 
 
 def max_pool_indices(rng):
@@ -200,7 +200,8 @@ def resize(rng):
     mode = pick(rng, "linear", "cubic")
     x = real(rng, 2, 3, *rng.integers(5, 20, 2))
     coordinates = pick(rng, "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
-    sizes = [int(size) for size in rng.integers(3, 20, 2)]
+    # Where nothing shrinks, antialias is taken away, which is another rewrite.
+    sizes = [int(rng.integers(2, x.shape[2])), int(rng.integers(3, 20))]
     given = [("open", x), None, None, constant(sizes)]
     if rng.integers(2):
         scales = constant([1, 1, *(np.array(sizes) / x.shape[2:])], np.float32)
@@ -220,7 +221,7 @@ def resize(rng):
 
 
 def crop_and_resize(rng):
-    x = real(rng, 1, 2, *rng.integers(5, 12, 2))
+    x = real(rng, 1, 2, *rng.integers(9, 14, 2))
     begin, end = rng.uniform(-0.2, 0.5, 2), rng.uniform(0.6, 1.2, 2)
     roi = constant([0, 0, *begin, 1, 1, *end], np.float32)
     sizes = constant([1, 2, *rng.integers(3, 9, 2)])
@@ -322,6 +323,8 @@ def scale_of(rng, *shape):
 def qlinear_conv(rng):
     w_type = pick(rng, np.uint8, np.int8)
     x, w = bytes_of(rng, np.uint8, 2, 4, 8, 9), bytes_of(rng, w_type, 6, 4, 3, 2)
+    # ONNX Runtime adds two products of u8 and i8 in 16 bits, which cuts them off beyond 7 bits.
+    w = w // 2 if w_type == np.int8 else w
     per_channel = w_type == np.int8 and rng.integers(2)
     w_zero = np.zeros(6, np.int8) if per_channel else bytes_of(rng, w_type)
     y_scale = constant(pick(rng, 2.5, 10.0), np.float32)
@@ -400,7 +403,7 @@ def bitwise_not(rng):
 
 
 def bit_shift(rng):
-    x, by = bytes_of(rng, np.uint8, 3, 4), rng.integers(0, 8, (3, 4)).astype(np.uint8)
+    x, by = bytes_of(rng, np.uint8, 3, 4), rng.integers(0, 10, (3, 4)).astype(np.uint8)
     return sample("BitShift", [x, by], [UINT8], direction=pick(rng, "LEFT", "RIGHT"))
 
 
@@ -499,8 +502,8 @@ def near_misses():
         ),
         "max_pool": (sample("MaxPool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
         "average_pool_without_dilations": (sample("AveragePool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
-        "indices_of_an_open_image": (
-            sample("MaxPool", [("open", image.transpose(2, 1, 0, 3).copy())], [FLOAT, INT64], kernel_shape=[2, 2]),
+        "indices_of_an_open_batch": (
+            sample("MaxPool", [("open", image)], [FLOAT, INT64], kernel_shape=[2, 2]),
             None,  # the open size is the batch: this one is lowered
         ),
         "resize_without_antialias": (

@@ -13,23 +13,20 @@ std::string i64(Replacement& result, const std::string& name, std::int64_t value
   return result.constant(name, ints_tensor({}, {value}));
 }
 
+std::string i32(Replacement& result, const std::string& name, std::int64_t value) {
+  return result.constant(
+      name, onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(value)}));
+}
+
+/// 0 for integers that i32 does not hold.
 int bits_of_type(onnx::ElementType type) {
   using enum onnx::ElementType;
   if (type == u8 || type == i8) return 8;
   return type == i32 ? 32 : 0;
 }
 
-/// Integers of `bits` bits in i64 as TensorRT computes them come back to their type: above the highest they begin anew.
-void give_wrapped(Replacement& result, const std::string& x, onnx::ElementType type) {
-  const std::int64_t range = std::int64_t{1} << bits_of_type(type);
-  if (type == onnx::ElementType::u8) {
-    result.line(fmt::format("wrapped = Mod({}, {})", x, i64(result, "range", range)));
-  } else {
-    result.line(fmt::format("raised = Add({}, {})", x, i64(result, "half_range", range / 2)));
-    result.line(fmt::format("modulo = Mod(raised, {})", i64(result, "range", range)));
-    result.line("wrapped = Sub(modulo, half_range)");
-  }
-  result.line(fmt::format("y0 = Cast<to={}>(wrapped)", text_of(type)));
+std::string no_such_integers(const Site& site) {
+  return fmt::format("its integers are {}; allowed are u8, i8 and i32", to_string(site.type(0)));
 }
 
 }  // namespace
@@ -85,11 +82,16 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
     if (!given) return site.no("its axes are not constants");
     if (!given->empty()) axes = fmt::format("axes={}, ", list_text(*given));
   }
+  const Shape* shape = site.shape(0);
+  if (shape == nullptr || std::any_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(0); })) {
+    return site.no("its rank is not known, or it is empty");
+  }
   Replacement result;
   result.line("numbers = Cast<to=int32>(x0)");
   result.line(fmt::format("reduced = {}<{}keepdims={}>(numbers)", site.node().op_type, axes,
                           site.node().int_or("keepdims", 1)));
-  result.line("y0 = Cast<to=bool>(reduced)");
+  // Of nothing, the least and the largest integer come out.
+  result.line(fmt::format("y0 = Greater(reduced, {})", i32(result, "zero", 0)));
   result.summary = fmt::format("{} of 0 and 1", site.node().op_type);
   return result;
 }
@@ -185,35 +187,36 @@ std::optional<Replacement> lower_det(Site& site) {
 }
 
 std::optional<Replacement> lower_bit_shift(Site& site) {
-  const int bits = bits_of_type(site.type(0));
-  if (bits == 0) return site.no(fmt::format("its integers are {}, which TensorRT does not have, or too long", to_string(site.type(0))));
+  if (site.type(0) != onnx::ElementType::u8) {
+    return site.no(fmt::format("its integers are {}; allowed is u8", to_string(site.type(0))));
+  }
   Replacement result;
-  const std::string most = result.constant("most", f32_tensor({}, {static_cast<double>(bits - 1)}));
-  const std::string two = result.constant("two", f32_tensor({}, {2}));
-  result.line("number = Cast<to=int64>(x0)");
+  result.line("number = Cast<to=int32>(x0)");
   result.line("places = Cast<to=float>(x1)");
-  result.line(fmt::format("limited = Min(places, {})", most));
-  result.line(fmt::format("power = Pow({}, limited)", two));
-  result.line("factor = Cast<to=int64>(power)");
+  result.line(fmt::format("limited = Min(places, {})", result.constant("most", f32_tensor({}, {8}))));
+  result.line(fmt::format("power = Pow({}, limited)", result.constant("two", f32_tensor({}, {2}))));
+  result.line("factor = Cast<to=int32>(power)");
   if (site.node().string_or("direction", "") == "LEFT") {
     result.line("shifted = Mul(number, factor)");
-    give_wrapped(result, "shifted", site.type(0));
+    result.line(fmt::format("kept = Mod(shifted, {})", i32(result, "range", 256)));
+    // OpenVINO 2026.4.1 stops at 255.
+    result.by_definition =
+        "by definition: bits that leave the byte are lost; the CPU engine limits to 255 instead, so it cannot be the "
+        "judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
   } else {
-    result.line("lost = Mod(number, factor)");
-    result.line("kept = Sub(number, lost)");
-    result.line("shifted = Div(kept, factor)");
-    result.line(fmt::format("y0 = Cast<to={}>(shifted)", text_of(site.type(0))));
+    result.line("kept = Div(number, factor)");
   }
+  result.line("y0 = Cast<to=uint8>(kept)");
   result.summary = "a product or quotient with a power of two";
   return result;
 }
 
 std::optional<Replacement> lower_bitwise_not(Site& site) {
-  const int bits = bits_of_type(site.type(0));
-  if (bits == 0) return site.no(fmt::format("its integers are {}, which TensorRT does not have, or too long", to_string(site.type(0))));
+  if (bits_of_type(site.type(0)) == 0) return site.no(no_such_integers(site));
   Replacement result;
-  result.line("number = Cast<to=int64>(x0)");
-  result.line(fmt::format("other = Sub({}, number)", i64(result, "all", site.type(0) == onnx::ElementType::u8 ? 255 : -1)));
+  const std::string all = i32(result, "all", site.type(0) == onnx::ElementType::u8 ? 255 : -1);
+  result.line("number = Cast<to=int32>(x0)");
+  result.line(fmt::format("other = Sub({}, number)", all));
   result.line(fmt::format("y0 = Cast<to={}>(other)", text_of(site.type(0))));
   result.summary = "the difference to all bits";
   return result;
@@ -221,71 +224,95 @@ std::optional<Replacement> lower_bitwise_not(Site& site) {
 
 std::optional<Replacement> lower_bitwise(Site& site) {
   const int bits = bits_of_type(site.type(0));
-  if (bits == 0) return site.no(fmt::format("its integers are {}, which TensorRT does not have, or too long", to_string(site.type(0))));
+  if (bits == 0) return site.no(no_such_integers(site));
+  const bool is_signed = site.type(0) != onnx::ElementType::u8;
+  const int low_bits = is_signed ? bits - 1 : bits;
+  const std::int64_t lowest = is_signed ? -(std::int64_t{1} << low_bits) : 0;
   Replacement result;
-  const std::int64_t range = std::int64_t{1} << bits;
-  i64(result, "all_range", range);
-  result.line("a = Cast<to=int64>(x0)");
-  result.line("b = Cast<to=int64>(x1)");
-  result.line("a_bits = Mod(a, all_range)");  // not negative
-  const auto given = site.ints(1);
-  std::string sum;
+  i32(result, "zero", 0);
+  i32(result, "lowest", lowest);
+  // The sign by itself, and the bits below it as a number that is not negative.
+  for (const char* name : {"a", "b"}) {
+    result.line(fmt::format("{} = Cast<to=int32>(x{})", name, *name == 'a' ? 0 : 1));
+    if (!is_signed) {
+      result.line(fmt::format("{0}_low = Identity({0})", name));
+      continue;
+    }
+    result.line(fmt::format("{0}_is_negative = Less({0}, zero)", name));
+    result.line(fmt::format("{0}_raised = Sub({0}, lowest)", name));
+    result.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
+  }
+  std::string common;
   int count = 0;
   const auto add = [&](const std::string& part) {
-    if (sum.empty()) {
-      sum = part;
-      return;
+    if (!common.empty()) {
+      result.line(fmt::format("sum{} = Add({}, {})", count, common, part));
+      common = fmt::format("sum{}", count);
+    } else {
+      common = part;
     }
-    result.line(fmt::format("sum{} = Add({}, {})", count, sum, part));
-    sum = fmt::format("sum{}", count);
+    ++count;
   };
-  if (given && given->size() == 1) {
+  // Bits from `low` on, `span` of them, of a number.
+  const auto cut = [&](const char* of, int low, int span) {
+    std::string name = fmt::format("{}_low", of);
+    if (low != 0) {
+      i32(result, fmt::format("from{}", low), std::int64_t{1} << low);
+      result.line(fmt::format("{0}_from{1} = Div({0}_low, from{1})", of, low));
+      name = fmt::format("{}_from{}", of, low);
+    }
+    if (low + span < low_bits) {
+      i32(result, fmt::format("span{}", span), std::int64_t{1} << span);
+      result.line(fmt::format("{0}_cut{1} = Mod({2}, span{3})", of, low, name, span));
+      name = fmt::format("{}_cut{}", of, low);
+    }
+    return name;
+  };
+  const auto back = [&](const std::string& name, int low) {
+    if (low == 0) return name;
+    result.line(fmt::format("up{0} = Mul({1}, from{0})", low, name));
+    return fmt::format("up{}", low);
+  };
+  const auto mask = site.ints(1);
+  if (mask && mask->size() == 1) {
     // Of a mask that is constant, each row of set bits at once.
-    const std::int64_t mask = (given->front() % range + range) % range;
-    for (int low = 0; low < bits; ++low) {
-      if (((mask >> low) & 1) == 0) continue;
+    for (int low = 0; low < low_bits; ++low) {
+      if (((mask->front() >> low) & 1) == 0) continue;
       int high = low;
-      while (high < bits && ((mask >> high) & 1) != 0) ++high;
-      i64(result, fmt::format("low{}", count), std::int64_t{1} << low);
-      i64(result, fmt::format("span{}", count), std::int64_t{1} << (high - low));
-      result.line(fmt::format("down{0} = Div(a_bits, low{0})", count));
-      result.line(fmt::format("cut{0} = Mod(down{0}, span{0})", count));
-      result.line(fmt::format("up{0} = Mul(cut{0}, low{0})", count));
-      add(fmt::format("up{}", count));
-      ++count;
+      while (high < low_bits && ((mask->front() >> high) & 1) != 0) ++high;
+      add(back(cut("a", low, high - low), low));
       low = high;
     }
-    if (sum.empty()) {
-      result.line(fmt::format("nothing = Mul(a, {})", i64(result, "zero", 0)));
-      sum = "nothing";
+    if (common.empty()) {
+      result.line("nothing = Mul(a_low, zero)");
+      common = "nothing";
     }
   } else {
-    i64(result, "two", 2);
-    result.line("b_bits = Mod(b, all_range)");
-    for (; count < bits; ++count) {
-      i64(result, fmt::format("low{}", count), std::int64_t{1} << count);
-      result.line(fmt::format("a_down{0} = Div(a_bits, low{0})", count));
-      result.line(fmt::format("b_down{0} = Div(b_bits, low{0})", count));
-      result.line(fmt::format("a_bit{0} = Mod(a_down{0}, two)", count));
-      result.line(fmt::format("b_bit{0} = Mod(b_down{0}, two)", count));
-      result.line(fmt::format("bit{0} = Mul(a_bit{0}, b_bit{0})", count));
-      result.line(fmt::format("up{0} = Mul(bit{0}, low{0})", count));
-      add(fmt::format("up{}", count));
+    for (int low = 0; low < low_bits; ++low) {
+      const std::string a = cut("a", low, 1);
+      const std::string b = cut("b", low, 1);
+      result.line(fmt::format("bit{} = Mul({}, {})", low, a, b));
+      add(back(fmt::format("bit{}", low), low));
     }
   }
-  // a | b = a + b - (a & b), a ^ b = a + b - 2 (a & b)
-  std::string bits_of_both = sum;
+  // a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum leaves the bits.
+  const char* of_signs = "And";
+  std::string low = common;
   if (!site.node().is("BitwiseAnd")) {
-    result.line("together = Add(a, b)");
-    std::string common = sum;
-    if (site.node().is("BitwiseXor")) {
-      result.line(fmt::format("twice = Add({0}, {0})", sum));
-      common = "twice";
-    }
-    result.line(fmt::format("rest = Sub(together, {})", common));
-    bits_of_both = "rest";
+    const bool is_or = site.node().is("BitwiseOr");
+    of_signs = is_or ? "Or" : "Xor";
+    result.line(fmt::format("a_alone = Sub(a_low, {})", common));
+    if (!is_or) result.line(fmt::format("b_alone = Sub(b_low, {})", common));
+    result.line(fmt::format("low = Add(a_alone, {})", is_or ? "b_low" : "b_alone"));
+    low = "low";
   }
-  give_wrapped(result, bits_of_both, site.type(0));
+  if (is_signed) {
+    result.line(fmt::format("is_negative = {}(a_is_negative, b_is_negative)", of_signs));
+    result.line(fmt::format("lowered = Add({}, lowest)", low));
+    result.line(fmt::format("signed = Where(is_negative, lowered, {})", low));
+    low = "signed";
+  }
+  result.line(fmt::format("y0 = Cast<to={}>({})", text_of(site.type(0)), low));
   result.summary = "arithmetic with the bits";
   return result;
 }

@@ -234,14 +234,14 @@ std::optional<Replacement> lower_dynamic_quantize(Site& site) {
   result.line(fmt::format("high_end = Max(most, {})", zero));
   result.line(fmt::format("low_end = Min(least, {})", zero));
   result.line("range = Sub(high_end, low_end)");
-  // Zeros alone: any scale does, but 0.
-  result.line(fmt::format("is_flat = Equal(range, {})", zero));
-  result.line(fmt::format("width = Where(is_flat, {}, range)", one));
-  result.line(fmt::format("y1 = Div(width, {})", steps));
-  result.line("below = Div(low_end, y1)");
+  result.line(fmt::format("y1 = Div(range, {})", steps));
+  // Of zeros alone the scale is 0, by which nothing can be divided.
+  result.line(fmt::format("is_flat = Equal(y1, {})", zero));
+  result.line(fmt::format("divisor = Where(is_flat, {}, y1)", one));
+  result.line("below = Div(low_end, divisor)");
   result.line("above = Neg(below)");
   give_quantized(result, "y2", "above", "", onnx::ElementType::u8);
-  result.line("scaled = Div(x0, y1)");
+  result.line("scaled = Div(x0, divisor)");
   give_quantized(result, "y0", "scaled", "y2_limited", onnx::ElementType::u8);
   result.summary = "scale, zero point and rounded numbers by layers of their own";
   return result;
