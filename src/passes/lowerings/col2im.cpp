@@ -72,13 +72,25 @@ std::optional<Replacement> lower_col2im(Site& site) {
     missing[axes + 2 + 2 + i] = std::max<std::int64_t>(0, rest - pads[i + axes]);
   }
   const bool pads_after = std::any_of(missing.begin(), missing.end(), [](std::int64_t size) { return size != 0; });
-  if (*columns > most_constants / places) return site.no("its kernel would be too large");
-  std::vector<double> kernel(static_cast<std::size_t>(*columns * places), 0);
-  for (std::int64_t column = 0; column < *columns; ++column) {
-    kernel[static_cast<std::size_t>(column * places + column % places)] = 1;
+  // TensorRT-RTX 1.7.1 has no ConvTranspose with strides and dilations: then the kernel holds the gaps.
+  const auto is_beyond_one = [](std::int64_t n) { return n > 1; };
+  const bool has_gaps = std::any_of(strides.begin(), strides.end(), is_beyond_one) &&
+                        std::any_of(dilations.begin(), dilations.end(), is_beyond_one);
+  std::vector<std::int64_t> window = *block;
+  for (std::size_t i = 0; has_gaps && i < axes; ++i) window[i] = dilations[i] * ((*block)[i] - 1) + 1;
+  const std::int64_t area = product(window);
+  if (*columns > most_constants / area) return site.no("its kernel would be too large");
+  std::vector<double> kernel(static_cast<std::size_t>(*columns * area), 0);
+  std::int64_t column = 0;
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    for_each_index(*block, [&](const std::vector<std::int64_t>& place) {
+      std::int64_t position = 0;
+      for (std::size_t i = 0; i < axes; ++i) position = position * window[i] + place[i] * (has_gaps ? dilations[i] : 1);
+      kernel[static_cast<std::size_t>(column++ * area + position)] = 1;
+    });
   }
   std::vector<std::int64_t> kernel_shape{*columns, 1};
-  kernel_shape.insert(kernel_shape.end(), block->begin(), block->end());
+  kernel_shape.insert(kernel_shape.end(), window.begin(), window.end());
   std::vector<std::int64_t> grid{0, *columns};
   grid.insert(grid.end(), blocks.begin(), blocks.end());
   const std::string weights = result.constant(
@@ -86,8 +98,8 @@ std::optional<Replacement> lower_col2im(Site& site) {
   result.line(fmt::format("grid = Reshape(x0, {})", shape("grid_shape", grid)));
   result.line(fmt::format(
       "{} = ConvTranspose<group={}, kernel_shape={}, strides={}, dilations={}, pads={}>(grid, {})",
-      pads_after ? "sum" : "y0", channels, list_text(*block), list_text(strides), list_text(dilations),
-      list_text(crops), weights));
+      pads_after ? "sum" : "y0", channels, list_text(window), list_text(strides),
+      list_text(has_gaps ? std::vector<std::int64_t>(axes, 1) : dilations), list_text(crops), weights));
   if (pads_after) result.line(fmt::format("y0 = Pad(sum, {})", shape("missing", missing)));
   result.summary = "ConvTranspose, whose kernel puts each number in its place";
   return result;

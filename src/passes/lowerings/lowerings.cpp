@@ -112,6 +112,22 @@ std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, 
   return function;
 }
 
+/// TensorRT takes constants of 8 bits before DequantizeLinear alone, so those that are made real become so here.
+void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
+  for (onnx::Node* node : nodes) {
+    if (!node->is("Cast") || node->output()->is_output()) continue;
+    const auto constant = node->input(0)->constant();
+    const auto integers = constant && onnx::bits_of(constant->type) <= 32 ? constant->ints() : std::nullopt;
+    if (!integers) continue;
+    const std::vector<double> numbers(integers->begin(), integers->end());
+    const auto type = static_cast<onnx::ElementType>(node->int_or("to", 0));
+    onnx::Value* folded = graph.add_constant(node->output()->name + "/constant",
+                                             onnx::TensorData::from_numbers(type, constant->dims, numbers));
+    graph.replace_all_uses(*node->output(), *folded);
+    graph.remove_node(*node);
+  }
+}
+
 Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
   Proposal proposal{.nodes = replacement.together_with,
                     .inputs = {},
@@ -136,7 +152,7 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
     const std::string prefix = y + "/";
     for (const auto& [name, tensor] : constants) graph.add_input_to(old, graph.add_constant(prefix + name, tensor));
     for (const std::string& name : reads) graph.add_input_to(old, graph.find(name));
-    onnx::inline_call(old, *body);
+    fold_casts(graph, onnx::inline_call(old, *body));
   };
   return proposal;
 }
