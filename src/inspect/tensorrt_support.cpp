@@ -241,7 +241,8 @@ constexpr std::string_view sized_by_data =
     "plugin with a size tensor: graft's guide \"add an operator\"";
 
 constexpr std::string_view convert_writes_it =
-    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; --explain says "
+    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; --explain "
+    "says "
     "what stands in the way";
 
 // What helps more than to write a plugin.

@@ -448,7 +448,11 @@ def quantized_layers(rng):
         ("QLinearMatMul", ["c", "t", "z", "v", "s", "wz", "t", "z"], ["y"], {}),
     ]
     constants = {"s": np.float32(0.02), "t": np.float32(0.5), "z": np.uint8(128), "wz": np.int8(0)}
-    constants |= {"w": bytes_of(rng, np.int8, 4, 4, 3, 3) // 2, "v": bytes_of(rng, np.int8, 144, 5) // 2, "flat": [-1, 144]}
+    constants |= {
+        "w": bytes_of(rng, np.int8, 4, 4, 3, 3) // 2,
+        "v": bytes_of(rng, np.int8, 144, 5) // 2,
+        "flat": [-1, 144],
+    }
     # One step in a layer is at most a few in the next.
     feeds = {"x": bytes_of(rng, np.uint8, 2, 4, 6, 6)}
     return network(nodes, [("x", UINT8, ["N", 4, 6, 6])], [("y", UINT8, None)], constants, feeds, limit=4 / 255)
@@ -548,7 +552,10 @@ def near_misses():
             "open",
         ),
         "det_of_5": (sample("Det", [real(rng, 5, 5)], [FLOAT]), "5 x 5"),
-        "compress_by_an_input": (sample("Compress", [unsigned, np.array([True, False, True])], [UINT8], axis=0), "not a constant"),
+        "compress_by_an_input": (
+            sample("Compress", [unsigned, np.array([True, False, True])], [UINT8], axis=0),
+            "not a constant",
+        ),
         "bits_of_64": (sample("BitwiseNot", [np.arange(3)], [INT64]), "i64"),
         "mod_of_integers": (sample("Mod", [np.arange(6, dtype=np.int32), constant([4], np.int32)], [INT32]), ""),
         "fmod_of_halves": (sample("Mod", [half, constant([3], np.float16)], [FLOAT16], fmod=1), ""),

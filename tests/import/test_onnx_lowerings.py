@@ -94,7 +94,10 @@ def test_what_is_lowered_goes_together(networks, name):
     types = [node.op_type for node in converted.graph.node]
     assert not [kind for kind in types if "Sequence" in kind or "Quantize" in kind or "Linear" in kind]
     # 8 bits are left where the network begins and ends, and nowhere between.
-    ends = sum(info.type.tensor_type.elem_type == onnx.TensorProto.UINT8 for info in (*one.model.graph.input, *one.model.graph.output))
+    ends = sum(
+        info.type.tensor_type.elem_type == onnx.TensorProto.UINT8
+        for info in (*one.model.graph.input, *one.model.graph.output)
+    )
     bytes_made = [n for n in converted.graph.node if n.op_type == "Cast" and n.attribute[0].i in (2, 3)]
     assert len(bytes_made) <= ends
     check_same(run(converted, one.feeds), run(one.model, one.feeds), one.limit)

@@ -3,8 +3,8 @@
 // Usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...
 //        convert_tool lowerings
 // A model that is refused is a line `MODEL.onnx: message` on standard error, and the others follow. Each lowering is a
-// line on standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and what is
-// said of it. `lowerings` lists them: operator, what TensorRT refuses, what comes, what has to hold.
+// line on standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and what
+// is said of it. `lowerings` lists them: operator, what TensorRT refuses, what comes, what has to hold.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -61,8 +61,9 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (count < 4) {
-    std::fprintf(stderr, "usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...\n"
-                         "       convert_tool lowerings\n");
+    std::fprintf(stderr,
+                 "usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...\n"
+                 "       convert_tool lowerings\n");
     return 2;
   }
   const std::string_view mode = arguments[1];

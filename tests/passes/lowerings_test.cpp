@@ -63,8 +63,7 @@ TEST(Lowerings, AreInTheListOnceForEachForm) {
 
 TEST(Lowerings, SayWhyNot) {
   const std::string node = "y = DFT<axis=0>(x)";
-  onnx::Model model =
-      inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8, 1}}}, node, {"y"});
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8, 1}}}, node, {"y"});
   const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "DFT"), 1U);
   ASSERT_EQ(report.near_misses.size(), 1U);

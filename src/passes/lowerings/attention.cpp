@@ -201,9 +201,9 @@ class AttentionWriter {
     std::string hidden = "hidden";
     if (queries && now && past && *queries * (*now + *past) <= most_table) {
       const std::int64_t keys = *now + *past;
-      result_.constant(hidden, onnx::TensorData::from_numbers(
-                                   site_.type(0), {*queries, keys},
-                                   bias_table(*queries, keys, *past, is_causal, left, right)));
+      result_.constant(hidden,
+                       onnx::TensorData::from_numbers(site_.type(0), {*queries, keys},
+                                                      bias_table(*queries, keys, *past, is_causal, left, right)));
     } else {
       if (left >= 0 || right >= 0) return site_.no("it looks at a window, and lengths are open");
       write_open_causal(hidden);

@@ -1,8 +1,8 @@
 // Col2Im, which adds up overlapping blocks of an image.
 //
 // Where the blocks tile the image, each number has one place: Reshape, Transpose and Reshape. Otherwise ConvTranspose,
-// which adds up blocks just so, with a kernel that puts the numbers of a block where they belong: 1 for its own place, 0
-// for all others. One group for each channel.
+// which adds up blocks just so, with a kernel that puts the numbers of a block where they belong: 1 for its own place,
+// 0 for all others. One group for each channel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,13 +93,13 @@ std::optional<Replacement> lower_col2im(Site& site) {
   kernel_shape.insert(kernel_shape.end(), window.begin(), window.end());
   std::vector<std::int64_t> grid{0, *columns};
   grid.insert(grid.end(), blocks.begin(), blocks.end());
-  const std::string weights = result.constant(
-      "kernel", onnx::TensorData::from_numbers(site.type(0), std::move(kernel_shape), kernel));
+  const std::string weights =
+      result.constant("kernel", onnx::TensorData::from_numbers(site.type(0), std::move(kernel_shape), kernel));
   result.line(fmt::format("grid = Reshape(x0, {})", shape("grid_shape", grid)));
-  result.line(fmt::format(
-      "{} = ConvTranspose<group={}, kernel_shape={}, strides={}, dilations={}, pads={}>(grid, {})",
-      pads_after ? "sum" : "y0", channels, list_text(window), list_text(strides),
-      list_text(has_gaps ? std::vector<std::int64_t>(axes, 1) : dilations), list_text(crops), weights));
+  result.line(fmt::format("{} = ConvTranspose<group={}, kernel_shape={}, strides={}, dilations={}, pads={}>(grid, {})",
+                          pads_after ? "sum" : "y0", channels, list_text(window), list_text(strides),
+                          list_text(has_gaps ? std::vector<std::int64_t>(axes, 1) : dilations), list_text(crops),
+                          weights));
   if (pads_after) result.line(fmt::format("y0 = Pad(sum, {})", shape("missing", missing)));
   result.summary = "ConvTranspose, whose kernel puts each number in its place";
   return result;

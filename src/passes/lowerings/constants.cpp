@@ -24,7 +24,8 @@ std::optional<Replacement> lower_non_zero(Site& site) {
   const auto rank = static_cast<std::int64_t>(along.size());
   if (rank == 0 || all.empty()) return site.no("nothing in its input is other than zero, or it has no axes");
   Replacement result;
-  const std::string table = result.constant("places", ints_tensor({rank, static_cast<std::int64_t>(all.size()) / rank}, all));
+  const std::string table =
+      result.constant("places", ints_tensor({rank, static_cast<std::int64_t>(all.size()) / rank}, all));
   result.line(fmt::format("y0 = Identity({})", table));
   result.summary = "a constant";
   return result;

@@ -66,8 +66,8 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
     result.line(fmt::format("apart = Reshape({}, {})", x, shape("apart_shape", {-1, sampled, height, width})));
     x = "apart";
   }
-  result.line(fmt::format(
-      "samples = GridSample<mode=\"bilinear\", padding_mode=\"zeros\", align_corners=0>({}, grid)", x));
+  result.line(
+      fmt::format("samples = GridSample<mode=\"bilinear\", padding_mode=\"zeros\", align_corners=0>({}, grid)", x));
   if (site.has_input(4)) {
     const std::string mask = result.in_f32("x4", site.type(4));
     result.line(fmt::format("mask = Reshape({}, {})", mask, shape("mask_shape", {-1, 1, places * rows, columns})));
@@ -75,7 +75,8 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   }
   const char* samples = site.has_input(4) ? "kept" : "samples";
   // [channel, place] becomes one axis, as the weights have it.
-  result.line(fmt::format("columns = Reshape({}, {})", samples, shape("columns_shape", {-1, channels * places, rows, columns})));
+  result.line(fmt::format("columns = Reshape({}, {})", samples,
+                          shape("columns_shape", {-1, channels * places, rows, columns})));
   const std::string w = result.in_f32("x1", site.type(1));
   result.line(fmt::format("weights = Reshape({}, {})", w, shape("weights_shape", {0, -1, 1, 1})));
   std::string convolution = fmt::format("Conv<group={}, kernel_shape=[1, 1]>(columns, weights", groups);

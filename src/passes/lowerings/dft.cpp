@@ -92,7 +92,8 @@ std::optional<Replacement> lower_dft(Site& site) {
   t.parts_out = to_real ? 1 : 2;
   const std::int64_t inner = t.rows * t.parts_in;
   const std::int64_t outer = t.columns * t.parts_out;
-  if (inner > most_constants / outer) return site.no(fmt::format("its matrix would have {} x {} numbers", inner, outer));
+  if (inner > most_constants / outer)
+    return site.no(fmt::format("its matrix would have {} x {} numbers", inner, outer));
 
   Replacement result;
   const std::string matrix = result.constant("matrix", f32_tensor({inner, outer}, matrix_of(t)));
@@ -128,13 +129,13 @@ std::optional<Replacement> lower_dft(Site& site) {
     last = fmt::format("Transpose<perm={}>({})", list_text(order), x);
   }
   result.give("y0", site.type(0), last);
-  // OpenVINO 2026.4.1 takes axis 1 whatever the axis is, no length beyond the signal's, and is a hundred times farther from
-  // the exact result than the product.
+  // OpenVINO 2026.4.1 takes axis 1 whatever the axis is, no length beyond the signal's, and is a hundred times farther
+  // from the exact result than the product.
   result.by_definition =
       "by definition: the transform is this sum of products; the CPU engine's own is wrong along most axes and less "
       "exact, so it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
-  result.summary = fmt::format("MatMul with the {} x {} matrix of the {}transform", inner, outer,
-                               t.inverse ? "inverse " : "");
+  result.summary =
+      fmt::format("MatMul with the {} x {} matrix of the {}transform", inner, outer, t.inverse ? "inverse " : "");
   return result;
 }
 

@@ -14,8 +14,8 @@ std::string i64(Replacement& result, const std::string& name, std::int64_t value
 }
 
 std::string i32(Replacement& result, const std::string& name, std::int64_t value) {
-  return result.constant(
-      name, onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(value)}));
+  return result.constant(name,
+                         onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(value)}));
 }
 
 /// 0 for integers that i32 does not hold.
@@ -115,8 +115,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   // Moves the numbers on by `distance` places; those that come in are 1.
   const auto moved = [&](std::int64_t distance, const std::string& name) {
     const std::string from = result.constant(name + "_from", ints_tensor({1}, {reverse ? distance : 0}));
-    const std::string to =
-        result.constant(name + "_to", ints_tensor({1}, {reverse ? *length : *length - distance}));
+    const std::string to = result.constant(name + "_to", ints_tensor({1}, {reverse ? *length : *length - distance}));
     std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank), 0);
     pads[static_cast<std::size_t>(reverse ? axis + rank : axis)] = distance;
     const std::string padding = result.constant(name + "_pads", ints_tensor({2 * rank}, pads));
@@ -139,14 +138,15 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
 std::optional<Replacement> lower_det(Site& site) {
   const Shape* shape = site.shape(0);
   const auto size = site.size(0, -1);
-  if (shape == nullptr || shape->size() < 2 || !size || site.size(0, -2) != size) return site.no("its matrices are open");
+  if (shape == nullptr || shape->size() < 2 || !size || site.size(0, -2) != size)
+    return site.no("its matrices are open");
   if (!site.is_real(0)) return site.no("its numbers are not real");
-  if (*size < 1 || *size > 4) return site.no(fmt::format("its matrices are {0} x {0}; allowed are at most 4 x 4", *size));
+  if (*size < 1 || *size > 4)
+    return site.no(fmt::format("its matrices are {0} x {0}; allowed are at most 4 x 4", *size));
   Replacement result;
   std::vector<std::int64_t> flat(shape->size() - 2, 0);
   flat.push_back(*size * *size);
-  const std::string target =
-      result.constant("flat_shape", ints_tensor({static_cast<std::int64_t>(flat.size())}, flat));
+  const std::string target = result.constant("flat_shape", ints_tensor({static_cast<std::int64_t>(flat.size())}, flat));
   result.line(fmt::format("flat = Reshape({}, {})", result.in_f32("x0", site.type(0)), target));
   for (std::int64_t i = 0; i < *size * *size; ++i) {
     result.line(fmt::format("e{0} = Gather<axis=-1>(flat, {1})", i, i64(result, fmt::format("place{}", i), i)));
@@ -315,7 +315,8 @@ std::optional<Replacement> lower_bitwise(Site& site) {
   result.line(fmt::format("y0 = Cast<to={}>({})", text_of(site.type(0)), low));
   if (bits == 32) {
     result.by_definition =
-        "by definition: the bits are added up where both numbers have them; the CPU engine computes such integers in f32, "
+        "by definition: the bits are added up where both numbers have them; the CPU engine computes such integers in "
+        "f32, "
         "so it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
   }
   result.summary = "arithmetic with the bits";

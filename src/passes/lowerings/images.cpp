@@ -46,7 +46,8 @@ std::optional<Replacement> lower_affine_grid(Site& site) {
 std::optional<Replacement> lower_center_crop_pad(Site& site) {
   const auto wanted = site.ints(1);
   const Shape* shape = site.shape(0);
-  if (!wanted || shape == nullptr) return site.no("the size it is asked for is not a constant, or its rank is not known");
+  if (!wanted || shape == nullptr)
+    return site.no("the size it is asked for is not a constant, or its rank is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::vector<std::int64_t> axes = site.node().ints("axes").value_or(std::vector<std::int64_t>());
   if (axes.empty()) {

@@ -123,7 +123,9 @@ std::string text_of(onnx::ElementType type) {
   }
 }
 
-std::string list_text(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
+std::string list_text(const std::vector<std::int64_t>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ", "));
+}
 
 std::int64_t product(const std::vector<std::int64_t>& sizes) {
   std::int64_t result = 1;

@@ -20,10 +20,10 @@ namespace graft::passes {
 struct Replacement {
   std::string nodes;
   std::map<std::string, onnx::TensorData> constants;  ///< Further names in the text, and the tensors they stand for.
-  std::string summary;  ///< "3 TopK of at most 3840, each without what was taken before".
+  std::string summary;                                ///< "3 TopK of at most 3840, each without what was taken before".
   std::map<std::string, const onnx::Value*> reads = {};  ///< Further names, and the tensors of the graph behind them.
-  std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are a part of what is replaced.
-  std::string by_definition = {};               ///< As in Proposal.
+  std::vector<onnx::Node*> together_with = {};           ///< Nodes before this one that are a part of what is replaced.
+  std::string by_definition = {};                        ///< As in Proposal.
 
   void line(const std::string& text) { nodes += text + "\n"; }
   /// The input `name` of type `from` in f32: itself, or the name of a Cast.

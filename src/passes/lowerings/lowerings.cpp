@@ -24,8 +24,8 @@ namespace graft::passes {
 namespace {
 
 constexpr std::array all_lowerings = {
-    Lowering{"TopK", "K above 3840", "TopK of at most 3840, again without what was taken",
-             "a constant K, real numbers", lower_top_k},
+    Lowering{"TopK", "K above 3840", "TopK of at most 3840, again without what was taken", "a constant K, real numbers",
+             lower_top_k},
     Lowering{"DFT", "all of it", "a product with the matrix of the transform",
              "a signal of fixed length, and a matrix of at most 16 M numbers", lower_dft},
     Lowering{"Col2Im", "all of it", "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
@@ -59,15 +59,16 @@ constexpr std::array all_lowerings = {
     Lowering{"MatMulInteger", "all of it", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer},
     Lowering{"ConvInteger", "all of it", "Conv in f32", "sums that stay below 2^24", lower_conv_integer},
     Lowering{"DynamicQuantizeLinear", "all of it", "its formula", "", lower_dynamic_quantize},
-    Lowering{"Cast", "8-bit integers between two layers", "nothing, where the numbers are rounded and limited to 8 bits",
-             "Clip of whole numbers", lower_cast_of_bytes},
+    Lowering{"Cast", "8-bit integers between two layers",
+             "nothing, where the numbers are rounded and limited to 8 bits", "Clip of whole numbers",
+             lower_cast_of_bytes},
     Lowering{"SequenceAt", "all of it", "the tensor itself, or a slice of what was split",
              "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at},
     Lowering{"ConcatFromSequence", "all of it", "Concat", "SequenceConstruct or SplitToSequence before it",
              lower_concat_from_sequence},
     Lowering{"SequenceLength", "all of it", "a constant", "SequenceConstruct before it", lower_sequence_length},
-    Lowering{"AffineGrid", "all of it", "the product of the points of the image with the map",
-             "a constant size", lower_affine_grid},
+    Lowering{"AffineGrid", "all of it", "the product of the points of the image with the map", "a constant size",
+             lower_affine_grid},
     Lowering{"CenterCropPad", "all of it", "Slice and Pad", "constant sizes", lower_center_crop_pad},
     Lowering{"SwiGLU", "all of it", "Sigmoid and Mul", "", lower_swiglu},
     Lowering{"Det", "all of it", "sums of products", "matrices of at most 4 x 4", lower_det},
@@ -194,11 +195,12 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
       continue;
     }
     Proposal proposal = proposal_for(node, *replacement);
-    proposal.reason = fmt::format("TensorRT refuses {} of {}, and there is no plugin of Graft's", lowering.refused,
-                                  node.op_type);
+    proposal.reason =
+        fmt::format("TensorRT refuses {} of {}, and there is no plugin of Graft's", lowering.refused, node.op_type);
     if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
     proposal.where_engine_lacks_it = fmt::format(
-        "by definition of {}: the CPU engine does not have it; each lowering is tested with results of ONNX's own tests",
+        "by definition of {}: the CPU engine does not have it; each lowering is tested with results of ONNX's own "
+        "tests",
         node.op_type);
     std::string y = proposal.outputs.front()->name;
     if (rejected.contains(y)) return false;

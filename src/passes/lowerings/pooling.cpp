@@ -4,8 +4,8 @@
 // slices count from the end, so that sizes may be open.
 //
 // Indices: each window of the image, flattened, becomes a row; ArgMax says which place, a table where in the image that
-// is. Places in the padding repeat one inside: it stands before or after itself, and is found first either way. MaxUnpool
-// scatters by these indices into zeros, whichever windows they came from.
+// is. Places in the padding repeat one inside: it stands before or after itself, and is found first either way.
+// MaxUnpool scatters by these indices into zeros, whichever windows they came from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +69,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   if (!windows) return std::nullopt;
   constexpr std::int64_t most_places = 64;
   const std::int64_t places = places_of(*windows);
-  if (places > most_places) return site.no(fmt::format("its windows have {} places; allowed are {}", places, most_places));
+  if (places > most_places)
+    return site.no(fmt::format("its windows have {} places; allowed are {}", places, most_places));
 
   const bool is_max = site.node().is("MaxPool");
   const bool is_mean = site.node().is("AveragePool");
@@ -77,8 +78,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   if (!is_max && !is_mean && p != 1 && p != 2) return site.no(fmt::format("p is {}; TensorRT has 1 and 2", p));
   const std::size_t axes = windows->size();
   const std::size_t rank = axes + 2;
-  const bool is_padded = std::any_of(windows->begin(), windows->end(),
-                                     [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
+  const bool is_padded =
+      std::any_of(windows->begin(), windows->end(), [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
   const bool counts_padding = !is_padded || site.node().int_or("count_include_pad", 0) != 0;
   Replacement result;
   std::string divisor;
@@ -90,7 +91,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
     std::vector<std::int64_t> table{1, 1};
     for (std::size_t i = 0; i < axes; ++i) table.push_back((*windows)[i].count((*sizes)[i]));
     const std::vector<double> counts = counts_of(*windows, *sizes);
-    if (std::find(counts.begin(), counts.end(), 0) != counts.end()) return site.no("a window lies in the padding alone");
+    if (std::find(counts.begin(), counts.end(), 0) != counts.end())
+      return site.no("a window lies in the padding alone");
     divisor = result.constant("places", f32_tensor(table, counts));
   }
 
@@ -267,7 +269,8 @@ std::optional<Replacement> lower_max_unpool(Site& site) {
   result.line(fmt::format("numbers = Reshape(x0, {})", line));
   result.line(fmt::format("places = Reshape(x1, {})", line));
   result.line("scattered = ScatterElements<axis=0>(nothing, places, numbers)");
-  result.line(fmt::format("{} = Reshape(scattered, {})", is_larger ? "image" : "y0", ints(result, "image_shape", whole)));
+  result.line(
+      fmt::format("{} = Reshape(scattered, {})", is_larger ? "image" : "y0", ints(result, "image_shape", whole)));
   if (is_larger) result.line(fmt::format("y0 = Pad(image, {})", ints(result, "missing", missing)));
   result.summary = "ScatterElements into zeros";
   return result;

@@ -1,9 +1,9 @@
 // The operators of ONNX that compute with integers of 8 bits, which TensorRT does not have: as real numbers.
 //
-// Integers of 8 bits less their zero point are exact in f32, their products too, and sums up to 2^24. Longer products of
-// matrices are taken in parts that stay below and are added as integers; a convolution whose sums could pass it is left
-// alone. Rounding is to the nearest even number, as ONNX has it. What the next of them reads is turned into real numbers
-// again: a number that was rounded and limited to 8 bits is the same after Cast to these and back (lower_cast).
+// Integers of 8 bits less their zero point are exact in f32, their products too, and sums up to 2^24. Longer products
+// of matrices are taken in parts that stay below and are added as integers; a convolution whose sums could pass it is
+// left alone. Rounding is to the nearest even number, as ONNX has it. What the next of them reads is turned into real
+// numbers again: a number that was rounded and limited to 8 bits is the same after Cast to these and back (lower_cast).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,8 +41,8 @@ std::string centered(Replacement& result, const Site& site, std::size_t x, std::
   std::string offset = result.in_f32(fmt::format("x{}", zero), site.type(zero));
   const Shape* shape = site.shape(zero);
   if (shape != nullptr && shape->size() == 1 && !per_channel.empty()) {
-    const std::string target = result.constant(
-        name + "_channels", ints_tensor({static_cast<std::int64_t>(per_channel.size())}, per_channel));
+    const std::string target =
+        result.constant(name + "_channels", ints_tensor({static_cast<std::int64_t>(per_channel.size())}, per_channel));
     result.line(fmt::format("{}_zeros = Reshape({}, {})", name, offset, target));
     offset = name + "_zeros";
   }
@@ -74,8 +74,8 @@ std::string factor(Replacement& result, const Site& site, std::size_t a, std::si
   result.line(fmt::format("factor = Div(both_scales, {})", name(y)));
   const Shape* shape = site.shape(b);
   if (shape == nullptr || shape->size() != 1 || per_channel.empty()) return "factor";
-  const std::string target = result.constant(
-      "factor_channels", ints_tensor({static_cast<std::int64_t>(per_channel.size())}, per_channel));
+  const std::string target =
+      result.constant("factor_channels", ints_tensor({static_cast<std::int64_t>(per_channel.size())}, per_channel));
   result.line(fmt::format("factors = Reshape(factor, {})", target));
   return "factors";
 }
@@ -165,7 +165,8 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   for (std::int64_t from = 0; from < *inner; from += at_once) {
     const std::size_t i = parts.size();
     const std::string begin = result.constant(fmt::format("from{}", i), ints_tensor({1}, {from}));
-    const std::string end = result.constant(fmt::format("to{}", i), ints_tensor({1}, {std::min(from + at_once, *inner)}));
+    const std::string end =
+        result.constant(fmt::format("to{}", i), ints_tensor({1}, {std::min(from + at_once, *inner)}));
     result.line(fmt::format("left{} = Slice({}, {}, {}, {})", i, left, begin, end, columns));
     result.line(fmt::format("right{} = Slice({}, {}, {}, {})", i, right, begin, end, rows));
     result.line(fmt::format("part{0} = MatMul(left{0}, right{0})", i));

@@ -127,8 +127,8 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
     AxisScale& axis = result[static_cast<std::size_t>(axes[i])];
     const auto from = static_cast<double>(axis.from);
     axis.scale = by_sizes ? (*wanted)[i] / from : static_cast<double>(static_cast<float>((*wanted)[i]));
-    axis.to = by_sizes ? static_cast<std::int64_t>((*wanted)[i])
-                       : static_cast<std::int64_t>(std::floor(axis.scale * from));
+    axis.to =
+        by_sizes ? static_cast<std::int64_t>((*wanted)[i]) : static_cast<std::int64_t>(std::floor(axis.scale * from));
     if (!roi.empty()) {
       axis.roi_begin = roi[i];
       axis.roi_end = roi[i + axes.size()];
@@ -263,8 +263,8 @@ std::optional<Replacement> lower_resize(Site& site) {
     }
     if (any) {
       std::vector<double> flags(outside.begin(), outside.end());
-      const std::string is_out =
-          result.constant("is_outside", onnx::TensorData::from_numbers(onnx::ElementType::boolean, outside_shape, flags));
+      const std::string is_out = result.constant(
+          "is_outside", onnx::TensorData::from_numbers(onnx::ElementType::boolean, outside_shape, flags));
       const std::string filling = result.constant("filling", f32_tensor({}, {extrapolation}));
       steps.push_back(fmt::format("Where({}, {}, @)", is_out, filling));
     }
@@ -283,7 +283,8 @@ std::optional<Replacement> lower_resize(Site& site) {
   if (how.antialias && shrinks) {
     // OpenVINO 2026.4.1 differs by as much as the image itself.
     result.by_definition =
-        "by definition: each number is this sum of weighted numbers; the CPU engine does not antialias as ONNX does, so "
+        "by definition: each number is this sum of weighted numbers; the CPU engine does not antialias as ONNX does, "
+        "so "
         "it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
   }
   result.summary = fmt::format("{} products with matrices of weights", changed.size());

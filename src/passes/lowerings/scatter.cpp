@@ -46,7 +46,8 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
   if (compute.empty() || !site.is_real(0)) return site.no("its numbers are not real");
-  if (!indices || !index_shape || index_shape->empty()) return site.no("its indices are not constants: one place may be named twice");
+  if (!indices || !index_shape || index_shape->empty())
+    return site.no("its indices are not constants: one place may be named twice");
   const auto depth = static_cast<std::size_t>(index_shape->back());
   if (!data || depth == 0 || depth > data->size()) return site.no("a size of its data is open");
   const std::size_t count = indices->size() / depth;
@@ -80,8 +81,8 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
       at.insert(at.end(), place.begin(), place.end());
     }
     const auto length = static_cast<std::int64_t>(turns[turn].size());
-    const std::string where = result.constant(fmt::format("places{}", turn),
-                                              ints_tensor({length, static_cast<std::int64_t>(depth)}, at));
+    const std::string where =
+        result.constant(fmt::format("places{}", turn), ints_tensor({length, static_cast<std::int64_t>(depth)}, at));
     std::string updates = "updates";
     if (turns.size() > 1) {
       const std::string which = result.constant(fmt::format("which{}", turn), ints_tensor({length}, turns[turn]));
@@ -112,7 +113,8 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;
   if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return site.no("its axis is beyond its rank");
-  if (indices->empty() || static_cast<std::int64_t>(indices->size()) > most_constants || product(*data) > most_constants) {
+  if (indices->empty() || static_cast<std::int64_t>(indices->size()) > most_constants ||
+      product(*data) > most_constants) {
     return site.no("it has no updates, or too many");
   }
   // Places in the flattened data.

@@ -66,7 +66,8 @@ std::optional<Replacement> lower_sequence_at(Site& site) {
     result.summary = fmt::format("'{}'", maker->input(static_cast<std::size_t>(from_front))->name);
     return result;
   }
-  if (!maker->is("SplitToSequence")) return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
+  if (!maker->is("SplitToSequence"))
+    return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
   const auto part = part_of(site, *maker, position);
   if (!part) return std::nullopt;
   const std::int64_t axis = maker->int_or("axis", 0);
@@ -101,7 +102,8 @@ std::optional<Replacement> lower_concat_from_sequence(Site& site) {
     result.summary = fmt::format("'{}'", maker->input(0)->name);
     return result;
   }
-  if (!maker->is("SequenceConstruct")) return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
+  if (!maker->is("SequenceConstruct"))
+    return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
   Replacement result = replacement_for(*maker);
   const std::string along = result.constant("along", ints_tensor({1}, {axis}));
   std::string items;
@@ -121,7 +123,8 @@ std::optional<Replacement> lower_concat_from_sequence(Site& site) {
 
 std::optional<Replacement> lower_sequence_length(Site& site) {
   onnx::Node* maker = site.producer(0);
-  if (maker == nullptr || !maker->is("SequenceConstruct")) return site.no("its sequence is not made by SequenceConstruct");
+  if (maker == nullptr || !maker->is("SequenceConstruct"))
+    return site.no("its sequence is not made by SequenceConstruct");
   Replacement result = replacement_for(*maker);
   const auto count = static_cast<std::int64_t>(maker->inputs.size());
   result.line(fmt::format("y0 = Identity({})", result.constant("count", ints_tensor({}, {count}))));

@@ -23,8 +23,7 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
     } else if (rule != "VALID") {
       if (!size) return site.no("its padding follows from sizes that are open (auto_pad)");
       const std::int64_t count = (*size + window.stride - 1) / window.stride;
-      const std::int64_t padding =
-          std::max<std::int64_t>(0, (count - 1) * window.stride + window.extent() - *size);
+      const std::int64_t padding = std::max<std::int64_t>(0, (count - 1) * window.stride + window.extent() - *size);
       window.pad_begin = rule == "SAME_UPPER" ? padding / 2 : padding - padding / 2;
       window.pad_end = padding - window.pad_begin;
     }

@@ -25,9 +25,9 @@ struct Window {
   }
 };
 
-/// kernel_shape, strides, dilations and pads of a node, of whose input 0 the axes from 2 on are meant. Where they follow
-/// from a rule (auto_pad) and a size is open, or where sizes are rounded up so that it matters, nothing, and site.no()
-/// says so.
+/// kernel_shape, strides, dilations and pads of a node, of whose input 0 the axes from 2 on are meant. Where they
+/// follow from a rule (auto_pad) and a size is open, or where sizes are rounded up so that it matters, nothing, and
+/// site.no() says so.
 [[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
 
 [[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
