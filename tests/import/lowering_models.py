@@ -389,6 +389,18 @@ def non_zero(rng):
     return Sample(model, {"x": np.ones((2, int(mask.sum())), np.int64)}, 0)
 
 
+def mel_weight_matrix(rng):
+    bins, length = int(rng.integers(4, 12)), int(rng.integers(64, 257))
+    edges = [constant(rng.uniform(0, 100), np.float32), constant(rng.uniform(2000, 4000), np.float32)]
+    arguments = [constant(bins), constant(length), constant(8192), *edges]
+    model = sample("MelWeightMatrix", arguments, [FLOAT]).model
+    x = real(rng, length // 2 + 1, bins)
+    model.graph.input.append(helper.make_tensor_value_info("x", FLOAT, x.shape))
+    model.graph.node[0].output[0] = "filters"
+    model.graph.node.append(helper.make_node("Add", ["filters", "x"], ["out0"]))
+    return Sample(model, {"x": x}, 4 * F32)
+
+
 def bitwise(rng):
     op = pick(rng, "BitwiseAnd", "BitwiseOr", "BitwiseXor")
     dtype, kind = pick(rng, (np.int32, INT32), (np.uint8, UINT8), (np.int8, INT8))
@@ -411,7 +423,7 @@ LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, bitwise, bitwise_not, bit_shift,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift,
 )}  # fmt: skip
 
 

@@ -159,8 +159,9 @@ def test_node_tests_with_constant_parameters(tmp_path):
         if problem:
             wrong.append(f"{case.name}: {problem}")
     assert not wrong, "\n".join(wrong)
-    # Of the others ONNX has no test in a form that TensorRT refuses.
-    assert lowered - fired <= {"TopK", "NonZero", "MelWeightMatrix"}
+    # Of the others ONNX has no test of one node with constant parameters in a form that TensorRT refuses.
+    others = {"TopK", "NonZero", "MelWeightMatrix", "Cast", "SequenceAt", "ConcatFromSequence", "SequenceLength"}
+    assert lowered - fired <= others
 
 
 def test_tensorrt_builds_what_it_refused(samples):
