@@ -18,6 +18,10 @@ DATA = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
 # The newest version of the file format that ONNX Runtime 1.31 reads; what follows changed nothing that it needs.
 ONNXRUNTIME_IR_VERSION = 13
 
+# Beginnings of names of node tests, and a larger absolute tolerance than ONNX's 1e-7: 0 is exact where their expected
+# results hold 1.9e-7, the rounding of the transform that made them.
+ROUNDED = {"test_dft_inverse": 1e-6}
+
 # data_sets: pairs of inputs and expected outputs.
 Case = namedtuple("Case", "name model data_sets rtol atol")
 
@@ -131,7 +135,9 @@ def node_cases(first="", last="\x7f"):
         for found in pkgutil.walk_packages(node.__path__, node.__name__ + "."):
             if first <= found.name.removeprefix(node.__name__ + ".") < last:
                 importlib.import_module(found.name)
-    return [Case(c.model_name, c.model, c.data_sets, c.rtol, c.atol) for c in node._NodeTestCases]  # noqa: SLF001
+    cases = [Case(c.model_name, c.model, c.data_sets, c.rtol, c.atol) for c in node._NodeTestCases]  # noqa: SLF001
+    least = {case.name: limit for case in cases for name, limit in ROUNDED.items() if case.name.startswith(name)}
+    return [case._replace(atol=max(case.atol, least.get(case.name, 0))) for case in cases]
 
 
 def with_constants(case):

@@ -163,6 +163,9 @@ std::optional<Replacement> lower_resize(Site& site) {
   const bool is_refused_otherwise =
       keeps_ratio || how.coordinates == "tf_crop_and_resize" || how.coordinates == "half_pixel_symmetric";
   if (!how.antialias && !is_refused_otherwise) return std::nullopt;
+  if (keeps_ratio && how.mode == "nearest") {
+    return site.no("the CPU engine does not look at keep_aspect_ratio_policy, so nothing would be proven");
+  }
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
