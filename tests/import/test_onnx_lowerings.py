@@ -161,6 +161,7 @@ def test_node_tests_with_constant_parameters(tmp_path):
     assert not wrong, "\n".join(wrong)
     # Of the others ONNX has no test of one node with constant parameters in a form that TensorRT refuses.
     others = {"TopK", "NonZero", "MelWeightMatrix", "Cast", "SequenceAt", "ConcatFromSequence", "SequenceLength"}
+    others.add("CumProd")  # ONNX's are in f64, which TensorRT does not compute
     assert lowered - fired <= others
 
 

@@ -10,99 +10,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "onnx/resize_weights.hpp"
 #include "passes/lowerings/lowering.hpp"
 
 namespace graft::passes {
 namespace {
 
-struct Interpolation {
-  std::string mode;         // "linear", "cubic", "nearest"
-  std::string coordinates;  // coordinate_transformation_mode
-  std::string nearest_mode;
-  double cubic_a = -0.75;
-  bool antialias = false;
-  bool exclude_outside = false;
-};
-
-struct AxisScale {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
-  double scale = 1;
-  double roi_begin = 0;
-  double roi_end = 1;
-};
-
-double cubic(double distance, double a) {
-  const double x = std::abs(distance);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
-double linear(double distance) { return std::max(0.0, 1 - std::abs(distance)); }
-
-/// Where in the input the number `at` of the output lies.
-double source_of(std::int64_t at, const AxisScale& axis, const std::string& coordinates) {
-  const auto x = static_cast<double>(at);
-  const auto from = static_cast<double>(axis.from);
-  const double length = axis.scale * from;  // of the output, before it was rounded
-  if (coordinates == "align_corners") return length == 1 ? 0 : x * (from - 1) / (length - 1);
-  if (coordinates == "asymmetric") return x / axis.scale;
-  if (coordinates == "tf_crop_and_resize") {
-    const double begin = axis.roi_begin * (from - 1);
-    const double extent = (axis.roi_end - axis.roi_begin) * (from - 1);
-    return length == 1 ? begin + extent / 2 : begin + x * extent / (length - 1);
-  }
-  const double half_pixel = (x + 0.5) / axis.scale - 0.5;
-  if (coordinates == "pytorch_half_pixel") return length == 1 ? -0.5 : half_pixel;
-  if (coordinates == "half_pixel_symmetric") return from / 2 * (1 - static_cast<double>(axis.to) / length) + half_pixel;
-  return half_pixel;
-}
-
-/// The place among the two beside `source` that counts.
-std::int64_t nearest(double source, const std::string& mode) {
-  const double below = std::floor(source);
-  const double part = source - below;
-  const auto first = static_cast<std::int64_t>(below);
-  if (part == 0) return first;
-  if (mode == "floor") return first;
-  if (mode == "ceil") return first + 1;
-  return mode == "round_prefer_ceil" ? first + (part >= 0.5 ? 1 : 0) : first + (part > 0.5 ? 1 : 0);
-}
-
-/// [to, from].
-std::vector<double> matrix_of(const AxisScale& axis, const Interpolation& how) {
-  std::vector<double> matrix(static_cast<std::size_t>(axis.from * axis.to), 0);
-  const double narrow = how.antialias ? std::min(axis.scale, 1.0) : 1.0;
-  const double reach = (how.mode == "cubic" ? 2.0 : 1.0) / narrow;
-  for (std::int64_t row = 0; row < axis.to; ++row) {
-    const double source = source_of(row, axis, how.coordinates);
-    std::vector<double> weights(static_cast<std::size_t>(axis.from), 0);
-    double sum = 0;
-    const auto add = [&](std::int64_t place, double weight) {
-      const bool is_outside = place < 0 || place >= axis.from;
-      if (is_outside && how.exclude_outside) return;
-      sum += weight;
-      weights[static_cast<std::size_t>(std::clamp<std::int64_t>(place, 0, axis.from - 1))] += weight;
-    };
-    if (how.mode == "nearest") {
-      add(nearest(source, how.nearest_mode), 1);
-    } else {
-      const auto last = static_cast<std::int64_t>(std::ceil(source + reach));
-      for (auto place = static_cast<std::int64_t>(std::floor(source - reach)); place <= last; ++place) {
-        const double distance = (static_cast<double>(place) - source) * narrow;
-        const double weight = how.mode == "cubic" ? cubic(distance, how.cubic_a) : linear(distance);
-        if (weight != 0) add(place, weight);
-      }
-    }
-    const bool is_normalized = how.antialias || how.exclude_outside;
-    for (std::int64_t place = 0; place < axis.from; ++place) {
-      const double weight = weights[static_cast<std::size_t>(place)];
-      matrix[static_cast<std::size_t>(row * axis.from + place)] = is_normalized && sum != 0 ? weight / sum : weight;
-    }
-  }
-  return matrix;
-}
+using onnx::AxisScale;
+using onnx::Interpolation;
 
 /// The axes that are resized, and how; empty, and site.no() says why, where that is not fixed.
 std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& sizes,
@@ -152,13 +67,7 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
 }  // namespace
 
 std::optional<Replacement> lower_resize(Site& site) {
-  Interpolation how;
-  how.mode = site.node().string_or("mode", "nearest");
-  how.coordinates = site.node().string_or("coordinate_transformation_mode", "half_pixel");
-  how.nearest_mode = site.node().string_or("nearest_mode", "round_prefer_floor");
-  how.cubic_a = site.node().float_or("cubic_coeff_a", -0.75F);
-  how.antialias = site.node().int_or("antialias", 0) != 0 && how.mode != "nearest";
-  how.exclude_outside = site.node().int_or("exclude_outside", 0) != 0;
+  const Interpolation how = onnx::interpolation_of(site.node());
   const bool keeps_ratio = site.node().string_or("keep_aspect_ratio_policy", "stretch") != "stretch";
   const bool is_refused_otherwise =
       keeps_ratio || how.coordinates == "tf_crop_and_resize" || how.coordinates == "half_pixel_symmetric";
@@ -219,11 +128,11 @@ std::optional<Replacement> lower_resize(Site& site) {
       std::vector<bool>& outside = is_outside[static_cast<std::size_t>(i)];
       outside.clear();
       for (std::int64_t at = 0; at < axis.to; ++at) {
-        const double source = source_of(at, axis, how.coordinates);
+        const double source = onnx::resize_source(at, axis, how.coordinates);
         outside.push_back(source < 0 || source > static_cast<double>(axis.from - 1));
       }
     }
-    const std::vector<double> matrix = matrix_of(axis, how);
+    const std::vector<double> matrix = onnx::resize_matrix(axis, how);
     // On the last axis the matrix stands on the right, transposed; on the one before it on the left; any other is
     // brought there.
     if (i == rank - 1) {
@@ -282,13 +191,6 @@ std::optional<Replacement> lower_resize(Site& site) {
       x = fmt::format("step{}", i);
       result.line(fmt::format("{} = {}", x, text));
     }
-  }
-  if (how.antialias && shrinks) {
-    // OpenVINO 2026.4.1 differs by as much as the image itself.
-    result.by_definition =
-        "by definition: each number is this sum of weighted numbers; the CPU engine does not antialias as ONNX does, "
-        "so "
-        "it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
   }
   result.summary = fmt::format("{} products with matrices of weights", changed.size());
   return result;
