@@ -57,7 +57,9 @@ TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
   EXPECT_EQ(outputs.at("chosen").data, stored.at("chosen").data);
   const std::vector<float> found = values_of(outputs.at("detections"));
   EXPECT_THAT(found, ::testing::Pointwise(::testing::FloatNear(1e-5F), values_of(stored.at("detections"))));
-  EXPECT_THAT(message_of([&] { static_cast<void>(session.run({{"picture", stored.at("image")}})); }),
+  EXPECT_THAT(message_of([&] {
+                static_cast<void>(session.run({{"picture", stored.at("image")}}));
+              }),
               HasSubstr("picture"));
 }
 
