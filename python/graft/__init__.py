@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         TensorRef,
         VerifyResult,
     )
-    from graft.errors import Cancelled, Error
+    from graft.errors import Cancelled, EngineError, Error
     from graft.toolkit import (
         Session,
         build,
@@ -61,6 +61,7 @@ _HOMES = {
     "TensorRef": "graft._toolkit",
     "VerifyResult": "graft._toolkit",
     "Cancelled": "graft.errors",
+    "EngineError": "graft.errors",
     "Error": "graft.errors",
     "Session": "graft.toolkit",
     "build": "graft.toolkit",
@@ -83,6 +84,7 @@ __all__ = [
     "CancelToken",
     "Cancelled",
     "ConvertResult",
+    "EngineError",
     "Error",
     "InspectResult",
     "LayersResult",

@@ -12,24 +12,33 @@
 #include "toolkit/access.hpp"
 #include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
+#include "toolkit/work.hpp"
 
 namespace graft::toolkit {
 
 struct Session::State {
   std::unique_ptr<runtime::CompiledModel> compiled;
+  CancelToken cancel;
 
   static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
     if (state == nullptr) throw Error("Session: it was moved from, and has no model");
+    if (state->cancel.is_cancelled()) throw Cancelled();
     return *state->compiled;
   }
 };
 
-Session::Session(const Model& model, const SessionOptions& options)
-    : state_(std::make_unique<State>(State{runtime::default_engine().compile(
-          model_of(model),
-          {.kernels = options.own_kernels ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions,
-           .extra_outputs = {},
-           .threads = options.threads})})) {}
+Session::Session(const Model& model, const SessionOptions& options) {
+  Work work(options.watch);
+  state_ = work.run([&] {
+    work.report(0, "compiling " + model.source());
+    const auto kernels = options.own_kernels ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;
+    // By the engine itself: the session outlives this piece of work, and looks at the token by itself.
+    return std::make_unique<State>(
+        State{.compiled = runtime::default_engine().compile(
+                  model_of(model), {.kernels = kernels, .extra_outputs = {}, .threads = options.threads}),
+              .cancel = options.watch.cancel});
+  });
+}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
