@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/faults.hpp"
 
 namespace graft::inspect {
@@ -511,8 +512,9 @@ std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
   return RefusalHint{
       .reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
       .advice =
-          "make K a constant; or compute it from sizes alone (Shape, Gather); or let it be an input of the "
-          "network, whose values --shapes NAME=1..4..8 tells"};
+          fmt::format("make K a constant; or compute it from sizes alone (Shape, Gather); or let it be an input of the "
+                      "network, whose values {} NAME=1..4..8 tells",
+                      setting_name(Setting::shape_ranges))};
 }
 
 bool fails_by_rule(const onnx::Node& node) {

@@ -259,7 +259,7 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const o
 }
 
 CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model, std::int64_t limit,
-                                    const std::string& option) {
+                                    std::string_view option) {
   const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
   std::string identity;
   for (const onnx::Value* input : inputs) {

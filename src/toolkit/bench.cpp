@@ -15,6 +15,7 @@
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "toolkit/timed_models.hpp"
 #include "toolkit/work.hpp"
 #include "verify/ends.hpp"
@@ -49,7 +50,7 @@ void check_operators(const std::string& list) {
     begin = end + 1;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const auto meant = nearest(name, known);
-    throw Error(fmt::format("--op {}: there is no such operator\n{}", name,
+    throw Error(fmt::format("{} {}: there is no such operator\n{}", setting_name(Setting::bench_operators), name,
                             meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them; or: all"));
   }
 }

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "engine/metric_command.hpp"
+#include "graft/setting.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "quant/choose_int8.hpp"
@@ -44,9 +45,9 @@ struct Quantization {
 struct Samples {
   runtime::TensorMap tensors = {};
   std::filesystem::path path = {};
-  std::optional<quant::ImageRecipe> recipe = {};  ///< Of images in `path`.
-  std::int64_t limit = 0;                         ///< So many at most; 0: all.
-  std::string name = "--data";                    ///< How messages call them.
+  std::optional<quant::ImageRecipe> recipe = {};                ///< Of images in `path`.
+  std::int64_t limit = 0;                                       ///< So many at most; 0: all.
+  std::string name = std::string(setting_name(Setting::data));  ///< How messages call them.
 };
 
 /// Throws Error, quoting `name`, for a recipe where the data are no folder.
