@@ -227,7 +227,7 @@ constexpr auto built = std::to_array<std::string_view>({
 
 struct Advice {
   std::string_view type;
-  std::string_view advice;
+  std::string_view advice;  ///< A format; {0} is what messages call Setting::cut.
 };
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
@@ -238,15 +238,14 @@ constexpr std::string_view no_sequences = "export the network with tensors in th
 constexpr std::string_view no_texts =
     "turn strings into numbers before the network, and let the network begin with these";
 constexpr std::string_view sized_by_data =
-    "the size of its output depends on the data: graft convert --cut leaves it and the rest to the host; or write a "
-    "plugin with a size tensor: graft's guide \"add an operator\"";
+    "the size of its output depends on the data: {0} leaves it and the rest to the host; or write a plugin with a size "
+    "tensor: graft's guide \"add an operator\"";
 
 // What helps more than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
-     "graft convert --cut: the network ends with its boxes and scores, and the host does the rest; or a plugin: the "
-     "full "
-     "TensorRT's library has EfficientNMS_TRT, which takes other inputs"},
+     "{0}: the network ends with its boxes and scores, and the host does the rest; or a plugin: the full TensorRT's "
+     "library has EfficientNMS_TRT, which takes other inputs"},
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
     {"NonZero", sized_by_data},
@@ -498,11 +497,12 @@ std::optional<std::string> doubt_about(const onnx::Node& node) {
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
   for (const Advice& each : advice_by_type) {
-    if (node.is(each.type)) return std::string(each.advice);
+    if (node.is(each.type)) return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
   }
-  return "no operator of Graft stands in for it; graft convert --cut leaves it to the host, or write one: graft's "
-         "guide "
-         "\"add an operator\"";
+  return fmt::format(
+      "no operator of Graft stands in for it; {} leaves it to the host, or write one: graft's guide "
+      "\"add an operator\"",
+      setting_name(Setting::cut));
 }
 
 std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
