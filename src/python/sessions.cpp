@@ -43,7 +43,7 @@ class Session {
     {
       const nb::gil_scoped_release released;
       const std::lock_guard one_at_a_time(mutex_);
-      outputs = session_.run(views);
+      outputs = session_.run_views(views);
     }
     return arrays_of(outputs);
   }

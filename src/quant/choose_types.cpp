@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -289,7 +290,13 @@ class Chooser {
     if (is_any_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum"})) {
       onnx::Value* axes = node.input(1);
       if (const auto given = node.ints("axes")) axes = constant(*given);
-      if (axes == nullptr && node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;
+      if (axes == nullptr) {
+        if (node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;
+        // All of them: OpenVINO reads no ReduceSum without axes.
+        std::vector<std::int64_t> all(x->shape->size());
+        std::iota(all.begin(), all.end(), 0);
+        axes = constant(all);
+      }
       return reduce(node.is("ReduceL2") ? squares() : sizes(), axes);
     }
     if (node.is("GlobalAveragePool")) {

@@ -82,7 +82,7 @@ Tensors Session::run(const Tensors& inputs) {
   return to_public(State::model_of(state_).run(to_internal(inputs, "input")), "output");
 }
 
-TensorViews Session::run(const TensorViews& inputs) {
+TensorViews Session::run_views(const TensorViews& inputs) {
   runtime::CompiledModel& model = State::model_of(state_);
   const runtime::TensorMap given = to_internal(inputs, "input");
   auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);

@@ -159,6 +159,19 @@ def test_long_rows_make_the_mean_sum_too_far(graft, tmp_path):
     assert kept(quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}")) == {}
 
 
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceL1", "ReduceSum"])
+def test_a_reduction_without_axes_sums_all_it_has(graft, tmp_path, op):
+    nodes = [node("Relu", "x", "r"), node(op, "r", "s"), node("Mul", "s small", "y")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 256])], [("y", [1, 1])], [constant("small", 1e-3)])
+    out = tmp_path / "o.onnx"
+    for factor, expected in ((1, {}), (1000, {"s": "overflow" if op != "ReduceMean" else "sum"})):
+        x = factor * np.abs(RANDOM.standard_normal((4, 256))).astype(np.float32)
+        np.save(tmp_path / "x.npy", x)
+        found = kept(quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}"))
+        assert found.get("s") == expected.get("s")
+        assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 40
+
+
 def test_layer_normalization_itself_survives_activations_of_1000(graft, tmp_path):
     nodes = [
         node("MatMul", "x w0", "h"),

@@ -37,7 +37,7 @@ class GRAFT_API Session {
   /// output whose type is not among DType; Cancelled.
   [[nodiscard]] Tensors run(const Tensors& inputs);
   /// The same run without copies: what the engine wrote is kept by the outputs' owners.
-  [[nodiscard]] TensorViews run(const TensorViews& inputs);
+  [[nodiscard]] TensorViews run_views(const TensorViews& inputs);
   /// The same run; `look` is shown the outputs where the engine left them, and they are gone when it returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
 
