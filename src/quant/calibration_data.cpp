@@ -277,8 +277,8 @@ CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onn
       throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", option, name, names_of(inputs)));
     }
   }
-  CalibrationData data =
-      from_tensors(std::make_shared<const runtime::TensorMap>(tensors), inputs, option, std::move(identity));
+  CalibrationData data = from_tensors(std::make_shared<const runtime::TensorMap>(tensors), inputs, std::string(option),
+                                      std::move(identity));
   if (limit > 0) data.count = std::min(data.count, limit);
   return data;
 }

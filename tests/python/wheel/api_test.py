@@ -320,7 +320,7 @@ def test_errors_of_tensorrt_have_their_parts(converted: graft.ConvertResult, tmp
     assert raised.value.cause == "not_elf"
 
 
-# ---- Progress, cancellation, interrupts
+# ---- A network in two halves
 
 
 def test_cut(tmp_path: pathlib.Path) -> None:
@@ -343,9 +343,22 @@ def test_cut(tmp_path: pathlib.Path) -> None:
         np.testing.assert_allclose(found["detections"], stored["detections"], atol=1e-5)
     assert graft.verify(folder / "detector.onnx", files.network).same
 
+    token = graft.CancelToken()
+    said: list[tuple[float, str]] = []
+    session = graft.Session(result.network, progress=lambda part, what: said.append((part, what)), cancel=token)
+    assert said[-1][0] == 1 and "compiling" in said[0][1]
+    token.cancel()
+    with pytest.raises(graft.Cancelled):
+        session.run(stored["image"])
+
 
 def test_nothing_is_cut_where_everything_runs(network: graft.Model) -> None:
     assert graft.cut(network) is None
+
+
+# ---- Progress, cancellation, interrupts
+
+
 def test_reading_and_compiling_are_watched(network: graft.Model, images: np.ndarray) -> None:
     said: list[tuple[float, str]] = []
     graft.load(DIGITS / "digits.pb", progress=lambda part, what: said.append((part, what)))
