@@ -79,7 +79,8 @@ TEST(Build, RefusesByNameWhatThisTensorRtLacks) {
   };
   EXPECT_THAT(refused([](BuildOptions& options) { options.dla = Dla{.core = 0, .gpu_fallback = true}; }),
               HasSubstr("BuildOptions::dla.core"));
-  EXPECT_THAT(refused([](BuildOptions& options) { options.timing_cache = "times.cache"; }), HasSubstr("BuildOptions::timing_cache"));
+  EXPECT_THAT(refused([](BuildOptions& options) { options.timing_cache = "times.cache"; }),
+              HasSubstr("BuildOptions::timing_cache"));
   EXPECT_THAT(refused([](BuildOptions& options) { options.exclude_lean_runtime = true; }),
               HasSubstr("BuildOptions::exclude_lean_runtime"));
   EXPECT_THAT(refused([](BuildOptions& options) { options.formats = {{"nothing", {}}}; }), HasSubstr("nothing"));

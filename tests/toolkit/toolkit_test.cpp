@@ -343,7 +343,9 @@ TEST(Load, KnowsFormatsByTheEndOfTheName) {
 }
 
 TEST(Settings, AreCalledByTheirFields) {
-  EXPECT_THAT(message_of([] { static_cast<void>(load(digits("digits.pb"), {.shapes = {{"nothing", {1}}}})); }),
+  EXPECT_THAT(message_of([] {
+                static_cast<void>(load(digits("digits.pb"), {.shapes = {{"nothing", {1}}}}));
+              }),
               HasSubstr("ImportOptions::shapes: the network has no input 'nothing'"));
   EXPECT_THAT(message_of([] {
                 const Model model = load(digits("digits.onnx"));
