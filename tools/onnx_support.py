@@ -1,8 +1,9 @@
-# onnx_support.py - runs ONNX's own test of each operator through Graft and writes docs/ops/onnx.md.
-"""What tests/import/test_onnx_backend.py asserts, as a table: for each operator its tests, by operator set, and who
-found the expected results in the converted model.
+# onnx_support.py - runs ONNX's own test of each operator through Graft and writes docs/ops/onnx.md and lowerings.md.
+"""docs/ops/onnx.md is what tests/import/test_onnx_backend.py asserts, as a table: for each operator its tests, by
+operator set, and who found the expected results in the converted model. docs/ops/lowerings.md, with --tensorrt: which
+of these models the installed TensorRT-RTX builds before and after the conversion.
 
-Run after a build, with the environment of .deps/venv: python tools/onnx_support.py [--build build/release]
+Run after a build, with the environment of .deps/venv: python tools/onnx_support.py [--build build/release] [--tensorrt]
 """
 
 import argparse
@@ -47,12 +48,98 @@ The last column: the operator sets that the tests are written in.
 """
 
 
+LOWERINGS = """<!-- Written by tools/onnx_support.py --tensorrt; do not edit. -->
+# What TensorRT refuses and Graft writes otherwise
+
+`graft convert` writes these nodes with layers that TensorRT has (pass `lower_to_native`). Each rewrite is proven like any
+other by running the node and what comes for it; where the CPU engine does not have the operator, its definition is the
+proof, and the tests of Graft hold it against ONNX's own results. The report of the conversion says what each costs:
+layers, operations, elements written.
+
+| operator | TensorRT refuses | Graft writes | which needs |
+|---|---|---|---|
+{rows}
+A node that does not meet the last column stays as it is, and `graft convert --explain` says why.
+
+## ONNX's own tests
+
+Each of the tests of operators in the `onnx` package ({version}) whose model is one node with tensors, with its
+parameters (axes, sizes, scales) as constants: what TensorRT-RTX {tensorrt} parses and builds, without a GPU, before and
+after `graft convert`. Of {total} models it builds {before} before and {after} after; {lost} that it built it does not
+build after. Of those that were lowered, {right} give the results that ONNX expects, and {wrong} others.
+
+| operator | tests | built before | built after |
+|---|---|---|---|
+"""
+
+
+def write_lowerings(build):
+    """Prints the figures and fails where a lowered model gives other results."""
+    import onnx_judges  # noqa: PLC0415
+    import tensorrt_rtx  # noqa: PLC0415
+    from program import run_program  # noqa: PLC0415
+    from tensorrt_builds import what_tensorrt_builds  # noqa: PLC0415
+
+    tool = build / "tests" / "convert_tool"
+    rows = [line.split("\t") for line in run_program([tool, "lowerings"]).stdout.splitlines()]
+    cases = {case.name: onnx_judges.with_constants(case) for case in onnx_judges.node_cases()}
+    cases = {name: case for name, case in cases.items() if case is not None and "_expanded" not in name}
+    lowered, right, wrong = set(), [], []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for part in ("in", "out"):
+            (folder / part).mkdir()
+        for case_name, case in cases.items():
+            onnx.save(case.model, folder / "in" / f"{case_name}.onnx")
+        paths = sorted((folder / "in").iterdir())
+        done = run_program([tool, "auto", folder / "out", *paths])
+        for line in done.stdout.splitlines():
+            file, what, *_ = line.split("\t")
+            if what == "lowered":
+                lowered.add(file.removesuffix(".onnx"))
+        before = {path.stem: built for path, built in what_tensorrt_builds(paths).items()}
+        converted = sorted((folder / "out").iterdir())
+        after = {path.stem: built for path, built in what_tensorrt_builds(converted).items()}
+        for case_name in sorted(lowered):
+            judged, problem = onnx_judges.judge(onnx.load(folder / "out" / f"{case_name}.onnx"), cases[case_name])
+            (right if judged else wrong).append(case_name if judged else f"{case_name}: {problem}")
+    counts = collections.defaultdict(lambda: [0, 0, 0])
+    for case_name, case in cases.items():
+        row = counts[case.model.graph.node[0].op_type]
+        row[0] += 1
+        row[1] += before[case_name]
+        row[2] += after.get(case_name, False)
+    lost = [case_name for case_name in cases if before[case_name] and not after.get(case_name, False)]
+    text = LOWERINGS.format(
+        rows="".join(f"| {' | '.join(row)} |\n" for row in rows),
+        version=onnx.__version__,
+        tensorrt=tensorrt_rtx.__version__,
+        total=len(cases),
+        before=sum(before.values()),
+        after=sum(after.values()),
+        lost=len(lost),
+        right=len(right),
+        wrong=len(wrong),
+    )
+    for op, (tests, built, built_after) in sorted(counts.items()):
+        if built < tests:
+            text += f"| {op} | {tests} | {built} | {built_after} |\n"
+    text += "\nOperators whose tests are all built before are left out.\n"
+    (ROOT / "docs" / "ops" / "lowerings.md").write_text(text)
+    figures = {"models": len(cases), "before": sum(before.values()), "after": sum(after.values())}
+    print(figures | {"lowered": len(lowered), "lost": lost, "wrong": wrong})
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--tensorrt", action="store_true", help="write docs/ops/lowerings.md")
     arguments = parser.parse_args()
     os.environ["GRAFT_BUILD_DIR"] = str(arguments.build)
-    sys.path.insert(0, str(ROOT / "tests" / "import"))
+    sys.path[:0] = [str(ROOT / "tests" / "import"), str(ROOT / "tests" / "support")]
+    if arguments.tensorrt:
+        sys.exit(write_lowerings(arguments.build))
     import onnx_judges  # noqa: PLC0415
     import onnxruntime  # noqa: PLC0415
     import test_onnx_backend as tests  # noqa: PLC0415

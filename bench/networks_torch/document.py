@@ -1,5 +1,8 @@
 # Writes docs/networks_on_gpu.md from the results of time_networks.py and overhead.py.
-"""Usage: python bench/networks_torch/document.py NETWORKS.json OVERHEAD.json --commit COMMIT"""
+"""Usage: python bench/networks_torch/document.py NETWORKS.json [OVERHEAD.json] --commit COMMIT
+
+Without the second, the page keeps the section that it has of it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pathlib
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KINDS = ("plain", "mixed", "graft")
+VERSIONS = ("plain", "graft", "graft, channels last")
 MODES = ("eager", "compiled", "eager graph", "compiled graph")
 BEST = 5  # kernels of a version that the page names
 CALLS = {
@@ -18,19 +21,22 @@ CALLS = {
     "no_grad": "no_grad",
     "grad_mode": "gradients on, none needed",
     "dispatcher": "torch.ops, no_grad",
+    "compiled": "compiled, one of 8",
     "requires_grad": "with gradients",
     "plain_pytorch": "PyTorch, same maths",
 }
+
+CALLS_TITLE = "## What a call costs the processor"
 
 HEAD = """<!-- Written by bench/networks_torch/document.py from the results of time_networks.py and overhead.py. -->
 # Whole networks on a GPU
 
 {device}, PyTorch {torch}, commit {commit}. Four networks (`bench/networks_torch/networks.py`) with weights from a seed, each in
-three versions with the same weights:
+versions with the same weights:
 
-- *plain*: PyTorch alone.
-- *mixed*: Graft's operators, but PyTorch's convolutions.
+- *plain*: PyTorch alone. Compiled, it keeps images channels-last from one convolution to the next.
 - *graft*: Graft's operators, convolutions too.
+- *graft, channels last*: the same after `network.to(memory_format=torch.channels_last)`.
 
 Milliseconds of a call, the median of 7 rounds in which all versions of a network take turns. *Eager* and *compiled*
 (`torch.compile`, fullgraph) include what the processor does; *graph* replays a CUDA graph of either, and is what the GPU needs.
@@ -49,14 +55,15 @@ def networks(results: list[dict[str, Any]]) -> str:
     rows = []
     for each in results:
         plain = min(each["ms"][f"plain {mode}"] for mode in MODES)
-        for kind in KINDS:
-            times = [each["ms"][f"{kind} {mode}"] for mode in MODES]
+        for version in VERSIONS:
+            times = [each["ms"][f"{version} {mode}"] for mode in MODES]
             cells = [
-                f"**{ms:.3f}**" if kind != "plain" and ms == min(times) and ms <= plain else f"{ms:.3f}" for ms in times
+                f"**{ms:.3f}**" if version != "plain" and ms == min(times) and ms <= plain else f"{ms:.3f}"
+                for ms in times
             ]
-            error = max(each["errors"][f"{kind} {mode}"] for mode in MODES)
+            error = max(each["errors"][f"{version} {mode}"] for mode in MODES)
             name = f"{each['network']} {'x'.join(map(str, each['shape']))}"
-            rows.append([name, each["dtype"], kind, *cells, f"{error:.1e}", f"{each['tolerance']:g}"])
+            rows.append([name, each["dtype"], version, *cells, f"{error:.1e}", f"{each['tolerance']:g}"])
     head = [
         "network",
         "type",
@@ -74,10 +81,10 @@ def networks(results: list[dict[str, Any]]) -> str:
 def kernels(results: list[dict[str, Any]]) -> str:
     rows = []
     for each in results:
-        for kind in ("plain", "graft"):
-            found = each["kernels"][kind]
+        for version in VERSIONS:
+            found = each["kernels"][version]
             names = "; ".join(f"{k['us']:g} in {k['count']} x `{short(k['kernel'])}`" for k in found[:BEST])
-            rows.append([each["network"], each["dtype"], kind, f"{sum(k['us'] for k in found):.0f}", names])
+            rows.append([each["network"], each["dtype"], version, f"{sum(k['us'] for k in found):.0f}", names])
     return table(["network", "type", "version", "us of the 12 longest", "longest"], rows)
 
 
@@ -94,22 +101,24 @@ def overhead(us: dict[str, dict[str, float]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", type=pathlib.Path)
-    parser.add_argument("overhead", type=pathlib.Path)
+    parser.add_argument("overhead", type=pathlib.Path, nargs="?")
     parser.add_argument("--commit", required=True)
     arguments = parser.parse_args()
     timed = json.loads(arguments.networks.read_text())
-    calls = json.loads(arguments.overhead.read_text())
     notes = (pathlib.Path(__file__).parent / "notes.md").read_text()
     text = HEAD.format(device=timed["device"], torch=timed["torch"], commit=arguments.commit)
     text += networks(timed["results"]) + "\n" + notes
     text += "\n## Kernels\n\nOf one call of the compiled version, by PyTorch's profiler.\n\n" + kernels(
         timed["results"]
     )
-    text += (
-        "\n## What a call costs the processor\n\nMicroseconds of a call on a small f32 tensor, one after another.\n\n"
-    )
-    text += overhead(calls["us"])
-    (ROOT / "docs" / "networks_on_gpu.md").write_text(text)
+    page = ROOT / "docs" / "networks_on_gpu.md"
+    if arguments.overhead is None:
+        text += "\n" + CALLS_TITLE + page.read_text().split(CALLS_TITLE)[1]
+    else:
+        calls = json.loads(arguments.overhead.read_text())
+        text += f"\n{CALLS_TITLE}\n\nMicroseconds of a call on a small f32 tensor, one after another"
+        text += f" (commit {arguments.commit}).\n\n" + overhead(calls["us"])
+    page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-# Four networks, each in plain PyTorch, with Graft's operators, and with Graft's operators beside PyTorch's convolutions.
-"""`kind` is "plain", "graft" or "mixed"; the same seed gives all three the same weights."""
+# Four networks, each in plain PyTorch and with Graft's operators.
+"""`kind` is "plain" or "graft"; the same seed gives both the same weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-KINDS = ("plain", "mixed", "graft")
+KINDS = ("plain", "graft")
 SLOPE = 0.1
 
 
@@ -38,10 +38,7 @@ class Convolution(nn.Conv2d):
                 x, self.weight, self.bias, stride=self.stride, pad=self.padding, activation=self.activation, alpha=SLOPE,
                 allow_tf32=int(torch.backends.cudnn.allow_tf32),
             )  # fmt: skip
-        y = super().forward(x)
-        if self.kind == "mixed" and self.activation == "leaky_relu":
-            return graft.torch.leaky_relu(y, alpha=SLOPE)
-        return activated(y, self.activation)
+        return activated(super().forward(x), self.activation)
 
 
 class InstanceNorm(nn.InstanceNorm2d):
@@ -204,17 +201,19 @@ class Digits(nn.Module):
 NETWORKS = {"style transfer": StyleTransfer, "3-D boxes": Boxes, "pyramid": PyramidNet, "digits": Digits}
 
 
-def make(name: str, kind: str, dtype: torch.dtype, device: str) -> nn.Module:
+def make(
+    name: str, kind: str, dtype: torch.dtype, device: str, memory_format: torch.memory_format = torch.contiguous_format
+) -> nn.Module:
     torch.manual_seed(7)
     network = NETWORKS[name](kind).eval().requires_grad_(False)
     f32 = {}
     for path, module in network.named_modules():
         # The scales and biases of Graft's operators are f32 beside any type.
-        if kind != "plain" and isinstance(module, InstanceNorm):
+        if kind == "graft" and isinstance(module, InstanceNorm):
             f32[path] = (module.weight.data, module.bias.data)
         elif kind == "graft" and isinstance(module, Convolution):
             f32[path] = (None, module.bias.data)
-    network.to(device, dtype)
+    network.to(device, dtype, memory_format=memory_format)
     for path, (weight, bias) in f32.items():
         module = network.get_submodule(path)
         if weight is not None:

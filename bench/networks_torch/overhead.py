@@ -2,7 +2,8 @@
 """Usage: python bench/networks_torch/overhead.py [RESULT.json]
 
 Calls on small tensors, many one after another, by the clock of the host: the launch alone is the extension's own call with
-addresses that are ready. PyTorch's operators of the same maths stand beside them.
+addresses that are ready; compiled is one of eight calls in a compiled function. PyTorch's operators of the same maths stand
+beside them.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from graft._definitions import DEFINITIONS
 from graft.torch._library import _plan_arguments
 
 CALLS = 300
+COMPILED = 8  # calls in one compiled function
 ROUNDS = 15
 
 
-def microseconds(function: Callable[[], Any]) -> float:
+def microseconds(function: Callable[[], Any], calls: int = CALLS) -> float:
     times = []
     for _ in range(ROUNDS + 1):
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        for _ in range(CALLS):  # fewer than a stream holds before a launch has to wait
+        for _ in range(calls):  # fewer than a stream holds before a launch has to wait
             function()
-        times.append((time.perf_counter() - begin) / CALLS * 1e6)
+        times.append((time.perf_counter() - begin) / calls * 1e6)
     return statistics.median(times[1:])
 
 
@@ -46,7 +48,6 @@ def measure(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Ca
     addresses = [*(each.data_ptr() for each in tensors), y.data_ptr()]
     stream = torch.cuda.current_stream().cuda_stream
     function, operator = getattr(graft.torch, name), getattr(torch.ops.graft, name).default
-    missing = [None] * (len(definition.inputs) - len(tensors))
 
     def call() -> Any:
         return function(*tensors, **attributes)
@@ -56,7 +57,11 @@ def measure(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Ca
         row["inference_mode"] = microseconds(call)
     with torch.no_grad():
         row["no_grad"] = microseconds(call)
-        row["dispatcher"] = microseconds(lambda: operator(*tensors, *missing, *values))
+        torch._dynamo.reset()  # for every operator compiles the same function anew
+        copies = [tensors[0].clone() for _ in range(COMPILED)]
+        compiled = torch.compile(lambda xs: [function(x, *tensors[1:], **attributes) for x in xs], fullgraph=True)
+        row["compiled"] = microseconds(lambda: compiled(copies), CALLS // COMPILED) / COMPILED
+        row["dispatcher"] = microseconds(lambda: operator(*tensors, **attributes))
     row["grad_mode"] = microseconds(call)
     for tensor in tensors:
         tensor.requires_grad_()

@@ -2,6 +2,7 @@
 """Usage: python bench/networks_torch/time_networks.py RESULT.json [--only NAME] [--dtype f16|f32] [--commit COMMIT]
 
 Needs PyTorch with CUDA; PYTHONPATH has the package graft. Exit code 1 if an output differs by more than its tolerance.
+Compilation takes longest: with --compile-only, several of these at once fill PyTorch's cache for the one that times.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from networks import KINDS, NETWORKS, image, make
+from networks import NETWORKS, image, make
 
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
 # Of the largest output, against plain PyTorch in f32 without TF32: products of 10 (TF32) or 11 bits, over up to 20 layers.
 TOLERANCES = {"f16": 2e-2, "f32": 5e-3}
+# What is timed, and how weights lie in memory: convolutions whose weights have their channels last give such images too.
+VERSIONS = {
+    "plain": ("plain", torch.contiguous_format),
+    "graft": ("graft", torch.contiguous_format),
+    "graft, channels last": ("graft", torch.channels_last),
+}
 ROUNDS = 7
 ROUND_MS = 40.0
 
@@ -90,26 +97,33 @@ def measure(name: str, dtype: str) -> dict[str, Any]:
     profiles: dict[str, Any] = {}
     compile_seconds = {}
     keep = []
-    for kind in KINDS:
-        network = make(name, kind, DTYPES[dtype], "cuda")
+    for version, (kind, memory_format) in VERSIONS.items():
+        network = make(name, kind, DTYPES[dtype], "cuda", memory_format)
         compiled = torch.compile(network, fullgraph=True)
         started = time.monotonic()
-        errors[f"{kind} compiled"] = error_of(compiled(x), exact)
-        compile_seconds[kind] = round(time.monotonic() - started, 1)
-        errors[f"{kind} eager"] = error_of(network(x), exact)
+        errors[f"{version} compiled"] = error_of(compiled(x), exact)
+        compile_seconds[version] = round(time.monotonic() - started, 1)
+        errors[f"{version} eager"] = error_of(network(x), exact)
         for mode, run in (("eager", network), ("compiled", compiled)):
-            functions[f"{kind} {mode}"] = lambda run=run: run(x)
-            replay, y = graph_of(functions[f"{kind} {mode}"])
+            functions[f"{version} {mode}"] = lambda run=run: run(x)
+            replay, y = graph_of(functions[f"{version} {mode}"])
             replay()
             torch.cuda.synchronize()
-            errors[f"{kind} {mode} graph"] = error_of(y, exact)
-            functions[f"{kind} {mode} graph"] = replay
+            errors[f"{version} {mode} graph"] = error_of(y, exact)
+            functions[f"{version} {mode} graph"] = replay
             keep.append((network, compiled, y))
-        profiles[kind] = kernels(functions[f"{kind} compiled"])
+        profiles[version] = kernels(functions[f"{version} compiled"])
     return {
         "network": name, "dtype": dtype, "shape": list(x.shape), "ms": median_ms(functions), "errors": errors,
         "tolerance": TOLERANCES[dtype], "kernels": profiles, "compile_seconds": compile_seconds,
     }  # fmt: skip
+
+
+def compile_only(name: str, dtype: str) -> None:
+    x = image(name, DTYPES[dtype], "cuda")
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    for kind, memory_format in VERSIONS.values():
+        torch.compile(make(name, kind, DTYPES[dtype], "cuda", memory_format), fullgraph=True)(x)
 
 
 def table(results: list[dict[str, Any]]) -> str:
@@ -119,12 +133,12 @@ def table(results: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for each in results:
-        for kind in KINDS:
-            times = " | ".join(f"{each['ms'][f'{kind} {mode}']:.3f}" for mode in modes)
-            error = max(each["errors"][f"{kind} {mode}"] for mode in modes)
+        for version in VERSIONS:
+            times = " | ".join(f"{each['ms'][f'{version} {mode}']:.3f}" for mode in modes)
+            error = max(each["errors"][f"{version} {mode}"] for mode in modes)
             shape = "x".join(map(str, each["shape"]))
             lines.append(
-                f"| {each['network']} {shape} | {each['dtype']} | {kind} | {times} | {error:.1e} | {each['tolerance']:g} |"
+                f"| {each['network']} {shape} | {each['dtype']} | {version} | {times} | {error:.1e} | {each['tolerance']:g} |"
             )
     return "\n".join(lines)
 
@@ -135,6 +149,7 @@ def main() -> int:
     parser.add_argument("--only", choices=NETWORKS)
     parser.add_argument("--dtype", choices=DTYPES)
     parser.add_argument("--commit", default="")
+    parser.add_argument("--compile-only", action="store_true")
     arguments = parser.parse_args()
     results = []
     document = {
@@ -146,9 +161,14 @@ def main() -> int:
     with torch.inference_mode():
         for dtype in [arguments.dtype] if arguments.dtype else DTYPES:
             for name in [arguments.only] if arguments.only else NETWORKS:
+                if arguments.compile_only:
+                    compile_only(name, dtype)
+                    continue
                 results.append(measure(name, dtype))
                 arguments.result.write_text(json.dumps(document, indent=1))  # what there is, if a later one fails
                 print(table(results[-1:]), flush=True)
+    if arguments.compile_only:
+        return 0
     wrong = [
         f"{each['network']} {each['dtype']} {mode}: {error:.2e}, allowed {each['tolerance']}"
         for each in results

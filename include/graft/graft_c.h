@@ -70,6 +70,9 @@ GRAFT_API int graft_infer_outputs(const graft_operator* op, const graft_tensor* 
  * multiply, min, max, floor_divide, ceil_divide, equal and less. Null where an input is refused; valid until this
  * thread's next call. */
 GRAFT_API const char* graft_infer_symbolic(const graft_operator* op, const char* shapes);
+/* The layouts of all ports, in their order and optional ones among them, where the first input has this type, layout
+ * and rank, as a JSON array; "null" where the operator takes no such input. Valid until this thread's next call. */
+GRAFT_API const char* graft_layouts(const graft_operator* op, const char* dtype, const char* layout, int32_t rank);
 /* The ONNX function of a node with `input_count` inputs, the first of this type and rank, as a JSON object: "name" and
  * "body", text of nodes in which @name is the node's attribute; "null" where standard operators cannot express it.
  * Valid until this thread's next call. */

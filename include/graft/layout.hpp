@@ -9,7 +9,7 @@ namespace graft {
 /// How the elements of a tensor of logical shape N,C,spatial... lie in memory.
 enum class Layout : std::uint8_t {
   linear,  ///< Row-major, no padding; any rank.
-  hwc8,    ///< N,spatial,C with C padded to a multiple of 8 (TensorRT kHWC8); 16-bit types.
+  hwc8,    ///< N,spatial,C with C padded to a multiple of 8 (TensorRT kHWC8); 16-bit types, f32 outside of TensorRT.
   chw32,   ///< N,ceil(C/32),spatial,32 (TensorRT kCHW32); i8.
 };
 

@@ -191,6 +191,15 @@ def docstring(definition: Definition, more: str) -> str:
     return "\n".join(lines)
 
 
+def parameters(definition: Definition, more: str = "", names: Mapping[str, str] | None = None) -> str:
+    """`x, scale=None, *, alpha=0.01`: the tensors by position, the attributes by name or by what stands for it."""
+    parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
+    parts.append("*")
+    for info in definition.attributes:
+        parts.append((names or {}).get(info.name, info.name) + ("" if info.required else f"={literal(info.default)}"))
+    return ", ".join([*parts, more] if more else parts)
+
+
 def make_function(
     definition: Definition,
     more_parameters: str,
@@ -203,14 +212,9 @@ def make_function(
 
     The lines of its body see the globals of `module`.
     """
-    parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
-    parts.append("*")
-    parts += [info.name + ("" if info.required else f"={literal(info.default)}") for info in definition.attributes]
-    if more_parameters:
-        parts.append(more_parameters)
     local: dict[str, Any] = {}
     lines = "".join(f"    {line}\n" for line in body)
-    exec(f"def {definition.function}({', '.join(parts)}):\n{lines}", module, local)  # noqa: S102
+    exec(f"def {definition.function}({parameters(definition, more_parameters)}):\n{lines}", module, local)  # noqa: S102
     function = local[definition.function]
     function.__doc__ = docstring(definition, doc)
     function.__module__ = public_module

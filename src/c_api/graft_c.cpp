@@ -52,6 +52,13 @@ Result guarded(Result failed, F&& f) noexcept {
   return failed;
 }
 
+Layout layout_of(std::string_view name) {
+  for (const Layout layout : {Layout::linear, Layout::hwc8, Layout::chw32}) {
+    if (to_string(layout) == name) return layout;
+  }
+  throw std::invalid_argument("there is no layout " + std::string(name));
+}
+
 TensorDesc desc_of(const graft_tensor& tensor) {
   TensorDesc desc;
   if (tensor.dtype == nullptr || tensor.layout == nullptr)
@@ -59,11 +66,7 @@ TensorDesc desc_of(const graft_tensor& tensor) {
   const auto dtype = parse_dtype(tensor.dtype);
   if (!dtype) throw std::invalid_argument(std::string("there is no type ") + tensor.dtype);
   desc.dtype = *dtype;
-  const auto layouts = {Layout::linear, Layout::hwc8, Layout::chw32};
-  const auto layout =
-      std::find_if(layouts.begin(), layouts.end(), [&](Layout l) { return to_string(l) == tensor.layout; });
-  if (layout == layouts.end()) throw std::invalid_argument(std::string("there is no layout ") + tensor.layout);
-  desc.layout = *layout;
+  desc.layout = layout_of(tensor.layout);
   if (tensor.rank < 0 || tensor.rank > GRAFT_MAX_RANK) {
     throw std::invalid_argument("rank " + std::to_string(tensor.rank) + ", allowed is 0 to 8");
   }
@@ -394,6 +397,28 @@ const char* graft_infer_symbolic(const graft_operator* op, const char* shapes) {
     for (const graft::Shape& shape : outputs) {
       nlohmann::ordered_json& sizes = list.emplace_back(nlohmann::ordered_json::array());
       for (const graft::Dim& dim : shape) sizes.push_back(graft::to_json(dim));
+    }
+    text = list.dump();
+    return text.c_str();
+  });
+}
+
+const char* graft_layouts(const graft_operator* op, const char* dtype, const char* layout, std::int32_t rank) {
+  thread_local std::string text;
+  return graft::guarded<const char*>(nullptr, [&] {
+    const auto parsed = graft::parse_dtype(dtype);
+    if (!parsed) throw std::invalid_argument(std::string("there is no type ") + dtype);
+    const graft::Format first(*parsed, graft::layout_of(layout));
+    const graft::OperatorType& type = op->op->type();
+    std::vector<int> ranks(type.input_count(), -1);  // of the others it is not known
+    ranks.at(0) = rank;
+    nlohmann::ordered_json list;
+    for (const graft::TypeRow& row : type.type_rows) {
+      if (!(row.formats[0] == first) || !op->op->accepts(row, ranks)) continue;
+      for (const graft::Format& format : std::span(row.formats).first(row.count)) {
+        list.push_back(graft::to_string(format.layout));
+      }
+      break;
     }
     text = list.dump();
     return text.c_str();

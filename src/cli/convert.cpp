@@ -211,7 +211,7 @@ Exit convert(const Console& console, const Arguments& arguments) {
   say_result(console, conversion, arguments);
   if (halves) say_cut(console, *halves, *files);
   Json json = present::to_json(conversion);
-  json["cut"] = halves ? present::to_json(*halves, *files) : Json();
+  if (arguments.cut) json["cut"] = halves ? present::to_json(*halves, *files) : Json();
   console.result(json);
   if (halves) return is_good(*halves, arguments) && conversion.are_rules_done() ? Exit::done : Exit::answer_is_no;
   return conversion.is_complete() ? Exit::done : Exit::answer_is_no;

@@ -232,14 +232,19 @@ struct Advice {
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
 constexpr std::string_view use_qdq =
-    "int8 is QuantizeLinear and DequantizeLinear round float operators in TensorRT: quantize the float model in that "
-    "form (QDQ)";
+    "graft convert computes it in f32; for int8, quantize the float model in the form that TensorRT has: "
+    "QuantizeLinear and DequantizeLinear round float operators (QDQ)";
 constexpr std::string_view no_sequences = "export the network with tensors in the place of sequences and optionals";
 constexpr std::string_view no_texts =
     "turn strings into numbers before the network, and let the network begin with these";
 constexpr std::string_view sized_by_data =
     "the size of its output depends on the data: {0} leaves it and the rest to the host; or write a plugin with a size "
     "tensor: graft's guide \"add an operator\"";
+
+constexpr std::string_view convert_writes_it =
+    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; --explain "
+    "says "
+    "what stands in the way";
 
 // What helps more than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
@@ -250,13 +255,35 @@ constexpr auto advice_by_type = std::to_array<Advice>({
     {"Compress", sized_by_data},
     {"NonZero", sized_by_data},
     {"TopK",
-     "ask for at most 3840, where fewer are enough; or split its axis into parts of at most 3840, take TopK of each "
-     "and merge them after the network"},
+     "graft convert takes it in parts of 3840 where K is a constant and the numbers are real; or ask for at most 3840, "
+     "where fewer are enough"},
     {"ConvInteger", use_qdq},
     {"DynamicQuantizeLinear", use_qdq},
     {"MatMulInteger", use_qdq},
     {"QLinearConv", use_qdq},
     {"QLinearMatMul", use_qdq},
+    {"AffineGrid", convert_writes_it},
+    {"AveragePool", convert_writes_it},
+    {"BitShift", convert_writes_it},
+    {"BitwiseAnd", convert_writes_it},
+    {"BitwiseNot", convert_writes_it},
+    {"BitwiseOr", convert_writes_it},
+    {"BitwiseXor", convert_writes_it},
+    {"CenterCropPad", convert_writes_it},
+    {"Col2Im", convert_writes_it},
+    {"CumProd", convert_writes_it},
+    {"DFT", convert_writes_it},
+    {"DeformConv", convert_writes_it},
+    {"Det", convert_writes_it},
+    {"LayerNormalization", convert_writes_it},
+    {"LpPool", convert_writes_it},
+    {"MaxPool", convert_writes_it},
+    {"MaxUnpool", convert_writes_it},
+    {"MelWeightMatrix", convert_writes_it},
+    {"Resize", convert_writes_it},
+    {"ScatterElements", convert_writes_it},
+    {"ScatterND", convert_writes_it},
+    {"SwiGLU", convert_writes_it},
     {"NegativeLogLikelihoodLoss", for_training},
     {"SoftmaxCrossEntropyLoss", for_training},
     {"ConcatFromSequence", no_sequences},

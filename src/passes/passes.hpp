@@ -17,6 +17,7 @@ struct Pass {
 void inline_functions_of_exporters(Rewriter& rewriter);
 void upgrade_model_opset(Rewriter& rewriter);
 void lower_drop_ins(Rewriter& rewriter);
+void lower_to_native(Rewriter& rewriter);
 void fold_constants(Rewriter& rewriter);
 void simplify_shapes(Rewriter& rewriter);
 void move_transposes(Rewriter& rewriter);

@@ -31,6 +31,10 @@ constexpr std::array passes_before_fusions = {
     Pass{"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
          simplify_shapes},
     Pass{"fold_shapes", "what is computed from shapes that have just become constants", fold_constants},
+    Pass{
+        "lower_to_native",
+        "what TensorRT refuses becomes layers that it has, once sizes are constants; the next passes clean up after it",
+        lower_to_native},
     Pass{"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
     Pass{"move_transposes", "networks with channels last become like others, before patterns are looked for",
          move_transposes},

@@ -371,9 +371,22 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   after.graph().remove_dead();
 
   Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal));
+  if (!verdict.proven && verdict.could_not_run && !proposal.where_engine_lacks_it.empty() && !compiles(before) &&
+      compiles(after)) {
+    return {true, proposal.where_engine_lacks_it};
+  }
   // A verdict on the whole model holds for this place in it alone, so it is not kept for regions that look the same.
   if (!verdict.proven && verdict.could_not_run) return prove_whole_model(proposal, verdict.text);
   return verdict;
+}
+
+bool Rewriter::compiles(const onnx::Model& region) const {
+  try {
+    static_cast<void>(engine_.compile(region));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,

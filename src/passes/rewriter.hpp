@@ -40,6 +40,8 @@ struct Proposal {
   bool changes_result = false;  ///< On purpose: both are run, and how far apart they are is reported.
   /// Of inputs: where the two are the same at these sizes alone. The reason then says so.
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
+  /// Not empty: the proof where the engine does not have an operator of the original, so that there is nothing to run.
+  std::string where_engine_lacks_it = {};
 };
 
 /// A rewrite that looked like a proven one does not hold, and others have been taken for proven.
@@ -125,6 +127,7 @@ class Rewriter {
  private:
   [[nodiscard]] Verdict prove(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs);
+  [[nodiscard]] bool compiles(const onnx::Model& region) const;
   [[nodiscard]] Verdict prove_models(const onnx::Model& before, const onnx::Model& after);
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
   [[nodiscard]] Verdict compare_models(const onnx::Model& before, const onnx::Model& after, bool changes_result);

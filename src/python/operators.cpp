@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -50,10 +52,12 @@ using Addresses = std::vector<std::uintptr_t>;
 /// An operator on inputs of known types and shapes. Any number of threads may run it at once.
 class Plan {
  public:
-  /// `dtypes` and `shapes` of the inputs.
+  /// `dtypes` and `shapes` of the inputs; `layouts` of the inputs and outputs, all linear where it is empty.
   Plan(const std::string& name, const std::string& attributes, std::vector<std::string> dtypes, const nb::list& shapes,
-       std::int32_t output_count)
-      : op_(graft_operator_create(name.c_str(), attributes.c_str())), dtypes_(std::move(dtypes)) {
+       std::int32_t output_count, std::vector<std::string> layouts)
+      : op_(graft_operator_create(name.c_str(), attributes.c_str())),
+        dtypes_(std::move(dtypes)),
+        layouts_(std::move(layouts)) {
     if (!op_) fail(name);
     input_count_ = dtypes_.size();
     tensors_.resize(input_count_ + static_cast<std::size_t>(output_count));
@@ -63,12 +67,14 @@ class Plan {
                             output_count) != 0) {
       fail(name);
     }
+    if (!layouts_.empty() && layouts_.size() != tensors_.size()) throw nb::value_error("a layout for each tensor");
+    for (std::size_t i = 0; i < layouts_.size(); ++i) tensors_[i].layout = layouts_[i].c_str();
     const graft_call call = call_of(tensors_.data());
     workspace_bytes_ = graft_workspace_bytes(op_.get(), &call);  // checks everything else
     if (workspace_bytes_ < 0) fail(name);
   }
 
-  Plan(const Plan&) = delete;  // its tensors point to dtypes_
+  Plan(const Plan&) = delete;  // its tensors point to dtypes_ and layouts_
   Plan(Plan&&) = delete;
   Plan& operator=(const Plan&) = delete;
   Plan& operator=(Plan&&) = delete;
@@ -102,10 +108,18 @@ class Plan {
     const nb::gil_scoped_release released;
     if (graft_run_cpu(op_.get(), &call, threads) != 0) failed_without_gil();
   }
-  void run_cuda(const Addresses& addresses, std::uintptr_t workspace, std::uintptr_t stream) const {
+  void run_cuda(const Addresses& addresses, std::uintptr_t workspace, std::uintptr_t stream) {
     const auto tensors = tensors_at(addresses);
     const graft_call call = call_of(tensors.data());
-    if (graft_run_cuda(op_.get(), &call, pointer(workspace), pointer(stream), nullptr) != 0) fail();
+    const auto run = [&](const std::string& variant) {
+      return graft_run_cuda(op_.get(), &call, pointer(workspace), pointer(stream), variant.c_str()) == 0;
+    };
+    bool is_first = false;
+    std::call_once(chosen_, [&] {
+      is_first = true;
+      variant_ = first_of(run);
+    });
+    if (!is_first && !run(variant_)) fail();
   }
 
  private:
@@ -114,6 +128,17 @@ class Plan {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   }
   [[noreturn]] static void failed_without_gil() { throw std::invalid_argument(graft_last_error()); }
+
+  /// The first variant that runs. To go through all of them again takes longer than a launch.
+  template <class Run>
+  [[nodiscard]] std::string first_of(const Run& run) const {
+    std::istringstream names(cuda_variants());
+    for (std::string name; std::getline(names, name, ',');) {
+      if (run(name)) return name;
+    }
+    if (!run("")) fail();  // whose message has the reasons of all
+    return "";
+  }
 
   [[nodiscard]] graft_tensor* outputs() { return tensors_.data() + input_count_; }
   [[nodiscard]] graft_call call_of(const graft_tensor* tensors) const {
@@ -130,9 +155,12 @@ class Plan {
 
   OperatorPointer op_;
   std::vector<std::string> dtypes_;  // what the tensors' types point to
+  std::vector<std::string> layouts_;
   std::vector<graft_tensor> tensors_;
   std::size_t input_count_ = 0;
   std::int64_t workspace_bytes_ = 0;
+  std::once_flag chosen_;
+  std::string variant_;
 };
 
 std::string text_or_fail(const char* text) {
@@ -148,6 +176,11 @@ OperatorPointer make(const std::string& name, const std::string& attributes) {
 
 std::string infer_symbolic(const std::string& name, const std::string& attributes, const std::string& shapes) {
   return text_or_fail(graft_infer_symbolic(make(name, attributes).get(), shapes.c_str()));
+}
+
+std::string layouts(const std::string& name, const std::string& attributes, const std::string& dtype,
+                    const std::string& layout, std::int32_t rank) {
+  return text_or_fail(graft_layouts(make(name, attributes).get(), dtype.c_str(), layout.c_str(), rank));
 }
 
 std::string function(const std::string& name, const std::string& attributes, const std::string& dtype,
@@ -166,11 +199,15 @@ NB_MODULE(_operators, module) {
   module.def(
       "definitions", [] { return text_or_fail(graft_definitions()); }, "JSON: see graft_c.h.");
   module.def("infer_symbolic", &infer_symbolic, nb::arg("name"), nb::arg("attributes"), nb::arg("shapes"));
+  module.def("layouts", &layouts, nb::arg("name"), nb::arg("attributes"), nb::arg("dtype"), nb::arg("layout"),
+             nb::arg("rank"), "JSON: see graft_layouts in graft_c.h.");
   module.def("function", &function, nb::arg("name"), nb::arg("attributes"), nb::arg("dtype"), nb::arg("rank"),
              nb::arg("input_count"));
   nb::class_<Plan>(module, "Plan", "An operator on inputs of known types and shapes.")
-      .def(nb::init<const std::string&, const std::string&, std::vector<std::string>, const nb::list&, std::int32_t>(),
-           nb::arg("name"), nb::arg("attributes"), nb::arg("dtypes"), nb::arg("shapes"), nb::arg("output_count"))
+      .def(nb::init<const std::string&, const std::string&, std::vector<std::string>, const nb::list&, std::int32_t,
+                    std::vector<std::string>>(),
+           nb::arg("name"), nb::arg("attributes"), nb::arg("dtypes"), nb::arg("shapes"), nb::arg("output_count"),
+           nb::arg("layouts") = std::vector<std::string>())
       .def_prop_ro("output_shapes", &Plan::output_shapes)
       .def_prop_ro("output_dtypes", &Plan::output_dtypes)
       .def_prop_ro("workspace_bytes", &Plan::workspace_bytes)

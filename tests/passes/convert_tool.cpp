@@ -1,20 +1,69 @@
 // convert_tool - converts models for the tests that judge them in other runtimes.
 //
 // Usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...
-// A model that is refused is a line `MODEL.onnx: message` on standard error, and the others follow.
+//        convert_tool lowerings
+// A model that is refused is a line `MODEL.onnx: message` on standard error, and the others follow. Each lowering is a
+// line on standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and what
+// is said of it. `lowerings` lists them: operator, what TensorRT refuses, what comes, what has to hold.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "onnx/onnx_io.hpp"
+#include "passes/lowerings/lowering.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 
+namespace {
+
+using graft::passes::ConvertReport;
+
+constexpr std::string_view lowering_pass = "lower_to_native";
+
+void print_rewrites(const std::string& model, const char* what, const std::vector<graft::passes::Rewrite>& rewrites) {
+  for (const graft::passes::Rewrite& rewrite : rewrites) {
+    if (rewrite.pass != lowering_pass || rewrite.nodes.empty()) continue;
+    std::printf("%s\t%s\t%s\t%s; %s; %s\n", model.c_str(), what, rewrite.nodes.front().op.c_str(),
+                rewrite.replacement.c_str(), rewrite.reason.c_str(), rewrite.proof.c_str());
+  }
+}
+
+void print_lowerings_of(const std::string& model, const ConvertReport& report) {
+  print_rewrites(model, "lowered", report.rewrites);
+  print_rewrites(model, "rejected", report.rejected);
+  for (const graft::passes::NearMissNote& note : report.near_misses) {
+    if (note.pass != lowering_pass) continue;
+    std::printf("%s\tnot lowered\t%s\t%s\n", model.c_str(), note.node.op.c_str(), note.reason.c_str());
+  }
+}
+
+void list_lowerings() {
+  for (const graft::passes::Lowering& lowering : graft::passes::lowerings()) {
+    const auto print = [](std::string_view text, char end) {
+      std::printf("%.*s%c", static_cast<int>(text.size()), text.data(), end);
+    };
+    print(lowering.op_type, '\t');
+    print(lowering.refused, '\t');
+    print(lowering.form, '\t');
+    print(lowering.needs, '\n');
+  }
+}
+
+}  // namespace
+
 int main(int count, char** arguments) {
   using graft::passes::PluginMode;
+  if (count == 2 && std::string_view(arguments[1]) == "lowerings") {
+    list_lowerings();
+    return 0;
+  }
   if (count < 4) {
-    std::fprintf(stderr, "usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...\n");
+    std::fprintf(stderr,
+                 "usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...\n"
+                 "       convert_tool lowerings\n");
     return 2;
   }
   const std::string_view mode = arguments[1];
@@ -28,7 +77,8 @@ int main(int count, char** arguments) {
       options.plugins = mode == "always"  ? graft::passes::PluginMode::always
                         : mode == "never" ? graft::passes::PluginMode::never
                                           : graft::passes::PluginMode::automatic;
-      static_cast<void>(graft::passes::convert(graft::runtime::default_engine(), model, options));
+      print_lowerings_of(path.filename().string(),
+                         graft::passes::convert(graft::runtime::default_engine(), model, options));
       graft::onnx::write_onnx(model, folder / path.filename());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", path.c_str(), error.what());

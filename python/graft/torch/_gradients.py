@@ -135,17 +135,7 @@ def _upsampling(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: 
         one = torch.eye(size, dtype=torch.float32, device=x.device).unsqueeze(0)
         scales = [] if not a["scales"] else [a["scales"][0 if len(a["scales"]) == 1 else axis - 2]]
         sizes = [a["sizes"][axis - 2]] if a["sizes"] else []
-        columns = torch.ops.graft.upsampling(
-            one,
-            values["mode"],
-            scales,
-            sizes,
-            values["coordinate_mode"],
-            values["nearest_mode"],
-            values["cubic_a"],
-            1.0,
-            1.0,
-        )[0]
+        columns = torch.ops.graft.upsampling(one, scales=scales, sizes=sizes, **values)[0]
         found = torch.matmul(found.movedim(axis, -1), columns.t()).movedim(-1, axis)
     return {"x": found.to(x.dtype).contiguous()}
 
@@ -163,7 +153,7 @@ def _padding(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dic
             continue
         # Where each element comes from; f32 counts to 2^24.
         positions = torch.arange(x.shape[axis], dtype=torch.float32, device=x.device)
-        source = torch.ops.graft.padding(positions, [begins[axis], ends[axis]], a["mode"], 0.0, 1.0, 1.0).long()
+        source = torch.ops.graft.padding(positions, pads=[begins[axis], ends[axis]], mode=a["mode"]).long()
         shape = [*found.shape[:axis], x.shape[axis], *found.shape[axis + 1 :]]
         found = torch.zeros(shape, dtype=torch.float32, device=x.device).index_add(axis, source, found)
     return {"x": found.to(x.dtype)}

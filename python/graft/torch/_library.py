@@ -1,15 +1,16 @@
 # The operators in torch.library: schemas, kernels, shapes and gradients, made from the definitions.
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from graft import _operators
 from graft._arrays import threads_for
-from graft._definitions import DEFINITIONS, Definition, make_function, trimmed
+from graft._definitions import DEFINITIONS, Definition, literal, make_function, parameters, trimmed
 from graft.torch import _gradients
 
 NAMESPACE = "graft"
@@ -19,9 +20,29 @@ _SCHEMA_TYPES = {"float": "float", "int": "int", "string": "str", "floats": "flo
 _MOST_PLANS = 4096
 
 
+# PyTorch's Inductor has a parameter `kernel` of its own where it passes on the keywords of an operator.
+_KEYWORDS = {"kernel": "kernel_size"}
+
+
+def keyword(attribute: str) -> str:
+    """The attribute's name in the schemas of torch.ops."""
+    return _KEYWORDS.get(attribute, attribute)
+
+
+def values_of(definition: Definition, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """All attributes' values, in their order, where these keywords are given."""
+    return tuple(keywords.get(keyword(info.name), info.default) for info in definition.attributes)
+
+
 def _schema(definition: Definition) -> str:
-    parts = [f"Tensor{'? ' if port.is_optional else ' '}{port.name}" for port in definition.inputs]
-    parts += [f"{_SCHEMA_TYPES[info.type]} {info.name}" for info in definition.attributes]
+    """Attributes are keywords with defaults, so that a call has only those that differ from them."""
+    parts = [f"Tensor? {port.name}=None" if port.is_optional else f"Tensor {port.name}" for port in definition.inputs]
+    parts.append("*")
+    for info in definition.attributes:
+        default = list(info.default) if isinstance(info.default, tuple) else info.default
+        parts.append(
+            f"{_SCHEMA_TYPES[info.type]} {keyword(info.name)}" + ("" if info.required else f"={literal(default)}")
+        )
     return f"{definition.function}({', '.join(parts)}) -> {', '.join('Tensor' for _ in definition.outputs)}"
 
 
@@ -49,27 +70,147 @@ def _plan_arguments(
     return definition.name, definition.json(values), dtypes, shapes, len(definition.outputs)
 
 
+_VECTOR = 8  # channels of hwc8, which are stored together
+
+
+_CHANNELS_LAST_TYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+@functools.cache
+def _is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.is_available() and torch.cuda.get_device_capability(device)[0] == 9
+
+
+def _has_channels_last(tensor: torch.Tensor) -> bool:
+    return not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+
+
+@functools.lru_cache(maxsize=4096)
+def _hwc8_ports(definition: Definition, values: tuple[Any, ...], dtype: str) -> tuple[bool, ...]:
+    """Of all ports, whether they are hwc8 where the first input is; empty where the operator does not take that."""
+    layouts = json.loads(_operators.layouts(definition.name, definition.json(values), dtype, "hwc8", 4))
+    return tuple(layout == "hwc8" for layout in layouts or ())
+
+
+def _channels_last_ports(
+    definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...], shape: Sequence[Any]
+) -> tuple[bool, ...]:
+    """Of the inputs and the result, whether the kernels take them with their channels last; empty: all are row-major.
+
+    As in PyTorch's own convolution, the weight may ask for it too.
+    """
+    x = tensors[0]
+    # In f32 these are kernels in TF32 for Hopper; elsewhere only one that is slow takes them.
+    if x.dim() != 4 or x.dtype not in _CHANNELS_LAST_TYPES or (x.dtype == torch.float32 and not _is_hopper(x.device)):
+        return ()
+    ports = _hwc8_ports(definition, values, _DTYPES[x.dtype])
+    asked = [tensor for tensor, is_hwc8 in zip(tensors, ports) if is_hwc8]
+    if not any(_has_channels_last(tensor) for tensor in asked):
+        return ()
+    # Other channels are copied to and from whole vectors, which is worth it on one side of a convolution.
+    full = [x.shape[1] % _VECTOR == 0, shape[1] % _VECTOR == 0]
+    if not (any(full) if len(asked) > 1 else all(full)):
+        return ()
+    return (*ports[: len(tensors)], *ports[len(definition.inputs) :])
+
+
 class _Call:
     """A plan with what a run needs of it, asked once."""
 
-    __slots__ = ("run_cpu", "run_cuda", "shape", "workspace")
+    __slots__ = ("channels_last", "run_cpu", "run_cuda", "shape", "workspace")
 
-    def __init__(self, plan: Any) -> None:
+    def __init__(self, plan: Any, channels_last: tuple[bool, ...] = ()) -> None:
         (self.shape,) = plan.output_shapes
         self.workspace = plan.workspace_bytes
         self.run_cuda = plan.run_cuda
         self.run_cpu = plan.run_cpu
+        self.channels_last = channels_last
+
+
+def _keep(calls: dict[Any, _Call], key: Any, call: _Call) -> _Call:
+    if len(calls) >= _MOST_PLANS:
+        calls.clear()  # shapes that change with every call must not fill the memory
+    calls[key] = call
+    return call
 
 
 def _new_call(
     calls: dict[Any, _Call], key: Any, definition: Definition, inputs: Sequence[Any], values: Sequence[Any]
 ) -> _Call:
     values = definition.convert(values)
-    call = _Call(_operators.Plan(*_plan_arguments(definition, trimmed(definition, inputs), values)))
-    if len(calls) >= _MOST_PLANS:
-        calls.clear()  # shapes that change with every call must not fill the memory
-    calls[key] = call
-    return call
+    return _keep(calls, key, _Call(_operators.Plan(*_plan_arguments(definition, trimmed(definition, inputs), values))))
+
+
+def _new_strided_call(definition: Definition, tensors: Sequence[torch.Tensor], values: Sequence[Any]) -> _Call:
+    values = definition.convert(values)
+    arguments = _plan_arguments(definition, tensors, values)
+    plan = _operators.Plan(*arguments)
+    ports = _channels_last_ports(definition, tensors, values, plan.output_shapes[0])
+    if ports and tensors[0].is_cuda:
+        plan = _operators.Plan(*arguments, ["hwc8" if is_hwc8 else "linear" for is_hwc8 in ports])
+    return _Call(plan, ports)
+
+
+def _whole_vectors(tensor: torch.Tensor) -> torch.Tensor:
+    """N,H,W,C with room for whole vectors of channels; what pads may be anything."""
+    n, c, h, w = tensor.shape
+    padded = tensor.new_empty((n, h, w, -(-c // _VECTOR) * _VECTOR))
+    padded.narrow(3, 0, c).copy_(tensor.permute(0, 2, 3, 1))
+    return padded
+
+
+def _as_hwc8(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.shape[1] % _VECTOR != 0:
+        return _whole_vectors(tensor)
+    tensor = tensor.contiguous(memory_format=torch.channels_last)
+    # Its vectors are loaded whole.
+    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone(memory_format=torch.channels_last)
+
+
+def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Callable[..., torch.Tensor]:
+    """The kernel where not all inputs are row-major: with channels last if it has that, otherwise of copies."""
+
+    def run(call: _Call, tensors: Sequence[torch.Tensor], y: torch.Tensor) -> None:
+        addresses = [*[tensor.data_ptr() for tensor in tensors], y.data_ptr()]
+        if device == "CPU":
+            call.run_cpu(addresses, threads_for(max(y.numel(), tensors[0].numel())))
+            return
+        index = y.get_device()
+        stream = _current_stream(index)
+        if index != _current_device():
+            with torch.cuda.device(index):
+                _run_cuda(call, addresses, stream)
+        else:
+            _run_cuda(call, addresses, stream)
+
+    def strided(inputs: Sequence[Any], values: Sequence[Any]) -> torch.Tensor:
+        tensors = trimmed(definition, inputs)
+        key = (
+            *[(tensor.dtype, tensor.shape, tensor.stride()) for tensor in tensors],
+            tensors[0].get_device(),
+            *[tuple(value) if isinstance(value, list) else value for value in values],
+        )
+        call = calls.get(key) or _keep(calls, key, _new_strided_call(definition, tensors, values))
+        x = tensors[0]
+        if not call.channels_last:
+            y = x.new_empty(call.shape)
+            run(call, [tensor.contiguous() for tensor in tensors], y)
+            return y
+        y = torch.empty(call.shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
+        if device == "CPU":  # its kernels are row-major; the result lies as on a GPU
+            contiguous = x.new_empty(call.shape)
+            run(call, [tensor.contiguous() for tensor in tensors], contiguous)
+            return y.copy_(contiguous)
+        given = [_as_hwc8(t) if is_hwc8 else t.contiguous() for t, is_hwc8 in zip(tensors, call.channels_last)]
+        if call.shape[1] % _VECTOR == 0:
+            run(call, given, y)
+            return y
+        n, c, h, w = call.shape
+        padded = x.new_empty((n, h, w, -(-c // _VECTOR) * _VECTOR))
+        run(call, given, padded)
+        return y.copy_(padded.narrow(3, 0, c).permute(0, 3, 1, 2))
+
+    return strided
 
 
 # PyTorch's own functions of these take longer than a kernel's launch, for what they check first.
@@ -83,23 +224,23 @@ def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
     """One level of straight-line code: the calls of a small kernel cost more than the kernel."""
     inputs = [port.name for port in definition.inputs]
     optional = {port.name for port in definition.inputs if port.is_optional}
-    values = [info.name for info in definition.attributes]
-    lists = {info.name for info in definition.attributes if info.type in ("floats", "ints")}
+    values = [keyword(info.name) for info in definition.attributes]
+    lists = {keyword(info.name) for info in definition.attributes if info.type in ("floats", "ints")}
     x = inputs[0]
-    lines = [f"def kernel({', '.join(inputs + values)}):"]
+    lines = [f"def kernel({parameters(definition, names=_KEYWORDS)}):"]
+    arguments = f"({', '.join(inputs)},), ({', '.join(values)},)"
     key = []
     for name in inputs:
         if name in optional:
-            lines.append(f"    if {name} is not None and not {name}.is_contiguous(): {name} = {name}.contiguous()")
+            lines.append(f"    if {name} is not None and not {name}.is_contiguous(): return strided({arguments})")
             key.append(f"None if {name} is None else ({name}.dtype, {name}.shape)")
         else:
-            lines.append(f"    if not {name}.is_contiguous(): {name} = {name}.contiguous()")
+            lines.append(f"    if not {name}.is_contiguous(): return strided({arguments})")
             key += [f"{name}.dtype", f"{name}.shape"]
     # Copies of weights that attributes give belong to one device.
     key += [f"{x}.get_device()", *(f"tuple({name})" if name in lists else name for name in values)]
     lines.append(f"    key = ({', '.join(key)})")
     lines.append("    call = calls.get(key)")
-    arguments = f"({', '.join(inputs)},), ({', '.join(values)},)"
     lines.append(f"    if call is None: call = _new_call(calls, key, definition, {arguments})")
     lines.append(f"    y = {x}.new_empty(call.shape)")
     if optional:
@@ -127,10 +268,12 @@ def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
             "    return y",
         ]
     local: dict[str, Any] = {}
+    calls: dict[Any, _Call] = {}
     scope = {
         "torch": torch,
         "threads_for": threads_for,
-        "calls": {},
+        "calls": calls,
+        "strided": _strided(definition, device, calls),
         "definition": definition,
         "_new_call": _new_call,
         "_run_cuda": _run_cuda,
@@ -165,7 +308,7 @@ _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _symbolic_shape(definition: Definition, tensors: Sequence[torch.Tensor], values: Sequence[Any]) -> list[Any]:
+def _symbolic_shape(definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...]) -> list[Any]:
     _checked_dtypes(definition, tensors)
     symbols: dict[str, Any] = {}
 
@@ -182,28 +325,29 @@ def _symbolic_shape(definition: Definition, tensors: Sequence[torch.Tensor], val
         return symbols[size] if isinstance(size, str) else size
 
     shapes = json.dumps([[named(size) for size in tensor.shape] for tensor in tensors])
-    text = definition.json(definition.convert(values))
-    (shape,) = json.loads(_operators.infer_symbolic(definition.name, text, shapes))
+    (shape,) = json.loads(_operators.infer_symbolic(definition.name, definition.json(values), shapes))
     return [evaluate(size) for size in shape]
 
 
 def _fake(definition: Definition) -> Callable[..., Any]:
-    def fake(*arguments: Any) -> torch.Tensor:
-        count = len(definition.inputs)
-        tensors = trimmed(definition, arguments[:count])
-        values = arguments[count:]
+    def fake(*inputs: Any, **attributes: Any) -> torch.Tensor:
+        tensors = trimmed(definition, inputs)
+        values = definition.convert(values_of(definition, attributes))
         if all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
-            plan = _operators.Plan(*_plan_arguments(definition, tensors, definition.convert(values)))
+            plan = _operators.Plan(*_plan_arguments(definition, tensors, values))
             (shape,) = plan.output_shapes
         else:
             shape = _symbolic_shape(definition, tensors, values)
-        return tensors[0].new_empty(shape)
+        x = tensors[0]
+        is_last = _channels_last_ports(definition, tensors, values, shape)
+        memory_format = torch.channels_last if is_last else torch.contiguous_format
+        return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=memory_format)
 
     return fake
 
 
 def _refuse_vmap(definition: Definition) -> Callable[..., Any]:
-    def refuse(info: Any, in_dims: Any, *arguments: Any) -> Any:
+    def refuse(info: Any, in_dims: Any, *inputs: Any, **attributes: Any) -> Any:
         raise NotImplementedError(
             f"graft::{definition.function} has no vmap rule: its first axis is the batch; reshape the mapped axis into it"
         )
@@ -213,19 +357,21 @@ def _refuse_vmap(definition: Definition) -> Callable[..., Any]:
 
 def _register_gradient(definition: Definition, library: Any) -> None:
     gradient = _gradients.GRADIENTS.get(definition.function)
-    count = len(definition.inputs)
     names = [port.name for port in definition.inputs]
 
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        ctx.save_for_backward(*inputs[:count])
-        ctx.values = {info.name: value for info, value in zip(definition.attributes, inputs[count:])}
+    def setup_context(
+        ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: torch.Tensor
+    ) -> None:
+        ctx.save_for_backward(*inputs)
+        values = values_of(definition, keyword_only_inputs)
+        ctx.values = {info.name: value for info, value in zip(definition.attributes, values)}
 
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         if gradient is None:
             raise NotImplementedError(f"graft::{definition.function} has no gradient")
         tensors = dict(zip(names, ctx.saved_tensors))
         found = gradient(grad, tensors, ctx.values, dict(zip(names, ctx.needs_input_grad)))
-        return (*(found.get(name) for name in names), *(None for _ in definition.attributes))
+        return tuple(found.get(name) for name in names)
 
     torch.library.register_autograd(f"graft::{definition.function}", backward, setup_context=setup_context, lib=library)
 
@@ -243,7 +389,7 @@ def _body(definition: Definition) -> list[str]:
     """Through PyTorch's dispatcher, unless nobody listens to it: then the kernel is called at once, in half of the time."""
     name = definition.function
     inputs = [port.name for port in definition.inputs]
-    arguments = ", ".join([*inputs, *(info.name for info in definition.attributes)])
+    arguments = ", ".join([*inputs, *(f"{keyword(info.name)}={info.name}" for info in definition.attributes)])
     x = inputs[0]
     lines = []
     if _operators.has_cuda():
@@ -259,7 +405,17 @@ def _body(definition: Definition) -> list[str]:
             f"        and not (_is_grad_enabled() and ({needs}))):",
             f"    return _cuda_{name}({arguments})",
         ]
-    return [*lines, f"return _operator_{name}({arguments})"]
+    given = ", ".join(f"{keyword(info.name)!r}: {info.name}" for info in definition.attributes)
+    return [*lines, f"return _operator_{name}({', '.join(inputs)}, **_given({{{given}}}, _defaults_{name}))"]
+
+
+def _given(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """The values that are not the defaults; compiled code passes on all that it is given."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in defaults or (tuple(value) if isinstance(value, list) else value) != defaults[name]
+    }
 
 
 def _register(definition: Definition, library: Any) -> Any:
@@ -273,6 +429,7 @@ def _register(definition: Definition, library: Any) -> Any:
     torch.library.register_vmap(f"graft::{name}", _refuse_vmap(definition), lib=library)
     _register_gradient(definition, library)
     # In this module's globals, each under a name of its own: torch.compile looks them up there.
+    globals()[f"_defaults_{name}"] = {keyword(i.name): i.default for i in definition.attributes if not i.required}
     globals()[f"_operator_{name}"] = getattr(torch.ops.graft, name).default
     gradient = _gradients.GRADIENTS.get(name)
     doc = "Gradients: " + (gradient.__doc__ if gradient else "none.")

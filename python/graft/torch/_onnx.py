@@ -85,18 +85,18 @@ def _function(
 
 
 def _translation(definition: Definition) -> Callable[..., Any]:
-    count = len(definition.inputs)
-
-    def translate(*arguments: Any) -> Any:
+    def translate(*arguments: Any, **keywords: Any) -> Any:
         import onnx_ir as ir
         import onnxscript
 
-        inputs = list(arguments[:count])
+        from graft.torch._library import values_of
+
+        inputs = list(arguments)
         while inputs and inputs[-1] is None:
             inputs.pop()
         attributes = [
             ir.Attr(info.name, getattr(ir.AttributeType, info.type.upper()), _plain(value))
-            for info, value in zip(definition.attributes, arguments[count:])
+            for info, value in zip(definition.attributes, values_of(definition, keywords))
         ]
         node = ir.Node(DOMAIN, definition.name, inputs, attributes, num_outputs=len(definition.outputs), version=1)
         onnxscript.evaluator.default().nodes.append(node)
@@ -139,7 +139,7 @@ def _symbolic(definition: Definition) -> Callable[..., Any]:
             shapes = [each.type().sizes() for each in inputs]
             if all(shape is not None and None not in shape for shape in shapes):
                 tensors = [meta.new_empty(shape, dtype=each.type().dtype()) for shape, each in zip(shapes, inputs)]
-                sizes = _symbolic_shape(definition, tensors, values)
+                sizes = _symbolic_shape(definition, tensors, definition.convert(values))
             y.setType(kind.with_sizes(sizes))
         return y
 

@@ -98,7 +98,11 @@ struct Convolution {
     return std::array{row(DType::f32, Layout::linear),  row(DType::f16, Layout::linear),
                       row(DType::bf16, Layout::linear), row(DType::i8, Layout::linear),
                       row(DType::f16, Layout::hwc8),    row(DType::bf16, Layout::hwc8),
-                      row(DType::i8, Layout::chw32)};
+                      row(DType::i8, Layout::chw32),    row(DType::f32, Layout::hwc8)};
+  }
+  /// f32 has its channels side by side for tensor cores.
+  [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
+    return row.formats[x] != Format(DType::f32, Layout::hwc8) || allow_tf32;
   }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;

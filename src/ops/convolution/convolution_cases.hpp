@@ -52,6 +52,10 @@ struct ConvolutionSizes {
   return std::pow(static_cast<double>(terms), 1.5) / (1 << 23);
 }
 
+/// The same in TF32, which cuts off or rounds each number after 10 bits of fraction: 8 standard deviations of a sum's
+/// error.
+[[nodiscard]] inline double tf32_error(std::int64_t terms) { return std::sqrt(static_cast<double>(terms)) / (1 << 7); }
+
 /// x, weight and bias are inputs.
 [[nodiscard]] inline OperatorCase convolution_case(DType dtype, Layout layout, const ConvolutionSizes& sizes,
                                                    const Attributes& more = {{"weight_scale", std::vector{0.01F}}},
@@ -101,6 +105,10 @@ struct ConvolutionSizes {
       {{1, 24, 17, 40}, 24, {5, 5}, {}, {2, 2}, {}, 24},
       {{1, 12, 9, 9}, 24, {3, 3}, {}, {2, 2}, {2, 2}, 12},
       {{0, 8, 5, 5}, 8, {3, 3}, {}, {1, 1}, {}},
+      {{1, 40, 20, 19}, 3, {9, 9}, {}, {4, 4}, {}},
+      {{2, 24, 23, 37}, 5, {3, 4}, {2, 1}, {1, 2}, {1, 2}},
+      {{1, 12, 6, 5}, 8, {3, 3}, {}, {1, 1}, {}},
+      {{1, 3, 20, 19}, 70, {9, 9}, {}, {4, 4}, {}},
   };
   const std::vector<ConvolutionSizes> others{
       {{2, 16, 33}, 8, {5}, {}, {2}, {}},
@@ -112,9 +120,13 @@ struct ConvolutionSizes {
   for (const TypeRow& row : type.type_rows) {
     const DType dtype = row.formats[0].dtype;
     const Layout layout = row.formats[0].layout;
-    const auto add = [&](const ConvolutionSizes& sizes, const Attributes& more, const std::string& what,
+    const bool in_tf32 = dtype == DType::f32 && layout != Layout::linear;
+    const auto add = [&](const ConvolutionSizes& sizes, Attributes more, const std::string& what,
                          Fill fill = Fill::normal) -> OperatorCase& {
-      return cases.emplace_back(convolution_case(dtype, layout, sizes, more, what, fill));
+      if (in_tf32) more.emplace_back("allow_tf32", std::int64_t{1});
+      OperatorCase& added = cases.emplace_back(convolution_case(dtype, layout, sizes, more, what, fill));
+      if (in_tf32) added.absolute = tf32_error(sizes.terms());
+      return added;
     };
     const std::vector<float> steps{0.01F};
     const Attributes plain{{"weight_scale", steps}};
@@ -138,7 +150,14 @@ struct ConvolutionSizes {
     add(images[1], plain, "_tiny", Fill::tiny);
     if (dtype == DType::f16) add(images[1], plain, "_huge", Fill::huge).absolute *= 65504. * 65504;
     add({{1, 2, 9, 9}, 16, {1, 1}, {}, {1, 1}, {}}, plain, "_special", Fill::special);
-    if (dtype == DType::f32) add(usual, {{"allow_tf32", std::int64_t{1}}}, "_tf32").absolute = 0.2;
+    if (dtype == DType::f32 && !in_tf32) {
+      const ConvolutionSizes wide{{1, 16, 96, 180}, 100, {3, 3}, {}, {1, 1}, {}};
+      for (const ConvolutionSizes& sizes :
+           {usual, wide, images[5], images[7], images[9], images[21], images[22], images[23], images[24]}) {
+        add(sizes, {{"allow_tf32", std::int64_t{1}}, {"activation", std::string("leaky_relu")}}, "_tf32").absolute =
+            tf32_error(sizes.terms());
+      }
+    }
 
     // Weights of whole steps, so that i8 holds them exactly.
     for (const ConvolutionSizes& sizes : {images[4], images[13], images[17]}) {

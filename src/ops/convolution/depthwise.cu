@@ -590,6 +590,7 @@ bool is_usual(const ConvolutionPlan& plan) {
 
 Status depthwise_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
+  if (x.dtype == DType::f32 && x.layout != Layout::linear) return unsupported("takes linear f32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (plan.group != plan.channels || plan.outputs != plan.channels) return unsupported("takes groups of one channel");

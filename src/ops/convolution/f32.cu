@@ -333,7 +333,8 @@ Status run_f32(const Convolution& op, const Problem& problem, const Buffers& buf
 }  // namespace
 
 Status f32_fits(const Convolution& op, const Problem& problem) {
-  if (problem.inputs[Convolution::x].dtype != DType::f32) return unsupported("takes f32");
+  const TensorDesc& x = problem.inputs[Convolution::x];
+  if (x.dtype != DType::f32 || x.layout != Layout::linear) return unsupported("takes linear f32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");

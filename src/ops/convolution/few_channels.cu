@@ -2,23 +2,24 @@
 // a time, for which the pixels that their windows see are copied to shared memory once.
 #include "kernels/mma.cuh"
 #include "ops/convolution/patches.cuh"
+#include "ops/convolution/repack.hpp"
 
 namespace graft::ops {
 namespace {
 
 constexpr int group_columns = 32;  // channels of y, of which a thread has 8 neighbours
 
-/// A pixel's channels in shared memory; what lies after them in global memory only pads.
+/// A pixel's channels in shared memory; what lies after them in global memory only pads. f32 is rounded to TF32.
 template <class T>
 inline constexpr int pixel_bytes = std::is_same_v<T, std::int8_t> ? 4 : 16;
-template <class T>
-inline constexpr int stored_bytes = std::is_same_v<T, std::int8_t> ? 32 : 16;
 
 struct FewChannelsTask : PatchTask {
   int channel_bytes;
+  int pixel_stride;  ///< Bytes from one pixel to the next, and from one tap of a filter.
   int outputs;
   int stored_outputs;  ///< With padding.
   int column_tiles;    ///< Of channels of y.
+  bool linear;         ///< How y is stored.
 
   /// Between filters in shared memory: eight of them lie in different banks.
   [[nodiscard]] GRAFT_HOST_DEVICE int pitch() const { return steps * step_bytes + 16; }
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
     if (tile < task.tiles) {
       const PatchTask::Place place = task.place_of(tile);
       const char* const image =
-          task.x + std::int64_t{place.image} * (std::int64_t{task.height} * task.width * stored_bytes<T>);
+          task.x + std::int64_t{place.image} * (std::int64_t{task.height} * task.width * task.pixel_stride);
       const int first_row = place.row * task.row_stride - task.row_pad;
       const int first = place.column * task.column_stride - task.column_pad;
       const unsigned to = shared_address(memory + at.patches + stage * at.patch_bytes);
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
         const int column = first + i - patch_row * task.patch_width;
         const bool inside = row >= 0 && row < task.height && column >= 0 && column < task.width;
         const char* const from =
-            image + (inside ? (std::int64_t{row} * task.width + column) * stored_bytes<T> : std::int64_t{0});
+            image + (inside ? (std::int64_t{row} * task.width + column) * task.pixel_stride : std::int64_t{0});
         if constexpr (bytes) {
           copy_word_async(to + static_cast<unsigned>(i * 4), from, inside);
         } else {
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
     const bool exists = first_column + column < task.outputs && tap < task.taps;
     const char* const from =
         task.weight +
-        (exists ? (std::int64_t{first_column + column} * task.taps + tap) * stored_bytes<T> : std::int64_t{0});
+        (exists ? (std::int64_t{first_column + column} * task.taps + tap) * task.pixel_stride : std::int64_t{0});
     char* const to = memory + row * pitch + tap * pixel_bytes<T>;
     if constexpr (bytes) {
       const unsigned mask = task.channel_bytes == 4 ? ~0U : (1U << static_cast<unsigned>(task.channel_bytes * 8)) - 1U;
@@ -161,8 +162,8 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
         load_matrices(pair, right + static_cast<unsigned>(j * 8 * pitch + step * step_bytes));
 #pragma unroll
         for (int i = 0; i < warp_rows; ++i) {
-          multiply_add<T>(sums[i][j], left[i], pair[0], pair[1]);
-          multiply_add<T>(sums[i][j + 1], left[i], pair[2], pair[3]);
+          multiply_step<T>(sums[i][j], left[i], pair[0], pair[1]);
+          multiply_step<T>(sums[i][j + 1], left[i], pair[2], pair[3]);
         }
       }
     }
@@ -174,7 +175,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
     for (int g = 0; g < Groups; ++g) {
       const int in_block = g * group_columns + lane % 4 * 8;
       const int k = first_column + in_block;
-      if (k >= task.stored_outputs) break;
+      if (k >= (task.linear ? task.outputs : task.stored_outputs)) break;
       float bias[8];
       float factor[8];
 #pragma unroll
@@ -197,10 +198,26 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
         task.epilogue.activate_all(values);
         const std::int64_t pixel = std::int64_t{row} * task.out_width + column;
         const std::int64_t image_pixels = std::int64_t{task.out_height} * task.out_width;
+        if constexpr (!bytes) {
+          if (task.linear) {
+            auto* const to =
+                static_cast<T*>(task.y) + (std::int64_t{place.image} * task.outputs + k) * image_pixels + pixel;
+#pragma unroll
+            for (int c = 0; c < 8; ++c) {
+              if (k + c < task.outputs) to[c * image_pixels] = static_cast<T>(values[c]);
+            }
+            continue;
+          }
+        }
         if constexpr (bytes) {
           const std::int64_t plane = std::int64_t{place.image} * (task.stored_outputs / 32) + k / 32;
           auto* const to = static_cast<std::int8_t*>(task.y) + (plane * image_pixels + pixel) * 32 + k % 32;
           *reinterpret_cast<uint2*>(to) = make_uint2(task.quantizer.four(values), task.quantizer.four(values + 4));
+        } else if constexpr (std::is_same_v<T, float>) {
+          auto* const to =
+              static_cast<T*>(task.y) + (place.image * image_pixels + pixel) * std::int64_t{task.stored_outputs} + k;
+          *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+          *reinterpret_cast<float4*>(to + 4) = make_float4(values[4], values[5], values[6], values[7]);
         } else {
           auto vector = Vector<T, 8>::pack(values);
           if (k + 8 > task.outputs) vector = vector.first(::max(task.outputs - k, 0));
@@ -212,16 +229,26 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
   wait_for_copies<0>();
 }
 
-/// Sizes that do not depend on the type of a kernel's elements.
+/// Sizes that do not depend on the type of a kernel's elements. Linear tensors are read in chunks of 16 bytes for each
+/// pixel.
 FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
   const std::int64_t vector = channels_per_vector(to.layout);
   const std::int64_t taps_of_step = to.dtype == DType::i8 ? 8 : 2;
   FewChannelsTask task{};
   static_cast<PatchTask&>(task) = make_patches(op, plan, to, ceil_divide(plan.window(), taps_of_step));
-  task.channel_bytes = static_cast<int>(plan.channels * static_cast<std::int64_t>(size_of(to.dtype)));
+  const auto element = static_cast<std::int64_t>(size_of(to.dtype));
+  task.channel_bytes = static_cast<int>(plan.channels * element);
+  task.pixel_stride = static_cast<int>(to.layout == Layout::linear ? 16 : vector * element);
   task.outputs = static_cast<int>(plan.outputs);
   task.stored_outputs = static_cast<int>(ceil_divide(plan.outputs, vector) * vector);
+  task.linear = to.layout == Layout::linear;
   return task;
+}
+
+/// Groups of columns of a block: two read each pixel half as often, where their filters find place.
+template <class T>
+int groups_of(const FewChannelsTask& task) {
+  return task.outputs > group_columns && check_patch_memory(FewChannelsMemory<T, 2>(task).bytes).ok() ? 2 : 1;
 }
 
 template <class T, int Groups>
@@ -232,26 +259,19 @@ Status launch_few_channels(FewChannelsTask task, const DeviceTraits& device, con
   return launch("Convolution few_channels", few_channels<T, Groups>, grid, context, task);
 }
 
-template <class F>
-Status with_memory(DType dtype, F&& f) {
+Status launch_few_channels(const FewChannelsTask& task, DType dtype, const DeviceTraits& device,
+                           const CudaContext& context) {
   return dispatch_device(dtype, [&](auto element) -> Status {
     using T = decltype(element);
-    if constexpr (std::is_same_v<T, float>)
-      return unsupported("takes f16, bf16 and i8");
-    else
-      return f(element);
+    return groups_of<T>(task) == 1 ? launch_few_channels<T, 1>(task, device, context)
+                                   : launch_few_channels<T, 2>(task, device, context);
   });
 }
 
-}  // namespace
-
-Status few_channels_fits(const Convolution& op, const Problem& problem) {
-  const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
+Status sizes_fit(const Convolution& op, const Problem& problem, std::int64_t most_channels) {
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
-  const std::int64_t most_channels = x.dtype == DType::i8 ? 4 : 8;
   if (plan.group != 1 || plan.channels > most_channels || plan.channels < 1) {
     return unsupported("takes one group of up to " + std::to_string(most_channels) + " channels");
   }
@@ -260,9 +280,17 @@ Status few_channels_fits(const Convolution& op, const Problem& problem) {
   if (Status status = check_patches(plan, most_window, step_bits); !status.ok()) return status;
   if (plan.outputs > most_patch_pixels) return unsupported("takes up to 2^29 pixels");
   const FewChannelsTask task = make_few_channels(op, plan, problem.outputs[0]);
-  return with_memory(x.dtype, [&](auto element) -> Status {
-    return check_patch_memory(FewChannelsMemory<decltype(element), 2>(task).bytes);
+  return dispatch_device(problem.outputs[0].dtype, [&](auto element) -> Status {
+    return check_patch_memory(FewChannelsMemory<decltype(element), 1>(task).bytes);
   });
+}
+
+}  // namespace
+
+Status few_channels_fits(const Convolution& op, const Problem& problem) {
+  const TensorDesc& x = problem.inputs[Convolution::x];
+  if (x.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
+  return sizes_fit(op, problem, x.dtype == DType::i8 || x.dtype == DType::f32 ? 4 : 8);
 }
 
 Status few_channels_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
@@ -271,15 +299,32 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
   if (to.extents.element_count() == 0) return {};
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
-  constexpr int ampere = 8;
   if (device.compute_major < ampere) return direct_run(op, problem, buffers, context);
   FewChannelsTask task = make_few_channels(op, plan_convolution(op, problem), to);
   if (Status status = set_tensors(task, buffers); !status.ok()) return status;
-  return with_memory(to.dtype, [&](auto element) -> Status {
-    using T = decltype(element);
-    if (task.outputs <= group_columns) return launch_few_channels<T, 1>(task, device, context);
-    return launch_few_channels<T, 2>(task, device, context);
-  });
+  return launch_few_channels(task, to.dtype, device, context);
+}
+
+Status few_channels_linear_fits(const Convolution& op, const Problem& problem) {
+  const TensorDesc& x = problem.inputs[Convolution::x];
+  if (x.layout != Layout::linear || x.dtype == DType::i8) return unsupported("takes linear f32, f16 and bf16");
+  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("takes f32 with allow_tf32 = 1");
+  return sizes_fit(op, problem, x.dtype == DType::f32 ? 4 : 8);
+}
+
+Status few_channels_linear_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                               const CudaContext& context) {
+  const TensorDesc& to = problem.outputs[0];
+  if (to.extents.element_count() == 0) return {};
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  if (device.compute_major < ampere) return run_before_ampere(op, problem, buffers, context);
+  const ConvolutionPlan plan = plan_convolution(op, problem);
+  const Repacked repacked = Repacked::of(plan, problem, buffers);
+  if (Status status = repacked.run(context); !status.ok()) return status;
+  FewChannelsTask task = make_few_channels(op, plan, to);
+  set_tensors(task, buffers, repacked);
+  return launch_few_channels(task, to.dtype, device, context);
 }
 
 }  // namespace graft::ops

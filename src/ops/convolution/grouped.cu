@@ -219,7 +219,7 @@ Status with_form(DType dtype, std::int64_t group_channels, F&& f) {
 
 Status grouped_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
+  if (x.layout == Layout::linear || x.dtype == DType::f32) return unsupported("takes hwc8 of 16 bits and chw32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");

@@ -7,9 +7,11 @@
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/mma.cuh"
 #include "kernels/quantizer.cuh"
 #include "kernels/vector.cuh"
 #include "ops/convolution/plan.hpp"
+#include "ops/convolution/repack.hpp"
 #include "ops/convolution/variants.hpp"
 
 namespace graft::ops {
@@ -138,6 +140,36 @@ inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
   task.y = buffers.outputs[0];
   if (is_aligned(task.x, 16) && is_aligned(task.weight, 16) && is_aligned(task.y, 16)) return {};
   return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+}
+
+/// The same for linear tensors, of which the kernel reads what was brought into rows of channels.
+inline void set_tensors(PatchTask& task, const Buffers& buffers, const Repacked& repacked) {
+  task.x = static_cast<const char*>(repacked.x.to);
+  task.weight = static_cast<const char*>(repacked.weight.to);
+  task.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]);
+  task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
+  task.y = buffers.outputs[0];
+}
+
+/// sum += a * b over step_bytes of each row of a and column of b; of float in TF32.
+template <class T>
+__device__ void multiply_step(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  if constexpr (std::is_same_v<T, float>) {
+    const unsigned b[2] = {b0, b1};
+    multiply_add_tf32(sum, a, b);
+  } else {
+    multiply_add<T>(sum, a, b0, b1);
+  }
+}
+
+inline constexpr int ampere = 8;  // has asynchronous copies, and TF32 and bf16 on tensor cores
+
+/// On GPUs before Ampere the next variant that fits the problem.
+[[nodiscard]] inline Status run_before_ampere(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                              const CudaContext& context) {
+  if (tensor_core_fits(op, problem).ok()) return tensor_core_run(op, problem, buffers, context);
+  if (f32_fits(op, problem).ok()) return f32_run(op, problem, buffers, context);
+  return direct_run(op, problem, buffers, context);
 }
 
 /// Blocks that walk over the tiles, `columns` side by side for the channels of y.

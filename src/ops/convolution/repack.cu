@@ -167,6 +167,22 @@ RepackJob RepackJob::of(DType dtype, const Extents& extents, const void* linear)
   return job;
 }
 
+Repacked Repacked::of(const ConvolutionPlan& plan, const Problem& problem, const Buffers& buffers) {
+  const DType dtype = problem.inputs[Convolution::x].dtype;
+  auto* const workspace = static_cast<char*>(buffers.workspace);
+  const auto job = [&](std::size_t port, char* to) {
+    RepackJob result = RepackJob::of(dtype, problem.inputs[port].extents, buffers.inputs[port]);
+    result.from = buffers.inputs[port];
+    result.to = to;
+    return result;
+  };
+  return {.dtype = dtype,
+          .x = job(Convolution::x, workspace),
+          .weight = job(Convolution::weight, workspace + RepackedSizes::of(plan, dtype).x_bytes)};
+}
+
+Status Repacked::run(const CudaContext& context) const { return run_repack(dtype, false, x, weight, context); }
+
 Status run_repack(DType dtype, bool back, const RepackJob& first, const RepackJob& second, const CudaContext& context) {
   const Grid grid{first.blocks + second.blocks, repack_threads};
   const auto run = [&](auto kernel) { return launch("Convolution repack", kernel, grid, context, first, second); };

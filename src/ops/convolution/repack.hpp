@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graft/tensor.hpp"
+#include "ops/convolution/plan.hpp"
 
 namespace graft::ops {
 
@@ -24,6 +25,16 @@ struct RepackJob {
 
   /// Of a tensor whose linear form begins at `linear`; `from` and `to` are left open.
   [[nodiscard]] static RepackJob of(DType dtype, const Extents& extents, const void* linear);
+};
+
+/// x and weight of linear f32, f16 and bf16 in rows of channels, as RepackedSizes says.
+struct Repacked {
+  DType dtype;
+  RepackJob x;
+  RepackJob weight;
+
+  [[nodiscard]] static Repacked of(const ConvolutionPlan& plan, const Problem& problem, const Buffers& buffers);
+  [[nodiscard]] Status run(const CudaContext& context) const;
 };
 
 /// Both in one launch; `back`: to linear tensors.

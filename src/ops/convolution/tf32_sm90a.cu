@@ -1,5 +1,6 @@
-// Convolution of linear f32 in TF32 on Hopper's tensor cores: an implicit matrix product of weights (rows) and pixels
-// (columns), so that a thread's sums are neighbours in y. x and weight are brought into rows of channels first.
+// Convolution of f32 in TF32 on Hopper's tensor cores: an implicit matrix product of weights (rows) and pixels
+// (columns), so that a thread's sums are neighbours in a linear y. Linear x and weight are brought into rows of
+// channels first, and rounded to TF32; those of hwc8 lie so, and tensor cores cut off what TF32 does not hold.
 #include <limits>
 #include <span>
 
@@ -13,15 +14,23 @@ namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
-constexpr int tf32_rows = 128;     // of a tile: channels of y
-constexpr int tf32_columns = 128;  // pixels
-constexpr int tf32_chunk = 32;     // channels of a tap, which a stage holds
-constexpr int tf32_stages = 3;
-constexpr int tf32_operand_bytes = 128 * 128;
-constexpr int tf32_stage_bytes = 2 * tf32_operand_bytes;
+constexpr int tf32_columns = 128;    // of a tile: pixels
+constexpr int tf32_chunk = 32;       // channels of a tap, which a stage holds
 constexpr int tf32_consumers = 256;  // threads that multiply; two warps more copy
 constexpr int tf32_threads = tf32_consumers + 64;
-constexpr int tf32_shared_bytes = tf32_stages * (tf32_stage_bytes + 16);
+
+/// Rows are channels of y. Of 128, each half of the threads that multiply takes 64; of 64, each takes half of the
+/// pixels.
+template <int Rows>
+struct Tf32Tile {
+  static constexpr int rows = Rows;
+  static constexpr int stages = Rows == 128 ? 3 : 4;
+  static constexpr int row_bytes = tf32_chunk * 4;
+  static constexpr int weight_bytes = Rows * row_bytes;
+  static constexpr int pixel_bytes = tf32_columns * row_bytes;
+  static constexpr int stage_bytes = weight_bytes + pixel_bytes;
+  static constexpr int shared_bytes = stages * (stage_bytes + 16);
+};
 
 struct Tf32Task {
   const float* bias;
@@ -37,7 +46,8 @@ struct Tf32Task {
   int chunks_of_tap;
   int stages;
   int row_tiles;
-  bool pairs;  ///< Of pixels, which are stored at once.
+  int stored_outputs;  ///< Channels of a pixel of y in hwc8; 0: y is linear.
+  bool pairs;          ///< Of pixels, which are stored at once.
   Divisor by_image;
 };
 
@@ -56,27 +66,38 @@ __device__ void multiply(float (&d)[64], std::uint64_t rows, std::uint64_t colum
       "%64, %65, keep, 1, 1;\n}"
       : GRAFT_8(0), GRAFT_8(8), GRAFT_8(16), GRAFT_8(24), GRAFT_8(32), GRAFT_8(40), GRAFT_8(48), GRAFT_8(56)
       : "l"(rows), "l"(columns), "r"(accumulate));
+}
+__device__ void multiply(float (&d)[32], std::uint64_t rows, std::uint64_t columns, int accumulate) {
+  asm volatile(
+      "{\n.reg .pred keep;\nsetp.ne.b32 keep, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "%32, %33, keep, 1, 1;\n}"
+      : GRAFT_8(0), GRAFT_8(8), GRAFT_8(16), GRAFT_8(24)
+      : "l"(rows), "l"(columns), "r"(accumulate));
 #undef GRAFT_8
 }
 #endif
 
+template <class Tile>
 __global__ void __launch_bounds__(tf32_threads, 2)
     tf32_product(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap weight_map,
                  const __grid_constant__ Tf32Task task) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
   const std::uint32_t stages_at = hopper::shared_address(memory);
-  const std::uint32_t full = stages_at + tf32_stages * tf32_stage_bytes;
-  const std::uint32_t empty = full + tf32_stages * 8;
+  const std::uint32_t full = stages_at + Tile::stages * Tile::stage_bytes;
+  const std::uint32_t empty = full + Tile::stages * 8;
   const int warp = __shfl_sync(0xFFFFFFFFU, static_cast<int>(threadIdx.x) / 32, 0);
   const int tile = static_cast<int>(blockIdx.x);
   const int column_tile = tile / task.row_tiles;
-  const int first_row = (tile - column_tile * task.row_tiles) * tf32_rows;
+  const int first_row = (tile - column_tile * task.row_tiles) * Tile::rows;
   const int first_pixel = column_tile * tf32_columns;
   if (threadIdx.x == 0) {
     hopper::prefetch(x_map);
     hopper::prefetch(weight_map);
-    for (unsigned i = 0; i < tf32_stages; ++i) {
+    for (unsigned i = 0; i < Tile::stages; ++i) {
       hopper::barrier_init(full + i * 8, 2);
       hopper::barrier_init(empty + i * 8, 2);
     }
@@ -100,11 +121,11 @@ __global__ void __launch_bounds__(tf32_threads, 2)
     unsigned phase = 1;
     for (int i = 0; i < task.stages; ++i) {
       const std::uint32_t arrived = full + 8U * static_cast<unsigned>(stage);
-      const std::uint32_t to = stages_at + static_cast<unsigned>(stage * tf32_stage_bytes);
+      const std::uint32_t to = stages_at + static_cast<unsigned>(stage * Tile::stage_bytes);
       hopper::barrier_wait(empty + 8U * static_cast<unsigned>(stage), phase);
-      hopper::barrier_expect(arrived, tf32_operand_bytes);
+      hopper::barrier_expect(arrived, copies_pixels ? Tile::pixel_bytes : Tile::weight_bytes);
       if (copies_pixels) {
-        hopper::copy_pixels(x_map, to + tf32_operand_bytes, arrived, part * tf32_chunk, w, h, image,
+        hopper::copy_pixels(x_map, to + Tile::weight_bytes, arrived, part * tf32_chunk, w, h, image,
                             s * task.dilation_w, r * task.dilation_h);
       } else {
         hopper::copy_box(weight_map, to, arrived, part * tf32_chunk, tap, 0, 0, first_row);
@@ -117,7 +138,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
           ++r;
         }
       }
-      if (++stage == tf32_stages) {
+      if (++stage == Tile::stages) {
         stage = 0;
         phase ^= 1U;
       }
@@ -127,8 +148,13 @@ __global__ void __launch_bounds__(tf32_threads, 2)
 
   // Rows of 128 bytes, swizzled, eight of them behind each other.
   constexpr std::uint64_t descriptor = std::uint64_t{1} << 62U | std::uint64_t{64} << 32U | std::uint64_t{1} << 16U;
-  const unsigned own_rows = static_cast<unsigned>(warp / 4 * 64 * 128);
-  float sums[64];
+  constexpr int own_columns = tf32_columns * Tile::rows / 128;
+  const int group = warp / 4;
+  const int own_row = Tile::rows == 128 ? group * 64 : 0;
+  const int own_column = Tile::rows == 128 ? 0 : group * own_columns;
+  const auto rows_at = static_cast<unsigned>(own_row * Tile::row_bytes);
+  const auto columns_at = static_cast<unsigned>(Tile::weight_bytes + own_column * Tile::row_bytes);
+  float sums[own_columns / 2];
   int stage = 0;
   int used = 0;
   unsigned phase = 0;
@@ -137,11 +163,11 @@ __global__ void __launch_bounds__(tf32_threads, 2)
   };
   for (int i = 0; i < task.stages; ++i) {
     hopper::barrier_wait(full + 8U * static_cast<unsigned>(stage), phase);
-    const std::uint32_t at = stages_at + static_cast<unsigned>(stage * tf32_stage_bytes);
+    const std::uint32_t at = stages_at + static_cast<unsigned>(stage * Tile::stage_bytes);
     hopper::product_fence();
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
-      multiply(sums, descriptor + (at + own_rows + k * 32) / 16U, descriptor + (at + tf32_operand_bytes + k * 32) / 16U,
+      multiply(sums, descriptor + (at + rows_at + k * 32) / 16U, descriptor + (at + columns_at + k * 32) / 16U,
                i > 0 || k > 0 ? 1 : 0);
     }
     hopper::product_commit();
@@ -150,7 +176,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
       release(used);
     }
     used = stage;
-    if (++stage == tf32_stages) {
+    if (++stage == Tile::stages) {
       stage = 0;
       phase ^= 1U;
     }
@@ -158,14 +184,28 @@ __global__ void __launch_bounds__(tf32_threads, 2)
   hopper::product_wait<0>();
 
   const int lane = hopper::lane();
-  const int row = first_row + warp * 16 + lane / 4;
+  const int row = first_row + own_row + warp % 4 * 16 + lane / 4;
   float biases[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) biases[half] = task.bias[::min(row + half * 8, task.outputs - 1)];
 #pragma unroll
-  for (int j = 0; j < 16; ++j) {
-    const int pixel = first_pixel + j * 8 + lane % 4 * 2;
+  for (int j = 0; j < own_columns / 8; ++j) {
+    const int pixel = first_pixel + own_column + j * 8 + lane % 4 * 2;
     if (pixel >= task.pixels) break;
+    if (task.stored_outputs > 0) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float values[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) values[i] = sums[j * 4 + half * 2 + i] + biases[half];
+        task.epilogue.activate_all(values);
+        if (row + half * 8 >= task.outputs) break;
+        float* const at = task.y + static_cast<std::int64_t>(pixel) * task.stored_outputs + row + half * 8;
+        at[0] = values[0];
+        if (pixel + 1 < task.pixels) at[task.stored_outputs] = values[1];
+      }
+      continue;
+    }
     const int image = task.by_image.quotient(pixel);
     const int in_image = pixel - image * task.image_pixels;
     float* const to = task.y + (static_cast<std::int64_t>(image) * task.outputs + row) * task.image_pixels + in_image;
@@ -191,13 +231,21 @@ __global__ void __launch_bounds__(tf32_threads, 2)
 #endif
 }
 
+/// Rows of channels, and bytes from one to the next.
+struct Tf32Inputs {
+  void* x;
+  void* weight;
+  std::int64_t pixel_bytes;
+};
+
 /// Rows of channels and pixels of x as the window's taps see them.
-Status make_maps(const ConvolutionPlan& plan, void* x, void* weight, CUtensorMap& x_map, CUtensorMap& weight_map) {
+Status make_maps(const ConvolutionPlan& plan, const Tf32Inputs& inputs, int rows, CUtensorMap& x_map,
+                 CUtensorMap& weight_map) {
   wgmma::detail::Encoders encode;
   if (Status status = wgmma::detail::encoders(encode); !status.ok()) return status;
   const auto& [depth, h, w] = plan.axis;
   const auto number = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
-  const cuuint64_t pixel_bytes = number(ceil_divide(plan.channels, 4) * 16);
+  const cuuint64_t pixel_bytes = number(inputs.pixel_bytes);
   const cuuint32_t ones[5] = {1, 1, 1, 1, 1};
   const cuuint64_t x_extents[4] = {number(plan.channels), number(w.in), number(h.in), number(plan.batch)};
   const cuuint64_t x_strides[3] = {pixel_bytes, pixel_bytes * x_extents[1], pixel_bytes * x_extents[1] * x_extents[2]};
@@ -205,8 +253,8 @@ Status make_maps(const ConvolutionPlan& plan, void* x, void* weight, CUtensorMap
   const int upper[2] = {static_cast<int>(wgmma::last_corner(w)), static_cast<int>(wgmma::last_corner(h))};
   const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(w.stride), static_cast<cuuint32_t>(h.stride), 1};
   if (Status status = wgmma::detail::encoded(
-          encode.im2col(&x_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, x, x_extents, x_strides, lower, upper, tf32_chunk,
-                        tf32_columns, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+          encode.im2col(&x_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, inputs.x, x_extents, x_strides, lower, upper,
+                        tf32_chunk, tf32_columns, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
           "cuTensorMapEncodeIm2col");
       !status.ok()) {
@@ -216,11 +264,25 @@ Status make_maps(const ConvolutionPlan& plan, void* x, void* weight, CUtensorMap
   const cuuint64_t filter_bytes = pixel_bytes * taps;
   const cuuint64_t extents[5] = {number(plan.channels), taps, 1, 1, number(plan.outputs)};
   const cuuint64_t strides[4] = {pixel_bytes, filter_bytes, filter_bytes, filter_bytes};
-  const cuuint32_t box[5] = {tf32_chunk, 1, 1, 1, tf32_rows};
-  return wgmma::detail::encoded(encode.tiled(&weight_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 5, weight, extents, strides,
-                                             box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-                                "cuTensorMapEncodeTiled");
+  const cuuint32_t box[5] = {tf32_chunk, 1, 1, 1, static_cast<cuuint32_t>(rows)};
+  return wgmma::detail::encoded(
+      encode.tiled(&weight_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 5, inputs.weight, extents, strides, box, ones,
+                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+      "cuTensorMapEncodeTiled");
+}
+
+template <class Tile>
+Status launch_tf32(const ConvolutionPlan& plan, const Tf32Inputs& inputs, Tf32Task task, const CudaContext& context) {
+  CUtensorMap x_map;
+  CUtensorMap weight_map;
+  if (Status status = make_maps(plan, inputs, Tile::rows, x_map, weight_map); !status.ok()) return status;
+  task.row_tiles = static_cast<int>(ceil_divide(plan.outputs, Tile::rows));
+  const Grid grid{.blocks = ceil_divide(task.pixels, tf32_columns) * task.row_tiles,
+                  .threads = tf32_threads,
+                  .cluster = 1,
+                  .shared_bytes = Tile::shared_bytes};
+  return launch("Convolution wgmma_tf32", tf32_product<Tile>, grid, context, x_map, weight_map, task);
 }
 #endif
 
@@ -265,22 +327,21 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
   if (to.extents.element_count() == 0) return {};
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  const RepackedSizes sizes = RepackedSizes::of(plan, DType::f32);
-  const auto job = [&](std::size_t port, char* place) {
-    RepackJob result = RepackJob::of(DType::f32, problem.inputs[port].extents, buffers.inputs[port]);
-    result.from = buffers.inputs[port];
-    result.to = place;
-    return result;
-  };
-  auto* const x = static_cast<char*>(buffers.workspace);
-  char* const weight = x + sizes.x_bytes;
-  if (Status status = run_repack(DType::f32, false, job(Convolution::x, x), job(Convolution::weight, weight), context);
-      !status.ok()) {
-    return status;
+  const bool linear = to.layout == Layout::linear;
+  const std::int64_t vector = linear ? 4 : channels_per_vector(to.layout);
+  Tf32Inputs inputs{.x = const_cast<void*>(buffers.inputs[Convolution::x]),  // which is only read
+                    .weight = const_cast<void*>(buffers.inputs[Convolution::weight]),
+                    .pixel_bytes = ceil_divide(plan.channels, vector) * vector * 4};
+  if (linear) {
+    const Repacked repacked = Repacked::of(plan, problem, buffers);
+    if (Status status = repacked.run(context); !status.ok()) return status;
+    inputs.x = repacked.x.to;
+    inputs.weight = repacked.weight.to;
+  } else if (!is_aligned(inputs.x, 16) || !is_aligned(inputs.weight, 16)) {
+    return invalid_argument("Convolution: tensors in hwc8 must lie at multiples of 16 bytes");
   }
-  CUtensorMap x_map;
-  CUtensorMap weight_map;
-  if (Status status = make_maps(plan, x, weight, x_map, weight_map); !status.ok()) return status;
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
   const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
   auto* const y = static_cast<float*>(buffers.outputs[0]);
   const Tf32Task task{.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]),
@@ -300,14 +361,16 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
                       .taps_w = as_int(width.kernel),
                       .chunks_of_tap = as_int(ceil_divide(plan.channels, tf32_chunk)),
                       .stages = as_int(plan.window() * ceil_divide(plan.channels, tf32_chunk)),
-                      .row_tiles = as_int(ceil_divide(plan.outputs, tf32_rows)),
+                      .row_tiles = 0,
+                      .stored_outputs = linear ? 0 : as_int(ceil_divide(plan.outputs, vector) * vector),
                       .pairs = plan.out_pixels() % 2 == 0 && is_aligned(y, sizeof(float2)),
                       .by_image = Divisor(as_int(plan.out_pixels()))};
-  const Grid grid{.blocks = ceil_divide(task.pixels, tf32_columns) * task.row_tiles,
-                  .threads = tf32_threads,
-                  .cluster = 1,
-                  .shared_bytes = tf32_shared_bytes};
-  return launch("Convolution wgmma_tf32", tf32_product, grid, context, x_map, weight_map, task);
+  // Tiles of 64 rows waste less of few channels, and are more where 128 would leave multiprocessors idle.
+  const std::int64_t tiles = ceil_divide(task.pixels, tf32_columns) * ceil_divide(plan.outputs, 128);
+  if (plan.outputs <= 64 || tiles < device.multiprocessors) {
+    return launch_tf32<Tf32Tile<64>>(plan, inputs, task, context);
+  }
+  return launch_tf32<Tf32Tile<128>>(plan, inputs, task, context);
 #else
   static_cast<void>(buffers);
   static_cast<void>(context);

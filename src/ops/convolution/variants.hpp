@@ -21,11 +21,23 @@ struct WgmmaShape {
 [[nodiscard]] Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                const CudaContext& context, const WgmmaShape& shape = {});
 
-/// f16 and bf16 of up to 8 channels in hwc8, i8 of up to 4 in chw32; one group, one or two spatial axes.
-/// few_channels.cu
+/// f16 and bf16 of up to 8 channels in hwc8, f32 of up to 4 there in TF32, i8 of up to 4 in chw32; one group, one or
+/// two spatial axes. few_channels.cu
 [[nodiscard]] Status few_channels_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status few_channels_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                       const CudaContext& context);
+
+/// Linear f16 and bf16 of up to 8 channels, and f32 of up to 4 in TF32; one group, one or two spatial axes.
+/// few_channels.cu
+[[nodiscard]] Status few_channels_linear_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status few_channels_linear_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                             const CudaContext& context);
+
+/// Up to 8 channels of y from hwc8, and from linear f16, bf16 and f32 in TF32; one group, one or two spatial axes.
+/// few_outputs.cu
+[[nodiscard]] Status few_outputs_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status few_outputs_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                     const CudaContext& context);
 
 /// Groups of one channel, one or two spatial axes. depthwise.cu
 [[nodiscard]] Status depthwise_fits(const Convolution& op, const Problem& problem);
@@ -55,7 +67,7 @@ struct WgmmaShape {
 [[nodiscard]] Status tf32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                               const CudaContext& context);
 
-/// Linear f32 in TF32 on Hopper, one or two spatial axes, one group. tf32_sm90a.cu
+/// f32 in TF32 on Hopper, one or two spatial axes, one group. tf32_sm90a.cu
 [[nodiscard]] Status wgmma_tf32_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                     const CudaContext& context);

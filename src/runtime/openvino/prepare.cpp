@@ -15,6 +15,7 @@
 #include "onnx/opset.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
+#include "runtime/openvino/antialias.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_arithmetic.hpp"
 
@@ -118,6 +119,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
   } else {
     inline_functions(copy, {.which = onnx::is_plain_call});
   }
+  compute_antialias(copy);
   prepared.integers = compute_integers(copy);
   if (options.round_inside) round_narrow_types(copy);
   place_operators(prepared);

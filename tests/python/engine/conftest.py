@@ -17,7 +17,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(HERE)]
+sys.path[:0] = [str(ROOT / "python"), str(HERE), str(ROOT / "tests" / "support")]
 
 from graft.engine.flavors import flavor_named  # noqa: E402
 from graft.engine.supervisor import worker_environment  # noqa: E402

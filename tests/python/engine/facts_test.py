@@ -2,10 +2,7 @@
 from __future__ import annotations
 
 import collections
-import json
 import pathlib
-import subprocess
-import sys
 import warnings
 from typing import Any
 
@@ -14,26 +11,9 @@ import onnx
 import pytest
 from conftest import graft
 from onnx import TensorProto, helper, numpy_helper
+from tensorrt_builds import what_tensorrt_builds
 
 pytestmark = pytest.mark.usefixtures("rtx")
-
-# Parses and builds each model named on standard input. It may die.
-WORKER = """
-import json, sys
-import tensorrt_rtx as trt
-logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
-for line in sys.stdin:
-    builder = trt.Builder(logger)
-    network = builder.create_network(0)
-    built = trt.OnnxParser(network, logger).parse_from_file(line.strip())
-    if built:
-        config = builder.create_builder_config()
-        config.num_compute_capabilities = 1
-        config.set_compute_capability(trt.ComputeCapability.SM89, 0)
-        built = builder.build_serialized_network(network, config) is not None
-    print(json.dumps(built), flush=True)
-"""
-
 
 # Of these the network's own inputs or outputs are refused, not the node: a size or a number of rounds that is an input,
 # an int4 output. Rules judge nodes.
@@ -46,25 +26,6 @@ REFUSED_FOR_ITS_ENDS = (
     "test_quantizelinear_int4",
     "test_range_float",
 )
-
-
-def what_tensorrt_builds(models: list[pathlib.Path]) -> dict[pathlib.Path, bool]:
-    answers: dict[pathlib.Path, bool] = {}
-    while len(answers) < len(models):
-        left = models[len(answers) :]
-        done = subprocess.run(
-            [sys.executable, "-c", WORKER],
-            input="\n".join(map(str, left)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            check=False,
-        )
-        said = [json.loads(line) for line in done.stdout.splitlines()]
-        answers.update(zip(left, said, strict=False))
-        if len(said) < len(left):
-            answers[left[len(said)]] = False  # it ended the process
-    return answers
 
 
 def operator_models(folder: pathlib.Path, per_operator: int) -> list[pathlib.Path]:

@@ -581,7 +581,7 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
     outputs += [("t", TensorProto.STRING, None), ("big_values", FLOAT, None), ("big_indices", INT64, None)]
     model = write(tmp_path / "m.onnx", nodes, inputs, outputs, {"three": [3], "k": [5000]})
     words = {
-        "nms": "let the network end with its boxes and scores",
+        "nms": "the network ends with its boxes and scores",
         "unique": "the size of its output depends on the data",
         "integer": "(QDQ)",
         "text": "turn strings into numbers before the network",

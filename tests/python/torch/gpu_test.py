@@ -8,25 +8,24 @@ if not torch.cuda.is_available():
 
 import graft.ops  # noqa: E402
 import graft.torch  # noqa: E402
-from graft._definitions import DEFINITIONS  # noqa: E402
 from samples import DTYPES, NAMES, SAMPLES  # noqa: E402
 
 each_dtype = pytest.mark.parametrize("dtype", DTYPES)
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
 
 
-def call(sample, arguments):
-    return getattr(torch.ops.graft, sample.function).default(*arguments)
+def call(sample, inputs, dtype="f32"):
+    return getattr(torch.ops.graft, sample.function).default(*inputs, **sample.named(dtype))
 
 
 @each_dtype
 @each_sample
 def test_nothing_synchronizes(sample, dtype):
-    arguments = sample.arguments(dtype, "cuda")
-    call(sample, arguments)
+    inputs = sample.inputs(dtype, "cuda")
+    call(sample, inputs, dtype)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        call(sample, arguments)
+        call(sample, inputs, dtype)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -34,11 +33,11 @@ def test_nothing_synchronizes(sample, dtype):
 @each_sample
 def test_the_host_does_not_wait_for_the_stream(sample):
     """The stream is held up for a second or so; a call that waited for it would find it idle on return."""
-    arguments = sample.arguments("f32", "cuda")
-    call(sample, arguments)
+    inputs = sample.inputs("f32", "cuda")
+    call(sample, inputs)
     torch.cuda.synchronize()
     torch.cuda._sleep(1_000_000_000)
-    call(sample, arguments)
+    call(sample, inputs)
     assert not torch.cuda.current_stream().query()
     torch.cuda.synchronize()
 
@@ -46,24 +45,24 @@ def test_the_host_does_not_wait_for_the_stream(sample):
 @each_dtype
 @each_sample
 def test_graph_capture_and_replay(sample, dtype):
-    arguments = sample.arguments(dtype, "cuda")
-    call(sample, arguments)
+    inputs = sample.inputs(dtype, "cuda")
+    call(sample, inputs, dtype)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        y = call(sample, arguments)
+        y = call(sample, inputs, dtype)
     for seed in (1, 2):
-        for given, new in zip(arguments, sample.inputs(dtype, "cuda", seed)):
+        for given, new in zip(inputs, sample.inputs(dtype, "cuda", seed)):
             given.copy_(new)
         graph.replay()
         torch.cuda.synchronize()
-        assert torch.equal(y, call(sample, arguments))
+        assert torch.equal(y, call(sample, inputs, dtype))
 
 
 @each_sample
 def test_streams_are_the_callers(sample):
     """The input is written late on each stream; a kernel on another one would read what was there before."""
-    plain = sample.arguments("f32", "cuda")
+    plain = sample.inputs("f32", "cuda")
     expected = call(sample, plain)
     torch.cuda.synchronize()
     streams = [torch.cuda.Stream() for _ in range(2)]
@@ -83,12 +82,12 @@ def test_streams_are_the_callers(sample):
 def test_two_threads(sample):
     import concurrent.futures
 
-    arguments = sample.arguments("f16", "cuda")
-    expected = call(sample, arguments)
+    inputs = sample.inputs("f16", "cuda")
+    expected = call(sample, inputs, "f16")
 
     def run(_):
         with torch.cuda.stream(torch.cuda.Stream()):
-            found = [call(sample, arguments) for _ in range(20)]
+            found = [call(sample, inputs, "f16") for _ in range(20)]
             torch.cuda.current_stream().synchronize()
         return all(torch.equal(each, expected) for each in found)
 
@@ -101,8 +100,7 @@ def test_two_threads(sample):
 @each_sample
 def test_graft_ops_runs_the_same_kernels(sample, dtype):
     inputs = sample.inputs(dtype, "cuda")
-    names = [info.name for info in DEFINITIONS[sample.function].attributes]
-    attributes = dict(zip(names, sample.values(dtype)))
+    attributes = sample.named(dtype)
     found = getattr(graft.ops, sample.function)(*inputs, **attributes)
     assert torch.equal(found, getattr(graft.torch, sample.function)(*inputs, **attributes))
 
@@ -111,8 +109,7 @@ def test_graft_ops_runs_the_same_kernels(sample, dtype):
 def test_cupy(sample):
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     inputs = sample.inputs("f32", "cuda")
-    names = [info.name for info in DEFINITIONS[sample.function].attributes]
-    attributes = dict(zip(names, sample.values("f32")))
+    attributes = sample.named("f32")
     expected = getattr(graft.ops, sample.function)(*inputs, **attributes)
     torch.cuda.synchronize()
     with cupy.cuda.Stream(non_blocking=True) as stream:

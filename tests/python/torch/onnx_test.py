@@ -22,9 +22,7 @@ class Network(torch.nn.Module):
         self.weights = torch.nn.ParameterList(torch.nn.Parameter(w, requires_grad=False) for w in weights)
 
     def forward(self, x):
-        names = [info.name for info in DEFINITIONS[self.sample.function].attributes]
-        attributes = dict(zip(names, self.sample.values(self.dtype)))
-        return getattr(graft.torch, self.sample.function)(x, *self.weights, **attributes)
+        return getattr(graft.torch, self.sample.function)(x, *self.weights, **self.sample.named(self.dtype))
 
 
 def run(path, x):

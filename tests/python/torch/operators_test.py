@@ -4,6 +4,7 @@ import pytest
 from golden_operators import assert_close, cases
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+F = torch.nn.functional
 
 import graft.ops  # noqa: E402
 import graft.torch  # noqa: E402
@@ -29,22 +30,18 @@ def operator(function):
     return getattr(torch.ops.graft, function).default
 
 
-def named(sample, dtype="f32"):
-    return dict(zip([info.name for info in DEFINITIONS[sample.function].attributes], sample.values(dtype)))
-
-
 def call(sample, inputs, dtype="f32"):
-    return getattr(graft.torch, sample.function)(*inputs, **named(sample, dtype))
+    return getattr(graft.torch, sample.function)(*inputs, **sample.named(dtype))
 
 
 @each_device
 @each_dtype
 @each_sample
 def test_opcheck(sample, dtype, device):
-    arguments = sample.arguments(dtype, device)
+    inputs = sample.inputs(dtype, device)
     if dtype != "i8":
-        arguments = [each.requires_grad_() if isinstance(each, torch.Tensor) else each for each in arguments]
-    torch.library.opcheck(operator(sample.function), tuple(arguments))
+        inputs = [each.requires_grad_() for each in inputs]
+    torch.library.opcheck(operator(sample.function), tuple(inputs), sample.named(dtype))
 
 
 @each_device
@@ -95,7 +92,7 @@ def test_gradients_equal_plain_pytorch(sample, dtype, device):
 @each_sample
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_compiles_without_a_graph_break(sample, dynamic, device):
-    function, attributes = getattr(graft.torch, sample.function), named(sample)
+    function, attributes = getattr(graft.torch, sample.function), sample.named("f32")
     compiled = torch.compile(
         lambda *inputs: function(*inputs, **attributes) * 2, fullgraph=True, dynamic=dynamic, backend="aot_eager"
     )
@@ -121,9 +118,126 @@ def test_gradients_through_compiled_code(device):
 
 
 @each_device
+def test_attributes_of_torch_ops_have_the_defaults(device):
+    x = torch.randn(2, 8, 6, 5, device=device)
+    assert torch.equal(torch.ops.graft.l2_normalize(x), graft.torch.l2_normalize(x))
+    assert torch.equal(torch.ops.graft.leaky_relu(x, alpha=0.5), F.leaky_relu(x, 0.5))
+
+
+@each_device
 def test_strided_inputs_are_made_contiguous(device):
     x = torch.randn(2, 8, 6, 5, device=device).to(memory_format=torch.channels_last)
     assert torch.equal(graft.torch.l2_normalize(x), graft.torch.l2_normalize(x.contiguous()))
+
+
+def last(x):
+    return x.to(memory_format=torch.channels_last)
+
+
+def is_last(x):
+    return x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+
+
+CHANNELS = {
+    "leaky_relu": {"alpha": 0.1},
+    "l2norm_helper": {"op_type": 1, "eps": 0.25},
+    "l2_normalize": {"axes": [1]},
+    "padding": {"mode": "reflect", "pads": [0, 0, 2, 3, 0, 0, 2, 1]},
+    "upsampling": {"mode": "linear", "scales": [2.0]},
+}
+
+
+@each_device
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("function", CHANNELS)
+def test_channels_last_stays(function, dtype, device):
+    x = torch.randn(2, 16, 9, 11, device=device).to(dtype)
+    run = getattr(graft.torch, function)
+    y = run(last(x), **CHANNELS[function])
+    assert is_last(y)
+    # The sums of a norm have another order.
+    torch.testing.assert_close(
+        y, run(x, **CHANNELS[function]).to(memory_format=torch.channels_last), rtol=2e-2, atol=2e-2
+    )
+    torch.library.opcheck(operator(function), (last(x),), CHANNELS[function])
+
+
+@each_device
+@pytest.mark.parametrize(
+    ("function", "attributes", "channels", "dtype"),
+    [
+        ("leaky_relu", {}, 12, torch.float16),  # no whole vectors
+        ("leaky_relu", {}, 16, torch.float32),
+        ("l2_normalize", {"axes": [2, 3]}, 16, torch.float16),
+        ("instance_norm", {}, 16, torch.float16),
+        ("padding", {"mode": "constant", "pads": [0, 8, 0, 0, 0, 0, 0, 0]}, 16, torch.float16),
+    ],
+)
+def test_other_layouts_become_contiguous(function, attributes, channels, dtype, device):
+    x = torch.randn(2, channels, 9, 11, device=device).to(dtype)
+    run = getattr(graft.torch, function)
+    y = run(last(x), **attributes)
+    assert y.is_contiguous()
+    assert torch.equal(y, run(x, **attributes))
+    torch.library.opcheck(operator(function), (last(x),), attributes)
+
+
+@each_device
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("inputs", "outputs"), [(16, 24), (3, 16), (16, 3), (3, 3)])
+@pytest.mark.parametrize("which", ["both", "x", "weight"])
+def test_convolution_with_channels_last(inputs, outputs, which, dtype, device):
+    """The result lies as that of PyTorch's own convolution, but where neither side has whole vectors of channels."""
+    x = torch.randn(2, inputs, 9, 11, device=device).to(dtype)
+    w = torch.randn(outputs, inputs, 3, 5, device=device).to(dtype)
+    b = torch.randn(outputs, device=device)
+    x, w = last(x) if which != "weight" else x, last(w) if which != "x" else w
+    attributes = {"pad": [1, 2], "stride": [1, 2]}
+    y = graft.torch.convolution(x, w, b, **attributes)
+    plain = F.conv2d(x, w, b.to(dtype), padding=(1, 2), stride=(1, 2))
+    assert y.stride() == plain.stride() if inputs != 3 or outputs != 3 else y.is_contiguous()
+    exact = F.conv2d(x.float(), w.float(), b, padding=(1, 2), stride=(1, 2))
+    assert difference(y, exact) < (4e-3 if dtype == torch.float16 else 3e-2)
+    torch.library.opcheck(operator("convolution"), (x, w, b), attributes)
+
+
+@each_device
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_channels_last_through_compiled_code(dynamic, device):
+    def network(x, w, b):
+        y = graft.torch.convolution(x, w, b, kernel=[3, 3], pad=[1, 1], activation="relu")
+        return graft.torch.leaky_relu(F.max_pool2d(y, 2), alpha=0.1)
+
+    w, b = last(torch.randn(16, 3, 3, 3, device=device).half()), torch.randn(16, device=device)
+    compiled = torch.compile(
+        network, fullgraph=True, dynamic=dynamic, backend="inductor" if device == "cuda" else "aot_eager"
+    )
+    for size in (12, 16):
+        x = torch.randn(2, 3, size, size + 2, device=device).half()
+        found, expected = compiled(x, w, b), network(x, w, b)
+        assert is_last(expected)
+        assert found.stride() == expected.stride()
+        assert difference(found, expected) < 2e-3
+
+
+@each_device
+def test_tensors_that_do_not_begin_at_a_vector(device):
+    memory = torch.randn(2 * 6 * 5 * 8 + 1, device=device).half()
+    x = memory[1:].as_strided((2, 8, 6, 5), (240, 1, 40, 8))
+    y = graft.torch.l2_normalize(x, axes=[1])
+    assert is_last(y)
+    torch.testing.assert_close(y.contiguous(), graft.torch.l2_normalize(x.contiguous(), axes=[1]), rtol=1e-2, atol=1e-2)
+
+
+@each_device
+def test_gradients_with_channels_last(device):
+    inputs = [last(torch.randn(s, device=device).half()).requires_grad_() for s in [(2, 8, 6, 6), (16, 8, 3, 3)]]
+    y = graft.torch.convolution(*inputs, torch.zeros(16, device=device), pad=[1, 1])
+    found = torch.autograd.grad(y.float().square().sum(), inputs)
+    exact_inputs = [each.detach().float().requires_grad_() for each in inputs]
+    exact = F.conv2d(*exact_inputs, padding=1).square().sum()
+    for each, expected in zip(found, torch.autograd.grad(exact, exact_inputs)):
+        assert difference(each, expected) < 2e-2
 
 
 @each_device

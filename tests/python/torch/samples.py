@@ -51,19 +51,10 @@ class Sample:
             tensors.append(tensor.to(device))
         return tensors
 
-    def values(self, dtype: str) -> list[Any]:
-        """All attributes in the order of the schema."""
+    def named(self, dtype: str) -> dict[str, Any]:
+        known = {info.name for info in DEFINITIONS[self.function].attributes}
         scales = {"x_scale": 0.05, "y_scale": 0.07} if dtype == "i8" else {}
-        given = {**self.attributes, **scales}
-        return [
-            list(value) if isinstance(value := given.get(info.name, info.default), tuple) else value
-            for info in DEFINITIONS[self.function].attributes
-        ]
-
-    def arguments(self, dtype: str, device: str) -> list[Any]:
-        inputs = self.inputs(dtype, device)
-        missing = len(DEFINITIONS[self.function].inputs) - len(inputs)
-        return [*inputs, *[None] * missing, *self.values(dtype)]
+        return {name: value for name, value in {**self.attributes, **scales}.items() if name in known}
 
 
 X = (2, 6, 9, 11)

@@ -1,0 +1,148 @@
+// What a lowering is: one standard operator, in a form that TensorRT refuses, written with layers that it has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "onnx/model.hpp"
+#include "passes/proven_shapes.hpp"
+
+namespace graft::passes {
+
+/// The nodes that take the place of one, as parse_nodes reads them: inputs x0, x1 ..., outputs y0, y1 ..., in operator
+/// set 17.
+struct Replacement {
+  std::string nodes;
+  std::map<std::string, onnx::TensorData> constants;  ///< Further names in the text, and the tensors they stand for.
+  std::string summary;                                ///< "3 TopK of at most 3840, each without what was taken before".
+  std::map<std::string, const onnx::Value*> reads = {};  ///< Further names, and the tensors of the graph behind them.
+  std::vector<onnx::Node*> together_with = {};           ///< Nodes before this one that are a part of what is replaced.
+  std::string by_definition = {};                        ///< As in Proposal.
+
+  void line(const std::string& text) { nodes += text + "\n"; }
+  /// The input `name` of type `from` in f32: itself, or the name of a Cast.
+  std::string in_f32(const std::string& name, onnx::ElementType from);
+  /// The line that gives `output`, of type `to`, by what is computed in f32.
+  void give(const std::string& output, onnx::ElementType to, const std::string& computation);
+  /// Names a constant, and returns the name.
+  std::string constant(std::string name, onnx::TensorData tensor);
+};
+
+/// Shapes that follow from the inputs of the network, inferred when somebody first asks.
+class ShapesOnDemand {
+ public:
+  explicit ShapesOnDemand(Rewriter& rewriter) : rewriter_(rewriter) {}
+  [[nodiscard]] const Shape* of(const onnx::Value& value) {
+    if (!shapes_) shapes_.emplace(rewriter_);
+    return shapes_->of(value);
+  }
+
+ private:
+  Rewriter& rewriter_;
+  std::optional<ProvenShapes> shapes_;
+};
+
+/// A node that a lowering looks at.
+class Site {
+ public:
+  Site(const onnx::Node& node, ShapesOnDemand& shapes) : node_(node), shapes_(shapes) {}
+
+  [[nodiscard]] const onnx::Node& node() const { return node_; }
+  [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
+  [[nodiscard]] bool is_used(std::size_t output) const;
+  [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
+  [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< `undefined` where it is not known.
+  [[nodiscard]] bool is_real(std::size_t input) const;            ///< f32, f16 or bf16.
+  /// As it follows from the inputs of the network; null where not even the rank does.
+  [[nodiscard]] const Shape* shape(std::size_t input) const;
+  /// The node of the same graph that makes an input; null where there is none.
+  [[nodiscard]] onnx::Node* producer(std::size_t input) const;
+  /// The size of one axis of an input; nothing where it is open.
+  [[nodiscard]] std::optional<std::int64_t> size(std::size_t input, std::int64_t axis) const;
+  /// All sizes of the input from `first` on; nothing where one is open.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> sizes(std::size_t input, std::size_t first = 0) const;
+  [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t input) const;
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;  ///< Of a constant.
+  [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;     ///< Of a constant.
+  /// An attribute, or as many copies of `otherwise`.
+  [[nodiscard]] std::vector<std::int64_t> ints_or(std::string_view attribute, std::size_t count,
+                                                  std::int64_t otherwise) const;
+
+  /// Says why the node cannot be lowered although TensorRT refuses it; an empty result, to be returned.
+  std::nullopt_t no(std::string why);
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+ private:
+  const onnx::Node& node_;
+  ShapesOnDemand& shapes_;
+  std::string why_not_;
+};
+
+struct Lowering {
+  std::string_view op_type;
+  std::string_view refused;  ///< What TensorRT refuses of it: "K above 3840".
+  std::string_view form;     ///< What comes in its place, for the documentation.
+  std::string_view needs;    ///< What must hold, for the documentation.
+  /// Nothing where TensorRT has the node as it is, and where site.no() said why it cannot be done.
+  std::optional<Replacement> (*lower)(Site& site) = nullptr;
+};
+
+/// All of them, in the order of the operators that people meet. Several may be of one operator: the first that gives
+/// something counts.
+[[nodiscard]] std::span<const Lowering> lowerings();
+
+/// "f32" as the text of nodes writes it, "float"; of f16, bf16, f32, f64 and integers.
+[[nodiscard]] std::string text_of(onnx::ElementType type);
+/// "[1, 2, 3]".
+[[nodiscard]] std::string list_text(const std::vector<std::int64_t>& numbers);
+[[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
+[[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
+[[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
+
+/// Tables that are larger than this are not made.
+inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
+
+// One function a lowering, each in the file of its group.
+[[nodiscard]] std::optional<Replacement> lower_top_k(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dft(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_col2im(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_max_pool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dilated_pool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_max_unpool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_layer_normalization(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_resize(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_deform_conv(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_scatter_nd(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_scatter_elements(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dynamic_quantize(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_matmul_integer(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_conv_integer(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_conv(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_matmul(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_cast_of_bytes(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_sequence_at(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_concat_from_sequence(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_affine_grid(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_center_crop_pad(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_swiglu(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_celu(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_mod(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_boolean_reduction(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_cum_prod(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_det(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bit_shift(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bitwise_not(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bitwise(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_non_zero(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_compress(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_mel_weight_matrix(Site& site);
+
+}  // namespace graft::passes

@@ -1,0 +1,167 @@
+// ScatterElements and ScatterND with a reduction: what TensorRT has without one, gathered, computed and scattered.
+//
+//   before                                    after
+//   y = ScatterND<reduction="add">(x, i, u)   a = Add(GatherND(x, i), u); y = ScatterND(x, i, a)
+//
+// That is right where no place is named twice. Where constant indices name places more than once, the updates are
+// taken in turns: the first of each place, then the second, and so on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "passes/lowerings/lowering.hpp"
+
+namespace graft::passes {
+namespace {
+
+std::string computation(const std::string& reduction) {
+  if (reduction == "add") return "Add";
+  if (reduction == "mul") return "Mul";
+  if (reduction == "max") return "Max";
+  return reduction == "min" ? "Min" : "";
+}
+
+constexpr std::size_t most_turns = 16;
+
+/// Which updates are taken in each turn: those that name a place for the first time, for the second, and so on.
+std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<std::int64_t>>& places) {
+  std::map<std::vector<std::int64_t>, std::size_t> seen;
+  std::vector<std::vector<std::int64_t>> turns;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t turn = seen[places[i]]++;
+    if (turn == turns.size()) turns.emplace_back();
+    turns[turn].push_back(static_cast<std::int64_t>(i));
+  }
+  return turns;
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_scatter_nd(Site& site) {
+  const std::string reduction = site.node().string_or("reduction", "none");
+  if (reduction == "none") return std::nullopt;
+  const std::string compute = computation(reduction);
+  const auto indices = site.ints(1);
+  const auto data = site.sizes(0);
+  const auto index_shape = site.sizes(1);
+  if (compute.empty() || !site.is_real(0)) return site.no("its numbers are not real");
+  if (!indices || !index_shape || index_shape->empty())
+    return site.no("its indices are not constants: one place may be named twice");
+  const auto depth = static_cast<std::size_t>(index_shape->back());
+  if (!data || depth == 0 || depth > data->size()) return site.no("a size of its data is open");
+  const std::size_t count = indices->size() / depth;
+  if (count == 0 || count > most_constants) return site.no("it has no updates, or too many");
+  std::vector<std::vector<std::int64_t>> places;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::int64_t>& place = places.emplace_back();
+    for (std::size_t axis = 0; axis < depth; ++axis) {
+      const std::int64_t at = (*indices)[i * depth + axis];
+      place.push_back(at < 0 ? at + (*data)[axis] : at);
+    }
+  }
+  const auto turns = turns_of(places);
+  if (turns.size() > most_turns) return site.no(fmt::format("its indices name one place {} times", turns.size()));
+  const auto updates_shape = site.sizes(2);
+  const std::vector<std::int64_t> row(data->begin() + static_cast<std::ptrdiff_t>(depth), data->end());
+  if (!updates_shape || product(*updates_shape) != static_cast<std::int64_t>(count) * product(row)) {
+    return site.no("its updates do not fit its indices");
+  }
+
+  Replacement result;
+  std::vector<std::int64_t> rows{static_cast<std::int64_t>(count)};
+  rows.insert(rows.end(), row.begin(), row.end());
+  const std::string shape = result.constant("rows", ints_tensor({static_cast<std::int64_t>(rows.size())}, rows));
+  result.line(fmt::format("updates = Reshape(x2, {})", shape));
+  std::string x = "x0";
+  for (std::size_t turn = 0; turn < turns.size(); ++turn) {
+    std::vector<std::int64_t> at;
+    for (const std::int64_t i : turns[turn]) {
+      const auto& place = places[static_cast<std::size_t>(i)];
+      at.insert(at.end(), place.begin(), place.end());
+    }
+    const auto length = static_cast<std::int64_t>(turns[turn].size());
+    const std::string where =
+        result.constant(fmt::format("places{}", turn), ints_tensor({length, static_cast<std::int64_t>(depth)}, at));
+    std::string updates = "updates";
+    if (turns.size() > 1) {
+      const std::string which = result.constant(fmt::format("which{}", turn), ints_tensor({length}, turns[turn]));
+      updates = fmt::format("updates{}", turn);
+      result.line(fmt::format("{} = Gather<axis=0>(updates, {})", updates, which));
+    }
+    const std::string y = turn + 1 == turns.size() ? "y0" : fmt::format("data{}", turn);
+    result.line(fmt::format("old{} = GatherND({}, {})", turn, x, where));
+    result.line(fmt::format("new{0} = {1}(old{0}, {2})", turn, compute, updates));
+    result.line(fmt::format("{} = ScatterND({}, {}, new{})", y, x, where, turn));
+    x = y;
+  }
+  result.summary = fmt::format("{} times GatherND, {} and ScatterND", turns.size(), compute);
+  return result;
+}
+
+std::optional<Replacement> lower_scatter_elements(Site& site) {
+  const std::string reduction = site.node().string_or("reduction", "none");
+  if (reduction == "none") return std::nullopt;
+  const std::string compute = computation(reduction);
+  const auto indices = site.ints(1);
+  const auto data = site.sizes(0);
+  const auto index_shape = site.sizes(1);
+  if (compute.empty() || !site.is_real(0)) return site.no("its numbers are not real");
+  if (!indices || !index_shape) return site.no("its indices are not constants: one place may be named twice");
+  if (!data || data->empty() || index_shape->size() != data->size()) return site.no("a size of its data is open");
+  const std::size_t rank = data->size();
+  std::int64_t axis = site.node().int_or("axis", 0);
+  axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;
+  if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return site.no("its axis is beyond its rank");
+  if (indices->empty() || static_cast<std::int64_t>(indices->size()) > most_constants ||
+      product(*data) > most_constants) {
+    return site.no("it has no updates, or too many");
+  }
+  // Places in the flattened data.
+  std::vector<std::vector<std::int64_t>> places;
+  std::vector<std::int64_t> at(rank, 0);
+  for (const std::int64_t index : *indices) {
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < rank; ++i) {
+      std::int64_t here = at[i];
+      if (static_cast<std::int64_t>(i) == axis) here = index < 0 ? index + (*data)[i] : index;
+      place = place * (*data)[i] + here;
+    }
+    places.push_back({place});
+    for (std::size_t i = rank; i-- > 0;) {
+      if (++at[i] < (*index_shape)[i]) break;
+      at[i] = 0;
+    }
+  }
+  const auto turns = turns_of(places);
+  if (turns.size() > most_turns) return site.no(fmt::format("its indices name one place {} times", turns.size()));
+
+  if (site.sizes(2) != index_shape) return site.no("its updates do not fit its indices");
+  Replacement result;
+  const std::string line = result.constant("line", ints_tensor({1}, {-1}));
+  const std::string shape = result.constant("data_shape", ints_tensor({static_cast<std::int64_t>(rank)}, *data));
+  result.line(fmt::format("data = Reshape(x0, {})", line));
+  result.line(fmt::format("updates = Reshape(x2, {})", line));
+  std::string x = "data";
+  for (std::size_t turn = 0; turn < turns.size(); ++turn) {
+    std::vector<std::int64_t> where;
+    for (const std::int64_t i : turns[turn]) where.push_back(places[static_cast<std::size_t>(i)].front());
+    const auto length = static_cast<std::int64_t>(where.size());
+    const std::string to = result.constant(fmt::format("places{}", turn), ints_tensor({length}, where));
+    std::string updates = "updates";
+    if (turns.size() > 1) {
+      const std::string which = result.constant(fmt::format("which{}", turn), ints_tensor({length}, turns[turn]));
+      updates = fmt::format("updates{}", turn);
+      result.line(fmt::format("{} = Gather<axis=0>(updates, {})", updates, which));
+    }
+    result.line(fmt::format("old{} = Gather<axis=0>({}, {})", turn, x, to));
+    result.line(fmt::format("new{0} = {1}(old{0}, {2})", turn, compute, updates));
+    result.line(fmt::format("data{0} = ScatterElements<axis=0>({1}, {2}, new{0})", turn, x, to));
+    x = fmt::format("data{}", turn);
+  }
+  result.line(fmt::format("y0 = Reshape({}, {})", x, shape));
+  result.summary = fmt::format("{} times Gather, {} and ScatterElements", turns.size(), compute);
+  return result;
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,39 @@
+// The windows of pooling and of convolutions along each axis, from the attributes that these operators share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/lowerings/lowering.hpp"
+
+namespace graft::passes {
+
+struct Window {
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  std::int64_t pad_begin = 0;
+  std::int64_t pad_end = 0;
+
+  [[nodiscard]] std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
+  /// Windows along an axis of `size` numbers, rounded down.
+  [[nodiscard]] std::int64_t count(std::int64_t size) const {
+    return (size + pad_begin + pad_end - extent()) / stride + 1;
+  }
+};
+
+/// kernel_shape, strides, dilations and pads of a node, of whose input 0 the axes from 2 on are meant. Where they
+/// follow from a rule (auto_pad) and a size is open, or where sizes are rounded up so that it matters, nothing, and
+/// site.no() says so.
+[[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
+
+[[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
+
+/// Calls `f` for each index within `sizes`, the last axis fastest.
+void for_each_index(const std::vector<std::int64_t>& sizes,
+                    const std::function<void(const std::vector<std::int64_t>&)>& f);
+
+}  // namespace graft::passes

@@ -1,0 +1,574 @@
+# Models of one node that TensorRT refuses and Graft lowers, with seeded attributes and sizes; and others that resemble
+# them and must stay as they are.
+from collections import namedtuple
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+# feeds: by name. limit: of the difference, times the largest number of the result.
+Sample = namedtuple("Sample", "model feeds limit")
+
+F32 = 2.0**-23
+TYPES = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float16): TensorProto.FLOAT16,
+    np.dtype(np.int64): TensorProto.INT64,
+    np.dtype(np.int32): TensorProto.INT32,
+    np.dtype(np.uint8): TensorProto.UINT8,
+    np.dtype(np.int8): TensorProto.INT8,
+    np.dtype(np.bool_): TensorProto.BOOL,
+}
+
+
+def sample(op, arguments, outputs, limit=0.0, opset=20, **attributes):
+    """`arguments`: an array is an input, ("constant", array) an initializer, ("open", array) an input whose first size
+    is open, None an absent one. `outputs`: a type each, None where it is absent."""
+    names, inputs, constants, feeds = [], [], [], {}
+    for i, argument in enumerate(arguments):
+        name = "" if argument is None else f"in{i}"
+        names.append(name)
+        if argument is None:
+            continue
+        kind, array = argument if isinstance(argument, tuple) else ("input", argument)
+        if kind == "constant":
+            constants.append(numpy_helper.from_array(np.array(array, order="C"), name))
+            continue
+        shape = list(array.shape)
+        if kind == "open":
+            shape[0] = "N"
+        inputs.append(helper.make_tensor_value_info(name, TYPES[array.dtype], shape))
+        feeds[name] = array
+    results = ["" if kind is None else f"out{i}" for i, kind in enumerate(outputs)]
+    node = helper.make_node(op, names, results, name="node", **attributes)
+    ends = [helper.make_tensor_value_info(n, k, None) for n, k in zip(results, outputs, strict=True) if n]
+    graph = helper.make_graph([node], "lowered", inputs, ends, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return Sample(model, feeds, limit)
+
+
+def constant(values, dtype=np.int64):
+    return ("constant", np.array(values, dtype))
+
+
+def real(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def pick(rng, *choices):
+    return choices[int(rng.integers(len(choices)))]
+
+
+FLOAT, INT64, INT32, UINT8, INT8, BOOL, FLOAT16 = (
+    TensorProto.FLOAT,
+    TensorProto.INT64,
+    TensorProto.INT32,
+    TensorProto.UINT8,
+    TensorProto.INT8,
+    TensorProto.BOOL,
+    TensorProto.FLOAT16,
+)
+
+
+def top_k(rng):
+    count = int(rng.integers(3841, 9000))
+    shape = [count + int(rng.integers(0, 500)), 2]
+    axis = 0
+    if rng.integers(2):
+        shape, axis = [2, *shape[:1]], pick(rng, 1, -1)
+    x = real(rng, *shape)
+    x = pick(rng, x, np.round(x * 4), np.where(x < -1, np.float32(-np.inf), x))  # different, many equal, infinite
+    return sample("TopK", [x, constant([count])], [FLOAT, INT64], axis=axis, largest=int(rng.integers(2)))
+
+
+def dft(rng):
+    length = int(rng.integers(2, 65))
+    inverse = int(rng.integers(2))
+    onesided = 0 if inverse else int(rng.integers(2))
+    x = real(rng, *pick(rng, [2], [2, 3]), length, 2 if inverse or (not onesided and rng.integers(2)) else 1)
+    axis = pick(rng, x.ndim - 2, 1)
+    asked = pick(rng, None, constant(x.shape[axis], np.int64), constant(x.shape[axis] - 1), constant(x.shape[axis] + 3))
+    size = x.shape[axis] + 3
+    given = [pick(rng, ("open", x), x), asked, constant(axis)]
+    return sample("DFT", given, [FLOAT], limit=4 * size * F32, inverse=inverse, onesided=onesided)
+
+
+def col2im(rng):
+    axes = pick(rng, 1, 2, 2)
+    kernel = rng.integers(1, 4, axes)
+    stride = rng.integers(1, 4, axes)
+    dilation = rng.integers(1, 3, axes)
+    pads = rng.integers(0, 2, 2 * axes)
+    if rng.integers(3) == 0:  # tiles
+        stride, dilation, pads = kernel, np.ones(axes, int), np.zeros(2 * axes, int)
+    extent = dilation * (kernel - 1) + 1
+    image = extent + rng.integers(3, 9, axes)
+    if np.array_equal(stride, kernel):
+        image = kernel * rng.integers(2, 5, axes)
+    blocks = (image + pads[:axes] + pads[axes:] - extent) // stride + 1
+    x = real(rng, 2, 3 * int(np.prod(kernel)), int(np.prod(blocks)))
+    return sample(
+        "Col2Im",
+        [("open", x), constant(image), constant(kernel)],
+        [FLOAT],
+        limit=int(np.prod(kernel)) * F32,
+        strides=stride.tolist(),
+        dilations=dilation.tolist(),
+        pads=pads.tolist(),
+    )
+
+
+def windows(rng, axes, dilated):
+    kernel = rng.integers(2, 4, axes)
+    return {
+        "kernel_shape": kernel.tolist(),
+        "strides": rng.integers(1, 4, axes).tolist(),
+        "pads": np.minimum(rng.integers(0, 2, 2 * axes), np.tile(kernel - 1, 2)).tolist(),
+        **({"dilations": rng.integers(2, 4, axes).tolist()} if dilated else {}),
+    }
+
+
+def dilated_max_pool(rng):
+    axes = pick(rng, 1, 2, 3)
+    x = real(rng, 2, 3, *rng.integers(8, 12, axes))
+    return sample("MaxPool", [("open", x)], [FLOAT], **windows(rng, axes, True))
+
+
+def dilated_average_pool(rng):
+    axes = pick(rng, 1, 2)
+    x = real(rng, 2, 3, *rng.integers(8, 12, axes))
+    counts = {"count_include_pad": int(rng.integers(2))}
+    return sample("AveragePool", [("open", x)], [FLOAT], limit=16 * F32, **counts, **windows(rng, axes, True))
+
+
+def dilated_lp_pool(rng):
+    x = real(rng, 2, 3, *rng.integers(8, 12, 2))
+    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=int(pick(rng, 1, 2)), **windows(rng, 2, True))
+
+
+def max_pool_indices(rng):
+    axes = pick(rng, 1, 2, 3)
+    x = np.round(real(rng, 2, 3, *rng.integers(8, 12, axes)) * pick(rng, 1, 100))
+    return sample("MaxPool", [("open", x)], [FLOAT, INT64], **windows(rng, axes, bool(rng.integers(2))))
+
+
+def max_unpool(rng):
+    pooled = rng.integers(2, 5, 2)
+    kernel = rng.integers(2, 4, 2)
+    height, width = (pooled * kernel).tolist()
+    n, c = 2, 3
+    image = np.arange(n * c * height * width).reshape(n, c, height, width)
+    indices = np.zeros((n, c, *pooled), np.int64)
+    for at in np.ndindex(*indices.shape):
+        i, j = rng.integers(kernel)
+        indices[at] = image[at[0], at[1], at[2] * kernel[0] + i, at[3] * kernel[1] + j]
+    x = real(rng, *indices.shape)
+    attributes = {"kernel_shape": kernel.tolist(), "strides": kernel.tolist()}
+    return sample("MaxUnpool", [("open", x), ("open", indices)], [FLOAT], **attributes)
+
+
+def deform_conv(rng):
+    groups, offset_groups = int(pick(rng, 1, 2)), int(pick(rng, 1, 2))
+    kernel = rng.integers(1, 4, 2)
+    stride, dilation, pads = rng.integers(1, 3, 2), rng.integers(1, 3, 2), rng.integers(0, 3, 4)
+    size = rng.integers(8, 12, 2)
+    out = (size + pads[:2] + pads[2:] - dilation * (kernel - 1) - 1) // stride + 1
+    places = int(np.prod(kernel))
+    x = real(rng, 2, 4, *size)
+    w = real(rng, 6, 4 // groups, *kernel)
+    offset = real(rng, 2, 2 * offset_groups * places, *out) * 3
+    bias = pick(rng, None, ("constant", real(rng, 6)))
+    mask = pick(rng, None, real(rng, 2, offset_groups * places, *out))
+    arguments = [x, pick(rng, w, ("constant", w)), offset, bias, mask]
+    while arguments[-1] is None:
+        arguments.pop()
+    # A sample's coordinates carry the rounding of the grid: 8 steps of 12 pixels.
+    return sample(
+        "DeformConv",
+        arguments,
+        [FLOAT],
+        limit=4 * places * 12 * 8 * F32,
+        group=groups,
+        offset_group=offset_groups,
+        kernel_shape=kernel.tolist(),
+        strides=stride.tolist(),
+        dilations=dilation.tolist(),
+        pads=pads.tolist(),
+    )
+
+
+def resize(rng):
+    mode = pick(rng, "linear", "cubic")
+    x = real(rng, 2, 3, *rng.integers(5, 20, 2))
+    coordinates = pick(rng, "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+    # Where nothing shrinks, antialias is taken away, which is another rewrite.
+    sizes = [int(rng.integers(2, x.shape[2])), int(rng.integers(3, 20))]
+    given = [("open", x), None, None, constant(sizes)]
+    if rng.integers(2):
+        scales = constant([1, 1, *(np.array(sizes) / x.shape[2:])], np.float32)
+        attributes, given = {}, [("open", x), None, scales]
+    else:
+        attributes = {"axes": [2, 3]}
+    return sample(
+        "Resize",
+        given,
+        [FLOAT],
+        limit=64 * F32,
+        mode=mode,
+        antialias=1,
+        coordinate_transformation_mode=coordinates,
+        **attributes,
+    )
+
+
+def crop_and_resize(rng):
+    x = real(rng, 1, 2, *rng.integers(9, 14, 2))
+    begin, end = rng.uniform(-0.2, 0.5, 2), rng.uniform(0.6, 1.2, 2)
+    roi = constant([0, 0, *begin, 1, 1, *end], np.float32)
+    sizes = constant([1, 2, *rng.integers(3, 9, 2)])
+    return sample(
+        "Resize",
+        [x, roi, None, sizes],
+        [FLOAT],
+        limit=64 * F32,
+        mode="linear",
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=float(np.float32(rng.uniform(-5, 5))),
+    )
+
+
+def attention(rng):
+    heads, shared = pick(rng, (4, 4), (4, 2), (3, 1))
+    queries, keys, size = (int(n) for n in rng.integers(2, 9, 3))
+    past = int(pick(rng, 0, 0, 3))
+    q, k, v = real(rng, 2, heads, queries, size), real(rng, 2, shared, keys, size), real(rng, 2, shared, keys, size + 1)
+    is_causal = int(rng.integers(2))
+    mask = pick(
+        rng,
+        None,
+        real(rng, queries, keys + past),
+        rng.integers(0, 2, (2, 1, queries, keys + past)).astype(bool) | (np.arange(keys + past) == 0),
+    )
+    attributes = {"is_causal": is_causal}
+    if rng.integers(2):
+        attributes["scale"] = float(np.float32(rng.uniform(0.1, 1)))
+    if rng.integers(3) == 0:
+        attributes["softcap"] = 2.0
+    arguments, outputs = [q, k, v, mask], [FLOAT]
+    if past:
+        arguments += [real(rng, 2, shared, past, size), real(rng, 2, shared, past, size + 1)]
+        outputs += [FLOAT, FLOAT]
+    elif rng.integers(2):
+        arguments = [a.transpose(0, 2, 1, 3).reshape(2, a.shape[2], -1) for a in (q, k, v)] + [mask]
+        attributes |= {"q_num_heads": heads, "kv_num_heads": shared}
+    while arguments[-1] is None:
+        arguments.pop()
+    return sample("Attention", arguments, outputs, limit=64 * F32, opset=23, **attributes)
+
+
+def layer_normalization(rng):
+    shape = rng.integers(3, 8, 3)
+    axis = int(rng.integers(-2, 3))
+    x = real(rng, *shape)
+    scale = real(rng, *shape[axis:])
+    bias = pick(rng, None, ("constant", real(rng, *shape[axis:])))
+    arguments = [x, ("constant", scale)] + ([] if bias is None else [bias])
+    return sample("LayerNormalization", arguments, [FLOAT, FLOAT, FLOAT], limit=512 * F32, axis=axis)
+
+
+def scatter_nd(rng):
+    data = real(rng, 5, 4, 3)
+    depth = int(rng.integers(1, 4))
+    count = int(rng.integers(2, 9))
+    indices = np.stack([rng.integers(-data.shape[axis], data.shape[axis], count) for axis in range(depth)], -1)
+    updates = real(rng, count, *data.shape[depth:])
+    reduction = pick(rng, "add", "mul", "max", "min")
+    return sample("ScatterND", [data, constant(indices), updates], [FLOAT], limit=16 * F32, reduction=reduction)
+
+
+def scatter_elements(rng):
+    data = real(rng, 5, 4)
+    axis = int(rng.integers(-2, 2))
+    shape = (int(rng.integers(1, 6)), int(rng.integers(1, 5)))
+    indices = rng.integers(-data.shape[axis], data.shape[axis], shape)
+    reduction = pick(rng, "add", "mul", "max", "min")
+    arguments = [data, constant(indices), real(rng, *shape)]
+    return sample("ScatterElements", arguments, [FLOAT], limit=16 * F32, axis=axis, reduction=reduction)
+
+
+def bytes_of(rng, dtype, *shape):
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max + 1, shape).astype(dtype)
+
+
+def matmul_integer(rng):
+    inner = int(pick(rng, 3, 64, 700))
+    a_type, b_type = pick(rng, np.uint8, np.int8), pick(rng, np.uint8, np.int8)
+    a, b = bytes_of(rng, a_type, 2, 4, inner), bytes_of(rng, b_type, inner, 5)
+    zeros = [constant(bytes_of(rng, a_type), a_type), constant(bytes_of(rng, b_type), b_type)]
+    return sample("MatMulInteger", [a, ("constant", b), *zeros], [INT32])
+
+
+def conv_integer(rng):
+    x, w = bytes_of(rng, np.uint8, 2, 4, 8, 9), bytes_of(rng, np.uint8, 6, 4 // 2, 3, 2)
+    zeros = [constant(bytes_of(rng, np.uint8), np.uint8), constant(bytes_of(rng, np.uint8), np.uint8)]
+    pads = rng.integers(0, 2, 4).tolist()
+    arguments = [x, ("constant", w), *zeros]
+    return sample("ConvInteger", arguments, [INT32], group=2, pads=pads, strides=rng.integers(1, 3, 2).tolist())
+
+
+def scale_of(rng, *shape):
+    return ("constant", rng.uniform(0.01, 0.1, shape).astype(np.float32))
+
+
+def qlinear_conv(rng):
+    w_type = pick(rng, np.uint8, np.int8)
+    x, w = bytes_of(rng, np.uint8, 2, 4, 8, 9), bytes_of(rng, w_type, 6, 4, 3, 2)
+    # ONNX Runtime adds two products of u8 and i8 in 16 bits, which cuts them off beyond 7 bits.
+    w = w // 2 if w_type == np.int8 else w
+    per_channel = w_type == np.int8 and rng.integers(2)
+    w_zero = np.zeros(6, np.int8) if per_channel else bytes_of(rng, w_type)
+    y_scale = constant(pick(rng, 2.5, 10.0), np.float32)
+    bias = ("constant", rng.integers(-5000, 5000, 6).astype(np.int32))
+    arguments = [x, scale_of(rng), constant(bytes_of(rng, np.uint8), np.uint8)]
+    arguments += [("constant", w), scale_of(rng, *([6] if per_channel else [])), ("constant", w_zero)]
+    arguments += [y_scale, constant(bytes_of(rng, np.uint8), np.uint8), bias]
+    # The factor is rounded once or twice: numbers that lie between two integers may go to either.
+    return sample("QLinearConv", arguments, [UINT8], limit=1 / 255, pads=[1, 0, 0, 1])
+
+
+def qlinear_matmul(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    inner = int(pick(rng, 8, 700))
+    a, b = bytes_of(rng, kind, 2, 4, inner), bytes_of(rng, kind, inner, 5)
+    zero = constant(bytes_of(rng, kind), kind)
+    arguments = [a, scale_of(rng), zero, ("constant", b), scale_of(rng), zero, constant(20.0, np.float32), zero]
+    return sample("QLinearMatMul", arguments, [UINT8 if kind == np.uint8 else INT8], limit=1 / 127)
+
+
+def dynamic_quantize(rng):
+    x = real(rng, 4, 5) * pick(rng, 1, 100) + pick(rng, 0, 5, -5)
+    return sample("DynamicQuantizeLinear", [x.astype(np.float32)], [UINT8, FLOAT, UINT8], limit=1 / 255)
+
+
+def affine_grid(rng):
+    axes = pick(rng, 2, 3)
+    theta = real(rng, 2, axes, axes + 1)
+    size = constant([2, 3, *rng.integers(2, 7, axes)])
+    return sample("AffineGrid", [("open", theta), size], [FLOAT], limit=16 * F32, align_corners=int(rng.integers(2)))
+
+
+def center_crop_pad(rng):
+    x = real(rng, 2, *rng.integers(3, 12, 2))
+    return sample("CenterCropPad", [("open", x), constant(rng.integers(3, 12, 2))], [FLOAT], axes=[1, -1])
+
+
+def determinant(rng):
+    size = int(rng.integers(1, 5))
+    x = real(rng, *pick(rng, [], [3], [2, 3]), size, size)
+    return sample("Det", [x], [FLOAT], limit=256 * F32)
+
+
+def compress(rng):
+    x = real(rng, 3, 6)
+    attributes = pick(rng, {"axis": 1}, {"axis": 0}, {})
+    length = {1: 6, 0: 3}.get(attributes.get("axis"), 18)
+    condition = rng.integers(0, 2, length).astype(bool)
+    condition[0] = True
+    return sample("Compress", [x, ("constant", condition)], [FLOAT], **attributes)
+
+
+def non_zero(rng):
+    mask = rng.integers(0, 2, (3, 4)).astype(bool)
+    mask[1, 2] = True
+    sampled = sample("NonZero", [("constant", mask)], [INT64])
+    # A network needs an input.
+    model = sampled.model
+    model.graph.input.append(helper.make_tensor_value_info("x", INT64, [2, int(mask.sum())]))
+    model.graph.node[0].output[0] = "places"
+    model.graph.node.append(helper.make_node("Add", ["places", "x"], ["out0"]))
+    return Sample(model, {"x": np.ones((2, int(mask.sum())), np.int64)}, 0)
+
+
+def mel_weight_matrix(rng):
+    bins, length = int(rng.integers(4, 12)), int(rng.integers(64, 257))
+    edges = [constant(rng.uniform(0, 100), np.float32), constant(rng.uniform(2000, 4000), np.float32)]
+    arguments = [constant(bins), constant(length), constant(8192), *edges]
+    model = sample("MelWeightMatrix", arguments, [FLOAT]).model
+    x = real(rng, length // 2 + 1, bins)
+    model.graph.input.append(helper.make_tensor_value_info("x", FLOAT, x.shape))
+    model.graph.node[0].output[0] = "filters"
+    model.graph.node.append(helper.make_node("Add", ["filters", "x"], ["out0"]))
+    return Sample(model, {"x": x}, 4 * F32)
+
+
+def bitwise(rng):
+    op = pick(rng, "BitwiseAnd", "BitwiseOr", "BitwiseXor")
+    dtype, kind = pick(rng, (np.int32, INT32), (np.uint8, UINT8), (np.int8, INT8))
+    a = bytes_of(rng, dtype, 3, 4)
+    b = pick(rng, bytes_of(rng, dtype, 3, 4), ("constant", bytes_of(rng, dtype)))
+    return sample(op, [a, b], [kind])
+
+
+def bitwise_not(rng):
+    dtype, kind = pick(rng, (np.int32, INT32), (np.uint8, UINT8), (np.int8, INT8))
+    return sample("BitwiseNot", [bytes_of(rng, dtype, 3, 4)], [kind])
+
+
+def bit_shift(rng):
+    x, by = bytes_of(rng, np.uint8, 3, 4), rng.integers(0, 10, (3, 4)).astype(np.uint8)
+    return sample("BitShift", [x, by], [UINT8], direction=pick(rng, "LEFT", "RIGHT"))
+
+
+LOWERED = {f.__name__: f for f in (
+    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, max_pool_indices, max_unpool,
+    deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements, matmul_integer,
+    conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift,
+)}  # fmt: skip
+
+
+def network(nodes, inputs, outputs, constants, feeds, limit, opset=20):
+    ends = [[helper.make_tensor_value_info(*end) for end in side] for side in (inputs, outputs)]
+    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    graph = helper.make_graph([helper.make_node(*n[:3], **n[3]) for n in nodes], "chain", *ends, tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return Sample(model, feeds, limit)
+
+
+def dynamic_quantization(rng):
+    """A fully connected layer as ONNX Runtime's dynamic quantization writes it."""
+    nodes = [
+        ("DynamicQuantizeLinear", ["x"], ["xq", "xs", "xz"], {}),
+        ("MatMulInteger", ["xq", "w", "xz", "wz"], ["sums"], {}),
+        ("Cast", ["sums"], ["real"], {"to": FLOAT}),
+        ("Mul", ["xs", "ws"], ["scale"], {}),
+        ("Mul", ["real", "scale"], ["y"], {}),
+    ]
+    constants = {"w": bytes_of(rng, np.int8, 300, 5) // 2, "wz": np.int8(0), "ws": np.float32(0.02)}
+    # One number that is rounded the other way moves a sum by 127 steps, of sums of some 30,000.
+    return network(
+        nodes, [("x", FLOAT, ["N", 300])], [("y", FLOAT, None)], constants, {"x": real(rng, 3, 300)}, limit=0.02
+    )
+
+
+def quantized_layers(rng):
+    """Two convolutions and a product in 8 bits, one after the other."""
+    nodes = [
+        ("QLinearConv", ["x", "s", "z", "w", "s", "wz", "t", "z"], ["a"], {"pads": [1, 1, 1, 1]}),
+        ("QLinearConv", ["a", "t", "z", "w", "s", "wz", "t", "z"], ["b"], {"pads": [1, 1, 1, 1]}),
+        ("Reshape", ["b", "flat"], ["c"], {}),
+        ("QLinearMatMul", ["c", "t", "z", "v", "s", "wz", "t", "z"], ["y"], {}),
+    ]
+    constants = {"s": np.float32(0.02), "t": np.float32(0.5), "z": np.uint8(128), "wz": np.int8(0)}
+    constants |= {
+        "w": bytes_of(rng, np.int8, 4, 4, 3, 3) // 2,
+        "v": bytes_of(rng, np.int8, 144, 5) // 2,
+        "flat": [-1, 144],
+    }
+    # One step in a layer is at most a few in the next.
+    feeds = {"x": bytes_of(rng, np.uint8, 2, 4, 6, 6)}
+    return network(nodes, [("x", UINT8, ["N", 4, 6, 6])], [("y", UINT8, None)], constants, feeds, limit=4 / 255)
+
+
+def sequences(rng):
+    nodes = [
+        ("SplitToSequence", ["x", "two"], ["parts"], {"axis": 1}),
+        ("SequenceAt", ["parts", "one"], ["a"], {}),
+        ("SplitToSequence", ["x"], ["columns"], {"axis": 1, "keepdims": 0}),
+        ("SequenceAt", ["columns", "last"], ["b"], {}),
+        ("Unsqueeze", ["b", "axis"], ["c"], {}),
+        ("SequenceConstruct", ["a", "c", "x"], ["made"], {}),
+        ("ConcatFromSequence", ["made"], ["y"], {"axis": -1}),
+        ("SequenceConstruct", ["b", "b"], ["pair"], {}),
+        ("ConcatFromSequence", ["pair"], ["z"], {"axis": 0, "new_axis": 1}),
+    ]
+    constants = {"two": 2, "one": 1, "last": -1, "axis": [1]}
+    outputs = [("y", FLOAT, None), ("z", FLOAT, None)]
+    return network(nodes, [("x", FLOAT, ["N", 7])], outputs, constants, {"x": real(rng, 3, 7)}, limit=0)
+
+
+# Name -> (maker, operators that may be left).
+NETWORKS = {
+    "dynamic_quantization": dynamic_quantization,
+    "quantized_layers": quantized_layers,
+    "sequences": sequences,
+}
+
+
+def near_misses():
+    """Name -> (sample, words of the reason; "" where TensorRT has the node as it is and nothing is said)."""
+    rng = np.random.default_rng(0)
+    image = real(rng, 1, 2, 8, 8)
+    half = image.astype(np.float16)
+    q64 = real(rng, 1, 2, 16, 64)
+    unsigned = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    long_sum = bytes_of(rng, np.uint8, 2, 32, 3, 3)
+    return {
+        "top_k_at_the_limit": (sample("TopK", [real(rng, 5000), constant([3840])], [FLOAT, INT64]), ""),
+        "top_k_of_an_input": (sample("TopK", [real(rng, 5000), np.array([4000])], [FLOAT, INT64]), ""),
+        "top_k_of_integers": (
+            sample("TopK", [np.arange(5000, dtype=np.int32), constant([4000])], [INT32, INT64]),
+            "not real",
+        ),
+        "dft_of_open_length": (sample("DFT", [("open", real(rng, 8, 1))], [FLOAT]), "open"),
+        "dft_along_an_input": (sample("DFT", [real(rng, 2, 8, 1), None, np.array(1)], [FLOAT]), "axis"),
+        "col2im_of_inputs": (
+            sample("Col2Im", [real(rng, 1, 4, 4), np.array([4, 4]), constant([2, 2])], [FLOAT]),
+            "not constants",
+        ),
+        "max_pool": (sample("MaxPool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
+        "average_pool_without_dilations": (sample("AveragePool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
+        "indices_of_an_open_batch": (
+            sample("MaxPool", [("open", image)], [FLOAT, INT64], kernel_shape=[2, 2]),
+            None,  # the open size is the batch: this one is lowered
+        ),
+        "resize_without_antialias": (
+            sample("Resize", [image, None, constant([1, 1, 0.5, 0.5], np.float32)], [FLOAT], mode="linear"),
+            "",
+        ),
+        "antialias_to_an_input": (
+            sample("Resize", [image, None, None, np.array([1, 2, 4, 4])], [FLOAT], mode="linear", antialias=1),
+            "not constants",
+        ),
+        "scatter_without_reduction": (
+            sample("ScatterND", [real(rng, 4, 3), constant([[0], [2]]), real(rng, 2, 3)], [FLOAT]),
+            "",
+        ),
+        "scatter_to_inputs": (
+            sample("ScatterND", [real(rng, 4, 3), np.array([[0], [2]]), real(rng, 2, 3)], [FLOAT], reduction="add"),
+            "not constants",
+        ),
+        "scatter_to_one_place": (
+            sample("ScatterND", [real(rng, 4), constant([[0]] * 17), real(rng, 17)], [FLOAT], reduction="add"),
+            "17 times",
+        ),
+        "layer_normalization": (sample("LayerNormalization", [image, constant(np.ones(8), np.float32)], [FLOAT]), ""),
+        "attention_in_f16": (
+            sample("Attention", [a.astype(np.float16) for a in (q64, q64, q64)], [FLOAT16], opset=23),
+            "",
+        ),
+        "attention_with_lengths": (
+            sample("Attention", [q64, q64, q64, None, None, None, np.array([9])], [FLOAT], opset=24),
+            "nonpad_kv_seqlen",
+        ),
+        "conv_integer_beyond_f32": (
+            sample("ConvInteger", [bytes_of(rng, np.uint8, 1, 32, 5, 5), ("constant", long_sum)], [INT32]),
+            "2^24",
+        ),
+        "affine_grid_of_an_input": (
+            sample("AffineGrid", [real(rng, 1, 2, 3), np.array([1, 1, 4, 4])], [FLOAT]),
+            "not a constant",
+        ),
+        "crop_of_an_open_size": (
+            sample("CenterCropPad", [("open", image), constant([1])], [FLOAT], axes=[0]),
+            "open",
+        ),
+        "det_of_5": (sample("Det", [real(rng, 5, 5)], [FLOAT]), "5 x 5"),
+        "compress_by_an_input": (
+            sample("Compress", [unsigned, np.array([True, False, True])], [UINT8], axis=0),
+            "not a constant",
+        ),
+        "bits_of_64": (sample("BitwiseNot", [np.arange(3)], [INT64]), "i64"),
+        "mod_of_integers": (sample("Mod", [np.arange(6, dtype=np.int32), constant([4], np.int32)], [INT32]), ""),
+        "fmod_of_halves": (sample("Mod", [half, constant([3], np.float16)], [FLOAT16], fmod=1), ""),
+    }

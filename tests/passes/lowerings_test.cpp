@@ -1,0 +1,74 @@
+// What a lowering says of itself: its cost, and how it was proven. That it is right is tested in tests/import.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "passes/lowerings/cost.hpp"
+#include "passes/lowerings/lowering.hpp"
+#include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
+#include "tests/passes/models.hpp"
+
+namespace graft::passes {
+namespace {
+
+using test::count_of;
+using test::inferred_text_model;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Cost, CountsFromShapesWithOneForOpenSizes) {
+  const onnx::Model model = inferred_text_model(
+      {{"x", onnx::ElementType::f32, {Dim::symbol("N"), 3, 4}}, {"w", onnx::ElementType::f32, {4, 5}}},
+      "a = MatMul(x, w)\nb = Relu(a)\nc = Flatten(b)\ny = Transpose(c)", {"y"});
+  const Cost cost = cost_of(model.graph());
+  EXPECT_TRUE(cost.is_known);
+  EXPECT_EQ(cost.layers, 4);
+  EXPECT_EQ(cost.operations, 2 * 3 * 4 * 5 + 3 * 5);
+  EXPECT_EQ(cost.written, 3 * 5 + 3 * 5 + 3 * 5);  // Flatten writes nothing
+  EXPECT_EQ(to_string(cost), "4 layers, 135 operations, 45 elements written");
+}
+
+TEST(Cost, IsUnknownWhereASizeIs) {
+  const onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32}}, "y = Relu(x)", {"y"});
+  EXPECT_FALSE(cost_of(model.graph()).is_known);
+  EXPECT_THAT(to_string(cost_of(model.graph())), HasSubstr("unknown"));
+}
+
+TEST(Lowerings, SayWhatTheyCostAndHowTheyWereProven) {
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, 8, 8}}},
+                                          "y = MaxPool<kernel_shape=[3, 3], dilations=[2, 2]>(x)", {"y"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
+  EXPECT_EQ(count_of(model, "MaxPool"), 0U);
+  ASSERT_EQ(report.count("lower_to_native"), 1U);
+  const Rewrite& rewrite = report.rewrites.front();
+  EXPECT_EQ(rewrite.replacement, "Max of 9 strided slices");
+  EXPECT_THAT(rewrite.reason, StartsWith("TensorRT refuses dilations of MaxPool"));
+  EXPECT_THAT(rewrite.reason, HasSubstr("costs 10 layers"));
+  EXPECT_THAT(rewrite.reason, HasSubstr("a plugin would write 64"));
+  EXPECT_THAT(rewrite.proof, HasSubstr("runs"));
+}
+
+TEST(Lowerings, AreInTheListOnceForEachForm) {
+  for (const Lowering& lowering : lowerings()) {
+    EXPECT_FALSE(lowering.form.empty()) << lowering.op_type;
+    EXPECT_FALSE(lowering.refused.empty()) << lowering.op_type;
+    const auto same = [&](const Lowering& other) {
+      return other.op_type == lowering.op_type && other.refused == lowering.refused;
+    };
+    EXPECT_EQ(std::count_if(lowerings().begin(), lowerings().end(), same), 1) << lowering.op_type;
+  }
+}
+
+TEST(Lowerings, SayWhyNot) {
+  const std::string node = "y = DFT<axis=0>(x)";
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8, 1}}}, node, {"y"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
+  EXPECT_EQ(count_of(model, "DFT"), 1U);
+  ASSERT_EQ(report.near_misses.size(), 1U);
+  EXPECT_THAT(report.near_misses.front().reason, HasSubstr("the length of its signal is open"));
+}
+
+}  // namespace
+}  // namespace graft::passes
