@@ -13,6 +13,7 @@ enum class Setting : std::uint8_t {
   rules,
   without_proofs,
   cut,
+  explanation,
   data,
   keep,
   only,

@@ -15,6 +15,7 @@ int main(int argument_count, char** arguments) {
   graft::cli::add_build(program);
   graft::cli::add_plugins(program);
   graft::cli::add_bench(program);
+  graft::cli::add_canary(program);
   graft::cli::add_new(program);
   graft::cli::add_completions(program);
   graft::cli::add_help(program);

@@ -70,6 +70,7 @@ void add_run(Program& program);
 void add_build(Program& program);
 void add_plugins(Program& program);
 void add_bench(Program& program);
+void add_canary(Program& program);
 void add_new(Program& program);
 void add_completions(Program& program);
 void add_help(Program& program);  ///< After all others, of which it tells.

@@ -10,6 +10,7 @@ std::string_view option_of(Setting setting) {
     case Setting::rules: return "--rules";
     case Setting::without_proofs: return "--no-prove";
     case Setting::cut: return "graft convert --cut";
+    case Setting::explanation: return "--explain";
     case Setting::data: return "--data";
     case Setting::keep: return "--keep";
     case Setting::only: return "--only";

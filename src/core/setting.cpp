@@ -20,6 +20,7 @@ std::string_view field_name(Setting setting) {
     case Setting::rules: return "ConvertOptions::rules";
     case Setting::without_proofs: return "ConvertOptions::prove = false";
     case Setting::cut: return "toolkit::cut";
+    case Setting::explanation: return "to_json(ConvertResult)";
     case Setting::data: return "QuantizeOptions::data";
     case Setting::keep: return "QuantizeOptions::keep";
     case Setting::only: return "QuantizeOptions::only";

@@ -227,7 +227,7 @@ constexpr auto built = std::to_array<std::string_view>({
 
 struct Advice {
   std::string_view type;
-  std::string_view advice;  ///< A format; {0} is what messages call Setting::cut.
+  std::string_view advice;  ///< A format; {0} is the name of Setting::cut, {1} of Setting::explanation.
 };
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
@@ -242,9 +242,8 @@ constexpr std::string_view sized_by_data =
     "tensor: graft's guide \"add an operator\"";
 
 constexpr std::string_view convert_writes_it =
-    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; --explain "
-    "says "
-    "what stands in the way";
+    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; {1} says what "
+    "stands in the way";
 
 // What helps more than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
@@ -524,7 +523,9 @@ std::optional<std::string> doubt_about(const onnx::Node& node) {
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
   for (const Advice& each : advice_by_type) {
-    if (node.is(each.type)) return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
+    if (node.is(each.type)) {
+      return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut), setting_name(Setting::explanation));
+    }
   }
   return fmt::format(
       "no operator of Graft stands in for it; {} leaves it to the host, or write one: graft's guide "

@@ -11,6 +11,7 @@ std::string_view keyword_of(Setting setting) {
   switch (setting) {
     case Setting::without_proofs: return "prove=False";
     case Setting::cut: return "graft.cut";
+    case Setting::explanation: return "ConvertResult.to_json";
     case Setting::without_plugins: return "plugins=False";
     case Setting::quantize_int8: return R"(quantize(precision="int8"))";
     case Setting::quantize_typed_io: return R"(quantize(precision="f16", typed_io=True))";

@@ -1,17 +1,12 @@
 // Checks the names, puts them into the templates, and moves the finished folder into place.
 #include "toolkit/new_project.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <system_error>
@@ -22,6 +17,7 @@
 #include "graft/setting.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/staged_folder.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -149,56 +145,6 @@ bool is_cpp(const fs::path& file) {
   return is_one_of(file.extension().string(), extensions);
 }
 
-/// A new folder under a temporary name beside its place. Without a commit nothing stays.
-class StagedFolder {
- public:
-  explicit StagedFolder(fs::path target) : target_(std::move(target)) {
-    const fs::path parent = target_.parent_path();
-    std::error_code ignored;
-    if (!parent.empty() && !fs::is_directory(parent, ignored)) {
-      throw Error(fmt::format("{}: there is no folder {}\nMake it first: mkdir -p {}", target_.string(),
-                              parent.string(), parent.string()));
-    }
-    if (fs::exists(fs::symlink_status(target_, ignored))) fail_taken();
-    std::string name = (parent / fmt::format(".{}.XXXXXX", target_.filename().string())).string();
-    if (::mkdtemp(name.data()) == nullptr) fail();
-    staged_ = name;
-    constexpr ::mode_t usual = 0777;
-    const ::mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (::chmod(staged_.c_str(), usual & ~mask) != 0) fail();
-  }
-  ~StagedFolder() {
-    std::error_code ignored;
-    if (!staged_.empty()) fs::remove_all(staged_, ignored);
-  }
-  StagedFolder(const StagedFolder&) = delete;
-  StagedFolder& operator=(const StagedFolder&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return staged_; }
-
-  void commit() {
-    if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
-      if (errno == EEXIST) fail_taken();
-      // A file system without that flag; a folder is not renamed over one that holds anything.
-      if (errno != EINVAL || ::rename(staged_.c_str(), target_.c_str()) != 0) fail();
-    }
-    staged_.clear();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw Error(fmt::format("{}: cannot be written: {}", target_.string(), std::generic_category().message(errno)));
-  }
-  [[noreturn]] void fail_taken() const {
-    throw Error(
-        fmt::format("{}: it is there already, and stays as it is\nGive the project another name", target_.string()));
-  }
-
-  fs::path target_;
-  fs::path staged_;
-};
-
 /// Where CMake finds this Graft, if it does not look there anyway: beside the program, whose folder is not on PATH.
 std::optional<std::string> prefix_to_name() {
   const fs::path programs = engine::executable_folder();
@@ -241,7 +187,7 @@ WrittenProject write_project(const NewProject& project) {
                             setting_name(Setting::project_operator), written.operator_name, operator_folder));
   }
 
-  StagedFolder staged(folder);
+  onnx::StagedFolder staged(folder);
   for (const TemplateFile& file : template_files()) {
     const std::size_t slash = file.path.find('/');
     const std::string_view owner = file.path.substr(0, slash);

@@ -15,7 +15,6 @@
 #include "onnx/schema.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/pieces.hpp"
-#include "verify/slice_maxima.hpp"
 
 namespace graft::verify {
 namespace {
@@ -51,7 +50,7 @@ SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewes
 class Comparison {
  public:
   Comparison(const Tolerance& tolerance, const onnx::TensorData& reference, const NoiseFloor* floor)
-      : tolerance_(tolerance), reference_(reference), dims_(reference.dims), floor_(floor) {}
+      : tolerance_(tolerance), dims_(reference.dims), of_element_(tolerance, reference), floor_(floor) {}
 
   void whole(std::int64_t reference, std::int64_t candidate) {
     double difference = std::abs(static_cast<double>(reference) - static_cast<double>(candidate));
@@ -111,7 +110,7 @@ class Comparison {
     if (difference > 0 && tolerance_.snr_db) {
       if (differing_++ == 0) keep_first(reference, candidate);
     } else if (difference > 0) {
-      double allowed = tolerance_.absolute + tolerance_.relative * std::abs(reference) + of_largest();
+      double allowed = of_element_.at(result_.count, reference);
       if (difference > allowed && floor_ != nullptr && floor_->most_others() > 0) {
         if (others_++ == 0) keep_first(reference, candidate);
         if (noise() == 0) {
@@ -131,16 +130,6 @@ class Comparison {
       if (!(difference <= allowed)) mismatch(reference, candidate, excess);
     }
     ++result_.count;
-  }
-
-  /// Of the element that is next.
-  [[nodiscard]] double of_largest() {
-    if (tolerance_.of_largest == 0) return 0;
-    if (!largest_)
-      largest_ = largest_of_slices(reference_, tolerance_.by_slice ? fewest_of_slice : reference_.element_count());
-    // A slice of zeros may have what is left of an underflow on the other side.
-    const double least = std::ldexp(largest_->whole(), -23);
-    return tolerance_.of_largest * std::max(largest_->at(result_.count), least);
   }
 
   /// Of the element that is next.
@@ -187,9 +176,8 @@ class Comparison {
   }
 
   Tolerance tolerance_;
-  const onnx::TensorData& reference_;
   const std::vector<std::int64_t>& dims_;
-  std::optional<SliceMaxima> largest_;  ///< Found when the first difference asks for it.
+  ElementTolerance of_element_;
   const NoiseFloor* floor_;
   double product_ = 0;
   double squares_reference_ = 0;
@@ -362,6 +350,17 @@ class NarrowTypeFinder {
 };
 
 }  // namespace
+
+double ElementTolerance::at(std::int64_t position, double number) {
+  const double own = tolerance_.absolute + tolerance_.relative * std::abs(number);
+  if (tolerance_.of_largest == 0) return own;
+  if (!largest_) {
+    largest_ = largest_of_slices(*reference_, tolerance_.by_slice ? fewest_of_slice : reference_->element_count());
+  }
+  // A slice of zeros may have what is left of an underflow on the other side.
+  const double least = std::ldexp(largest_->whole(), -23);
+  return own + tolerance_.of_largest * std::max(largest_->at(position), least);
+}
 
 Tolerance Tolerance::of_rewrite(onnx::ElementType type, bool quantized) { return of_epsilons(type, quantized, 64, 32); }
 Tolerance Tolerance::of_network(onnx::ElementType type, bool quantized) {

@@ -9,6 +9,7 @@
 
 #include "onnx/model.hpp"
 #include "onnx/tensor_data.hpp"
+#include "verify/slice_maxima.hpp"
 
 namespace graft::verify {
 
@@ -37,6 +38,21 @@ struct Tolerance {
   /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the
   /// largest.
   [[nodiscard]] static Tolerance of_network(onnx::ElementType type, bool quantized = false);
+};
+
+/// What each element of a reference may be off by; the tensor has to outlive it.
+class ElementTolerance {
+ public:
+  ElementTolerance(const Tolerance& tolerance, const onnx::TensorData& reference)
+      : tolerance_(tolerance), reference_(&reference) {}
+
+  /// Of the element at a position, which is this number.
+  [[nodiscard]] double at(std::int64_t position, double number);
+
+ private:
+  Tolerance tolerance_;
+  const onnx::TensorData* reference_;
+  std::optional<SliceMaxima> largest_;  ///< Found when it is first asked for.
 };
 
 /// Whether a value is what rounding gave: the output of QuantizeLinear, of an operator of ONNX that quantizes its

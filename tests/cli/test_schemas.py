@@ -6,7 +6,14 @@ import fastjsonschema
 import pytest
 from conftest import SCHEMAS, check_schema
 
-OTHERS = {"graft.cut", "graft.error", "graft.report", "graft.verify.layers"}
+OTHERS = {
+    "graft.canary.bundle",
+    "graft.canary.report",
+    "graft.cut",
+    "graft.error",
+    "graft.report",
+    "graft.verify.layers",
+}
 
 
 def names():

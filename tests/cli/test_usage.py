@@ -7,7 +7,7 @@ from conftest import DIGITS, PROGRAM
 
 COMMANDS = [
     *("doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"),
-    *("new", "completions", "help"),
+    *("canary", "new", "completions", "help"),
 ]
 
 

@@ -10,7 +10,18 @@ import pytest
 from onnx import helper
 
 SOURCE = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "LICENSE", "cmake", "deps.toml", "include", "python", "src", "tools"]
+COPIED = [
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "LICENSE",
+    "cmake",
+    "deps.toml",
+    "include",
+    "python",
+    "src",
+    "templates",
+    "tools",
+]
 
 
 def link_or_copy(source, target):

@@ -1,0 +1,128 @@
+// graft canary: a folder with which a user's own TensorRT is asked which node it computes wrongly.
+#include "toolkit/canary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/dimensions.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/model_arguments.hpp"
+#include "cli/program.hpp"
+#include "cli/tensors.hpp"
+#include "cli/watch.hpp"
+#include "graft/error.hpp"
+#include "toolkit/read.hpp"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  ModelArguments model;
+  std::string folder;
+  std::vector<std::string> data;
+  std::vector<std::string> libraries;
+  std::size_t seeds = 0;
+};
+
+/// A network of another format takes the sizes of the inputs while it is read; of ONNX the file's stay, so that a
+/// dynamic size is one in TensorRT too.
+toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
+  toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
+  if (toolkit::takes_shapes_while_read(arguments.model.model)) {
+    options.shapes = {shapes.begin(), shapes.end()};
+    for (const auto& [name, tensor] : data) options.shapes.emplace(name, tensor.dims);
+  }
+  return toolkit::load(arguments.model.model, options);
+}
+
+Exit write_canary(const Console& console, const Arguments& arguments) {
+  const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
+  if (!data.empty() && arguments.seeds != 0) {
+    throw Error("--seeds makes synthetic inputs, and with --data there are none\nGive one of both");
+  }
+  const TypedShapes shapes = parse_shapes(shapes_option, arguments.model.shapes, false);
+  Progress progress(console);
+  toolkit::CanaryOptions options;
+  options.shapes = {shapes.begin(), shapes.end()};
+  options.plugin_libraries = {arguments.libraries.begin(), arguments.libraries.end()};
+  if (arguments.seeds != 0) options.seeds = arguments.seeds;
+  options.watch = watch_of(progress);
+  const DeferInterrupts defer;
+  const toolkit::CanaryResult result =
+      toolkit::write_canary(read_model(arguments, data, shapes), arguments.folder, options, data,
+                            {.data = "--data", .shapes = shapes_option, .ranges = {}});
+  progress.clear();
+  const std::string folder = result.folder.string();
+  const auto outputs = std::count_if(result.tensors.begin(), result.tensors.end(),
+                                     [](const toolkit::CanaryTensor& tensor) { return tensor.is_output; });
+  console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs",
+                          console.paint(folder, Color::strong), count_text(result.tensors.size(), "tensor"),
+                          count_text(result.runs, "run"), outputs));
+  for (const toolkit::CanaryOmission& omission : result.left_out) {
+    const std::string text = fmt::format("not compared: '{}': {}", omission.tensor, omission.why);
+    if (omission.is_output) {
+      console.warn(fmt::format("{}; the model in {} does not return it", text, folder));
+    } else {
+      console.detail(text);
+    }
+  }
+  const std::string command = fmt::format("python3 {}/run_canary.py", folder);
+  console.say(fmt::format(
+      "\nNext, on the machine with the GPU, in a Python with NumPy, TensorRT and PyTorch or cuda-python\n  {}",
+      command));
+  nlohmann::json left_out = nlohmann::json::array();
+  for (const toolkit::CanaryOmission& omission : result.left_out) {
+    left_out.push_back({{"tensor", omission.tensor}, {"output", omission.is_output}, {"why", omission.why}});
+  }
+  console.result({{"model", arguments.model.model},
+                  {"folder", folder},
+                  {"files", result.files},
+                  {"runs", result.runs},
+                  {"tensors", result.tensors.size()},
+                  {"outputs", outputs},
+                  {"left_out", left_out},
+                  {"next", {command}}});
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_canary(Program& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  Command* command =
+      program.add_command("canary",
+                          "a folder to take to a machine with a GPU: the model, inputs, what the CPU has for every "
+                          "tensor, and a script that "
+                          "builds the model with the TensorRT there and names the first node that is wrong",
+                          "graft canary digits.onnx -o canary --data image=digits_test.npz:images",
+                          [arguments](const Console& c) { return write_canary(c, *arguments); });
+  add_model_files(*command, arguments->model);
+  command->add_option("-o,--output", arguments->folder, "the folder to make")->type_name("FOLDER")->required();
+  command
+      ->add_option("--data", arguments->data,
+                   "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model of a fixed batch runs "
+                   "once for each so many samples; without it inputs are made up")
+      ->type_name("TENSOR");
+  command
+      ->add_option(shapes_option, arguments->model.shapes,
+                   "shape of a synthetic input, NAME:1x3x224x224; once for each")
+      ->type_name("SHAPE");
+  command->add_option("--seeds", arguments->seeds, "runs with synthetic inputs (1)")
+      ->type_name("N")
+      ->check(range(1, 1000));
+  add_kept_outputs(*command, arguments->model);
+  program.add_operators_option(*command);
+  command
+      ->add_option(
+          "--plugin-lib", arguments->libraries,
+          "shared library with TensorRT plugins, which is copied into the folder; once for each. Graft's operators "
+          "are then plugins, and without one TensorRT's own layers")
+      ->type_name("LIB");
+}
+
+}  // namespace graft::cli

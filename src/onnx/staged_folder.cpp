@@ -1,0 +1,61 @@
+// The temporary folder, and its renaming.
+#include "onnx/staged_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "graft/error.hpp"
+
+namespace graft::onnx {
+
+namespace fs = std::filesystem;
+
+StagedFolder::StagedFolder(fs::path target) : target_(std::move(target)) {
+  const fs::path parent = target_.parent_path();
+  std::error_code ignored;
+  if (!parent.empty() && !fs::is_directory(parent, ignored)) {
+    throw Error(fmt::format("{}: there is no folder {}\nMake it first: mkdir -p {}", target_.string(), parent.string(),
+                            parent.string()));
+  }
+  if (fs::exists(fs::symlink_status(target_, ignored))) fail_taken();
+  std::string name = (parent / fmt::format(".{}.XXXXXX", target_.filename().string())).string();
+  if (::mkdtemp(name.data()) == nullptr) fail();
+  staged_ = name;
+  constexpr ::mode_t usual = 0777;
+  const ::mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::chmod(staged_.c_str(), usual & ~mask) != 0) fail();
+}
+
+StagedFolder::~StagedFolder() {
+  std::error_code ignored;
+  if (!staged_.empty()) fs::remove_all(staged_, ignored);
+}
+
+void StagedFolder::commit() {
+  if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) fail_taken();
+    // A file system without that flag; a folder is not renamed over one that holds anything.
+    if (errno != EINVAL || ::rename(staged_.c_str(), target_.c_str()) != 0) fail();
+  }
+  staged_.clear();
+}
+
+void StagedFolder::fail() const {
+  throw Error(fmt::format("{}: cannot be written: {}", target_.string(), std::generic_category().message(errno)));
+}
+
+void StagedFolder::fail_taken() const {
+  throw Error(fmt::format("{}: it is there already, and stays as it is\nGive another name", target_.string()));
+}
+
+}  // namespace graft::onnx

@@ -1,0 +1,30 @@
+// Folders that are written whole or not at all.
+#pragma once
+
+#include <filesystem>
+
+namespace graft::onnx {
+
+/// A new folder under a temporary name beside its place; `commit` renames it. Without a commit nothing stays. Throws
+/// Error where something is in its place, which stays as it is, and where the folder around it is missing or cannot be
+/// written to.
+class StagedFolder {
+ public:
+  explicit StagedFolder(std::filesystem::path target);
+  ~StagedFolder();
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return staged_; }
+
+  void commit();
+
+ private:
+  [[noreturn]] void fail() const;
+  [[noreturn]] void fail_taken() const;
+
+  std::filesystem::path target_;
+  std::filesystem::path staged_;
+};
+
+}  // namespace graft::onnx

@@ -1,0 +1,433 @@
+// Runs a model on the CPU, keeps what its tensors are and may be off by, and writes all of it with the script.
+#include "toolkit/canary.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graft/setting.hpp"
+#include "io/npy.hpp"
+#include "onnx/atomic_file.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/staged_folder.hpp"
+#include "toolkit/access.hpp"
+#include "toolkit/tensor_files.hpp"
+#include "toolkit/tensors.hpp"
+#include "toolkit/work.hpp"
+#include "verify/ends.hpp"
+#include "verify/layers.hpp"
+#include "verify/noise_floor.hpp"
+#include "verify/partial_runs.hpp"
+#include "verify/pieces.hpp"
+#include "verify/random_values.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// Elements that are kept of a tensor. Primes: evenly spread places then visit all columns of a tensor whose rows have
+/// a round size. The largest is taken with which a run of all tensors stays below `most_of_run`.
+constexpr std::array<std::int64_t, 4> sample_counts = {65521, 16381, 4093, 1021};
+constexpr std::int64_t most_of_run = 16 << 20;
+constexpr std::int64_t samples_of_output = 1048573;
+/// Bytes of tensors that are held at a time.
+constexpr std::int64_t memory = std::int64_t{1} << 30;
+
+/// A tensor that may be compared.
+struct Candidate {
+  const onnx::Value* value;
+  std::int64_t samples = 0;
+  verify::Tolerance tolerance;
+  std::string why_tolerance;
+  std::string type = {};
+  std::vector<std::int64_t> dims = {};
+  std::string noise = {};  ///< Of the first run.
+  std::string left_out = {};
+};
+
+/// In the order of computation, so that the first wrong one has right inputs.
+class CanaryRuns {
+ public:
+  CanaryRuns(Work& work, const onnx::Model& model, std::vector<runtime::TensorMap> runs)
+      : work_(work),
+        runs_(std::move(runs)),
+        parts_(work.engine(), model, runtime::OperatorKernels::functions, 0),
+        random_(verify::random_values(parts_.model())),
+        narrow_(verify::narrow_types(parts_.model())),
+        quantizes_(verify::quantizes(model)) {
+    parts_.infer(runs_);
+    choose();
+  }
+
+  /// Writes expected_N.npz and allowed_N.npz for each run.
+  void write(const fs::path& folder, std::vector<std::string>& files) {
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      io::NpzArrays expected;
+      io::NpzArrays allowed;
+      look_at(run, expected, allowed);
+      // What is found unfit in a later run stays in the archives of those before it, where the script does not look.
+      for (const auto& [name, arrays] : {std::pair("expected", &expected), std::pair("allowed", &allowed)}) {
+        if (arrays->empty()) continue;
+        files.push_back(fmt::format("{}_{}.npz", name, run));
+        io::write_npz(folder / files.back(), *arrays);
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
+  [[nodiscard]] const std::vector<CanaryOmission>& left_out() const { return left_out_; }
+  [[nodiscard]] const std::vector<runtime::TensorMap>& runs() const { return runs_; }
+
+ private:
+  /// What depends on the shapes of inputs alone is folded by TensorRT or held in host memory.
+  [[nodiscard]] std::unordered_set<const onnx::Value*> depends_on_numbers() const {
+    std::unordered_set<const onnx::Value*> found(parts_.model().graph().inputs().begin(),
+                                                 parts_.model().graph().inputs().end());
+    for (const onnx::Node* node : parts_.model().graph().nodes()) {
+      if (node->is("Shape") || node->is("Size")) continue;
+      const std::vector<const onnx::Value*> read = onnx::values_read_by(*node);
+      const bool depends =
+          random_.contains(node->output()) ||
+          std::any_of(read.begin(), read.end(), [&](const auto* each) { return found.contains(each); });
+      if (!depends) continue;
+      for (const onnx::Value* output : node->outputs) {
+        if (output != nullptr) found.insert(output);
+      }
+    }
+    return found;
+  }
+
+  void leave_out(const onnx::Value& value, std::string why) {
+    left_out_.push_back({.tensor = value.name,
+                         .node = value.producer != nullptr ? onnx::ref_of(*value.producer) : NodeRef{},
+                         .is_output = value.is_output(),
+                         .why = std::move(why)});
+  }
+
+  [[nodiscard]] std::string why_unfit(const onnx::Value& value) const {
+    if (const auto random = random_.find(&value); random != random_.end()) {
+      return fmt::format("it depends on random numbers, those of {}", random->second);
+    }
+    if (!value.type || !verify::is_real(*value.type) || bits_of(*value.type) < 8) {
+      return fmt::format("it is of type {}", value.type ? to_string(*value.type) : "?");
+    }
+    const bool is_fixed = value.shape && std::all_of(value.shape->begin(), value.shape->end(),
+                                                     [](const Dim& dim) { return dim.is_constant(); });
+    return is_fixed ? "" : "its size is not known from the shapes of the inputs";
+  }
+
+  void choose() {
+    const auto wanted = depends_on_numbers();
+    for (const onnx::Node* node : parts_.model().graph().nodes()) {
+      for (const onnx::Value* value : node->outputs) {
+        if (value == nullptr || !wanted.contains(value)) continue;
+        if (std::string why = why_unfit(*value); !why.empty()) {
+          leave_out(*value, std::move(why));
+          continue;
+        }
+        const onnx::ElementType type = verify::rounding_type(narrow_, *value, *value->type);
+        const bool rounded = verify::is_quantized(*value);
+        Candidate& candidate =
+            candidates_.emplace_back(Candidate{.value = value, .tolerance = {}, .why_tolerance = {}});
+        candidate.tolerance = value->is_output() ? verify::output_tolerance(type, type, quantizes_, rounded)
+                                                 : verify::layer_tolerance(type, type, quantizes_, rounded);
+        candidate.why_tolerance = quantizes_             ? "the network rounds to 8 bits"
+                                  : type != *value->type ? fmt::format("it is computed from {}", to_string(type))
+                                                         : fmt::format("it is {}", to_string(type));
+      }
+    }
+    for (const onnx::Value* output : parts_.model().graph().outputs()) {
+      const bool is_computed = output->producer != nullptr && wanted.contains(output);
+      if (!is_computed) leave_out(*output, "it does not depend on the numbers of the inputs");
+    }
+    const auto count = static_cast<std::int64_t>(candidates_.size());
+    const auto* samples = std::find_if(sample_counts.begin(), sample_counts.end() - 1,
+                                       [&](std::int64_t each) { return each * count <= most_of_run; });
+    for (Candidate& candidate : candidates_) {
+      candidate.samples = candidate.value->is_output() ? samples_of_output : *samples;
+    }
+  }
+
+  void look_at(std::size_t run, io::NpzArrays& expected, io::NpzArrays& allowed) {
+    std::vector<const onnx::Value*> values;
+    for (const Candidate& candidate : candidates_) values.push_back(candidate.value);
+    verify::Refusals refused;
+    std::size_t next = 0;
+    while (next < values.size()) {
+      work_.report_step(fmt::format("run {} of {}", run + 1, runs_.size()), next, values.size());
+      const std::size_t begin = next;
+      const std::vector<const onnx::Value*> group = parts_.next_group(values, next, memory);
+      const runtime::TensorMap found = parts_.run_what_can_be(group, runs_[run], refused);
+      std::map<std::string, verify::NoiseFloor, std::less<>> floors;
+      std::vector<const onnx::Value*> there;
+      for (std::size_t i = begin; i < next; ++i) {
+        if (!found.contains(values[i]->name)) continue;
+        there.push_back(values[i]);
+        floors.emplace(values[i]->name, candidates_[i].tolerance);
+      }
+      parts_.run_noisy(there, runs_[run], [&](const runtime::TensorMap& moved) {
+        for (auto& [name, floor] : floors) floor.add(found.at(name), moved.at(name));
+      });
+      for (std::size_t i = begin; i < next; ++i) {
+        const auto tensor = found.find(values[i]->name);
+        if (tensor == found.end()) continue;
+        keep(candidates_[i], tensor->second, floors.at(values[i]->name), expected, allowed);
+      }
+    }
+    for (Candidate& candidate : candidates_) {
+      const auto why = refused.find(candidate.value);
+      if (why != refused.end()) candidate.left_out = "the model does not run where it is returned: " + why->second;
+    }
+    drop_unfit();
+  }
+
+  static void keep(Candidate& candidate, const onnx::TensorData& tensor, const verify::NoiseFloor& floor,
+                   io::NpzArrays& expected, io::NpzArrays& allowed) {
+    if (candidate.type.empty()) {
+      candidate.type = to_string(tensor.type);
+      candidate.dims = tensor.dims;
+      candidate.noise = floor.runs() != 0 ? floor.to_string() : "";
+    }
+    if (floor.has_other_dims() || tensor.dims != candidate.dims) {
+      candidate.left_out = "its size depends on rounding";
+    } else if (floor.allows_anything()) {
+      candidate.left_out = "rounding alone moves most of it by more than its largest number";
+    }
+    if (!candidate.left_out.empty()) return;
+    verify::ElementTolerance tolerance(candidate.tolerance, tensor);
+    const std::int64_t elements = tensor.element_count();
+    const std::int64_t samples = std::min(candidate.samples, elements);
+    std::vector<double> numbers;
+    std::vector<double> limits;
+    std::int64_t sample = 0;
+    verify::for_each_piece(elements, [&](std::int64_t begin, std::int64_t count) {
+      const auto piece = verify::piece_of(tensor, begin, count).numbers();
+      for (; sample < samples; ++sample) {
+        const std::int64_t place = place_of(sample, samples, elements);
+        if (place >= begin + count) return;
+        const double number = (*piece)[static_cast<std::size_t>(place - begin)];
+        const double noise = floor.at(place);
+        numbers.push_back(number);
+        const double rounding = std::isfinite(number) ? tolerance.at(place, number) : 0;
+        limits.push_back(rounding + (noise > 0 ? verify::NoiseFloor::factor * noise : 0));
+      }
+    });
+    const bool is_narrow = is_floating_point(tensor.type) && tensor.type != onnx::ElementType::f64;
+    expected.emplace(candidate.value->name, array_of(numbers, is_narrow));
+    allowed.emplace(candidate.value->name, array_of(limits, is_narrow));
+  }
+
+  static std::int64_t place_of(std::int64_t sample, std::int64_t samples, std::int64_t elements) {
+    // Without the product of both, which may exceed 64 bits.
+    return sample * (elements / samples) + sample * (elements % samples) / samples;
+  }
+
+  static io::NpyArray array_of(const std::vector<double>& numbers, bool is_narrow) {
+    const onnx::TensorData data =
+        onnx::TensorData::from_numbers(is_narrow ? onnx::ElementType::f32 : onnx::ElementType::f64,
+                                       {static_cast<std::int64_t>(numbers.size())}, numbers);
+    const auto* bytes = reinterpret_cast<const std::byte*>(data.bytes.data());
+    return {.type = data.type, .shape = data.dims, .data = {bytes, bytes + data.bytes.size()}};
+  }
+
+  void drop_unfit() {
+    for (const Candidate& candidate : candidates_) {
+      if (!candidate.left_out.empty()) leave_out(*candidate.value, candidate.left_out);
+    }
+    std::erase_if(candidates_, [](const Candidate& candidate) { return !candidate.left_out.empty(); });
+  }
+
+  Work& work_;
+  std::vector<runtime::TensorMap> runs_;
+  verify::PartialRuns parts_;
+  verify::RandomValues random_;
+  verify::NarrowTypes narrow_;
+  bool quantizes_;
+  std::vector<Candidate> candidates_;
+  std::vector<CanaryOmission> left_out_;
+};
+
+Json json_of(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+Json json_of(const Candidate& candidate) {
+  const NodeRef node = onnx::ref_of(*candidate.value->producer);
+  std::int64_t elements = 1;
+  for (const std::int64_t size : candidate.dims) elements *= size;
+  const verify::Tolerance& tolerance = candidate.tolerance;
+  return {{"name", candidate.value->name},
+          {"node", node.name},
+          {"operator", node.op},
+          {"output", candidate.value->is_output()},
+          {"type", candidate.type},
+          {"shape", candidate.dims},
+          {"elements", elements},
+          {"samples", std::min(candidate.samples, elements)},
+          {"tolerance",
+           {{"relative", tolerance.relative},
+            {"absolute", tolerance.absolute},
+            {"of_largest", tolerance.of_largest},
+            {"by_slice", tolerance.by_slice},
+            {"snr_db", json_of(tolerance.snr_db)},
+            {"why", candidate.why_tolerance},
+            {"noise", candidate.noise}}}};
+}
+
+Json json_of(const CanaryOmission& omission) {
+  return {{"name", omission.tensor},
+          {"node", omission.node.name},
+          {"operator", omission.node.op},
+          {"output", omission.is_output},
+          {"why", omission.why}};
+}
+
+/// The inputs of each run.
+std::vector<runtime::TensorMap> make_runs(Work& work, const onnx::Model& model, verify::VerifyOptions& common,
+                                          std::size_t seeds, const verify::GivenNames& names) {
+  place_inputs(model, model, common, names);
+  complete_inputs(model, model, common, names);
+  if (!common.data.empty()) return std::move(common.data);
+  const std::unique_ptr<runtime::CompiledModel> compiled = work.engine().compile(model);
+  verify::MadeUpInputs made_up;
+  std::vector<runtime::TensorMap> runs;
+  for (std::size_t seed = 0; seed < seeds; ++seed) {
+    verify::InputOptions options{.seed = seed};
+    options.dims = common.dims;
+    options.shapes = common.shapes;
+    options.ranges = common.ranges;
+    runtime::TensorMap ignored;
+    runs.push_back(made_up.inputs(*compiled, model, options, ignored));
+  }
+  return runs;
+}
+
+/// With the outputs that are compared, and as TensorRT's parser has to see it.
+onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool with_plugins) {
+  std::set<std::string, std::less<>> compared;
+  for (const Candidate& candidate : runs.candidates()) compared.insert(candidate.value->name);
+  onnx::Model written = model.clone();
+  onnx::Graph& graph = written.graph();
+  for (std::size_t i = graph.outputs().size(); i-- > 0;) {
+    if (!compared.contains(graph.outputs()[i]->name)) graph.remove_output(i);
+  }
+  if (graph.outputs().empty()) {
+    std::string why;
+    for (const CanaryOmission& omission : runs.left_out()) {
+      if (omission.is_output) why += fmt::format("\n{}: {}", omission.tensor, omission.why);
+    }
+    throw Error(
+        fmt::format("{}: it has no output that can be compared{}\nCut the network before what has no fixed size: {}",
+                    model.source, why, setting_name(Setting::cut)));
+  }
+  graph.remove_dead();
+  if (with_plugins) detach_functions(written);
+  return written;
+}
+
+/// Under their own names in the folder.
+std::vector<std::string> copy_libraries(const std::vector<fs::path>& libraries, const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::path& library : libraries) {
+    const std::string name = library.filename().string();
+    std::error_code error;
+    if (!fs::is_regular_file(library, error)) {
+      throw Error(fmt::format("plugin library {}: it is not a file", library.string()));
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      throw Error(fmt::format("plugin library {}: another one is called {} too", library.string(), name));
+    }
+    if (!fs::copy_file(library, folder / name, error)) {
+      throw Error(fmt::format("plugin library {}: cannot be copied: {}", library.string(), error.message()));
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+CanaryResult write_canary(const Model& model, const fs::path& folder, const CanaryOptions& options) {
+  return write_canary(model, folder, options, to_internal(options.data, "CanaryOptions::data"),
+                      {.data = "CanaryOptions::data", .shapes = "CanaryOptions::shapes", .ranges = {}});
+}
+
+CanaryResult write_canary(const Model& given, const fs::path& folder, const CanaryOptions& options,
+                          runtime::TensorMap data, const verify::GivenNames& names) {
+  Work work(options.watch);
+  return work.run([&] {
+    if (options.seeds == 0) throw Error("CanaryOptions::seeds: found 0, allowed is an integer from 1");
+    fs::path target = folder.lexically_normal();
+    if (!target.has_filename()) target = target.parent_path();  // "canary/"
+    onnx::StagedFolder staged(target);
+    const onnx::Model& model = model_of(given);
+    verify::VerifyOptions common;
+    common.shapes = {options.shapes.begin(), options.shapes.end()};
+    if (!data.empty()) common.data.push_back(std::move(data));
+    CanaryRuns runs(work, model, make_runs(work, model, common, options.seeds, names));
+
+    CanaryResult result;
+    result.folder = target;
+    result.runs = runs.runs().size();
+    for (std::size_t run = 0; run < result.runs; ++run) {
+      result.files.push_back(fmt::format("inputs_{}.npz", run));
+      write_tensors((staged.path() / result.files.back()).string(), runs.runs()[run]);
+    }
+    runs.write(staged.path(), result.files);
+    const bool with_plugins = !options.plugin_libraries.empty();
+    const auto weights = onnx::write_onnx(written_model(model, runs, with_plugins), staged.path() / "model.onnx");
+    result.files.emplace_back("model.onnx");
+    if (weights) result.files.push_back(weights->filename().string());
+    const std::vector<std::string> libraries = copy_libraries(options.plugin_libraries, staged.path());
+    result.files.insert(result.files.end(), libraries.begin(), libraries.end());
+
+    Json tensors = Json::array();
+    for (const Candidate& candidate : runs.candidates()) {
+      tensors.push_back(json_of(candidate));
+      const Json& json = tensors.back();
+      result.tensors.push_back(
+          {.tensor = {.name = candidate.value->name,
+                      .type = fmt::format("{}[{}]", candidate.type, fmt::join(candidate.dims, ", "))},
+           .node = onnx::ref_of(*candidate.value->producer),
+           .is_output = candidate.value->is_output(),
+           .elements = json["elements"],
+           .samples = json["samples"]});
+    }
+    result.left_out = runs.left_out();
+    Json left_out = Json::array();
+    for (const CanaryOmission& omission : result.left_out) left_out.push_back(json_of(omission));
+    const Json manifest = {{"schema", "graft.canary.bundle/1"},
+                           {"model", "model.onnx"},
+                           {"source", fs::path(model.source).filename().string()},
+                           {"engine", std::string(work.engine().name())},
+                           {"runs", result.runs},
+                           {"plugin_libraries", libraries},
+                           {"tensors", tensors},
+                           {"left_out", left_out}};
+    onnx::write_file(staged.path() / "canary.json",
+                     manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    onnx::write_file(staged.path() / "run_canary.py", canary_script());
+    result.files.emplace_back("canary.json");
+    result.files.emplace_back("run_canary.py");
+    std::sort(result.files.begin(), result.files.end());
+    staged.commit();
+    return result;
+  });
+}
+
+}  // namespace graft::toolkit
