@@ -19,7 +19,6 @@
 #include "present/json/build_json.hpp"
 #include "present/text/build_text.hpp"
 #include "present/text/engine_layers_text.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::cli {
 namespace {
@@ -101,7 +100,7 @@ toolkit::BuildReport build_engine(const Console& console, const Arguments& argum
                                       .plugins = arguments.plugins == "auto",
                                       .layers = arguments.layers,
                                       .listener = listener_of(console, progress)};
-  return toolkit::build_engine(toolkit::model_of(model).clone(), request, watch_of(progress));
+  return toolkit::build_engine(model, request, watch_of(progress));
 }
 
 Exit build(const Console& console, const Arguments& arguments, const std::vector<std::string>& notes) {

@@ -12,7 +12,7 @@
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
 #include "graft/toolkit/error.hpp"
-#include "toolkit/operators.hpp"
+#include "graft/toolkit/operators.hpp"
 #include "toolkit/suggest.hpp"
 
 namespace graft::cli {
@@ -182,8 +182,8 @@ int Program::run(int argument_count, char** arguments) {
   } catch (const std::exception& error) {
     return report(console_, Exit::internal,
                   fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
-  } catch (
-      ...) {  // what an interrupted process throws: not reached, DeferInterrupts has ended the program on the way here
+  } catch (...) {
+    // What an interrupted process throws: not reached, DeferInterrupts has ended the program on the way here.
     return static_cast<int>(Exit::internal);
   }
 }

@@ -55,13 +55,13 @@ struct Samples {
                                                             const std::filesystem::path& data, const std::string& name);
 
 /// In f16 or bf16. `data` are split into runs where the model has a fixed batch.
-[[nodiscard]] TypesReport quantize_types(const graft::onnx::Model& model, quant::ChooseOptions options,
+[[nodiscard]] TypesReport quantize_types(const Model& given, quant::ChooseOptions options,
                                          const runtime::TensorMap& data, const std::string& data_name,
                                          const Watch& watch);
 
 /// In int8.
-[[nodiscard]] Int8Report quantize_int8(const graft::onnx::Model& model, graft::quant::Int8Options options,
-                                       const Samples& samples, const Watch& watch);
+[[nodiscard]] Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, const Samples& samples,
+                                       const Watch& watch);
 
 /// Writes the model, and returns the file beside it that has its weights, where there is one.
 std::optional<std::filesystem::path> write(const TypesReport& report, const std::filesystem::path& output);
