@@ -238,7 +238,10 @@ void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict
   verdict.truth = std::string(name_of(answers.level));
   const json* layer = plugin_layer(answers.asked, answers.report, node);
   if (layer == nullptr) {
-    const bool is_left_to_builder = verdict.verdict == Verdict::unsupported || verdict.verdict == Verdict::unknown;
+    const bool is_lowered =
+        verdict.verdict == Verdict::lowered && onnx::is_standard_operator(node.domain, node.op_type);
+    const bool is_left_to_builder =
+        is_lowered || verdict.verdict == Verdict::unsupported || verdict.verdict == Verdict::unknown;
     if (is_left_to_builder && answers.level == ProbeLevel::parser) {
       verdict.truth = std::string(name_of(ProbeLevel::rule));
       warn_of_name(node, answers, verdict);
@@ -246,7 +249,7 @@ void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict
                                                             setting_name(Setting::judge_builder)));
       return;
     }
-    if (verdict.verdict == Verdict::unsupported) {
+    if (is_lowered || verdict.verdict == Verdict::unsupported) {
       verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
     } else if (verdict.verdict == Verdict::unknown) {
       verdict.reason.clear();

@@ -145,12 +145,12 @@ class Judge {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node);
       if (!refusal) {
         const auto doubt = doubt_about(node);
-        if (doubt && replaced == forecast_.becomes.end()) return {Verdict::unknown, *doubt, advice_on_doubt()};
-        return {Verdict::native, replaced == forecast_.becomes.end() ? "" : replaced->second, ""};
+        if (!doubt) return {Verdict::native, replaced == forecast_.becomes.end() ? "" : replaced->second, ""};
+        // Not native, which would say that TensorRT builds the node as it is.
+        if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
+        return {Verdict::unknown, *doubt, advice_on_doubt()};
       }
-      if (replaced != forecast_.becomes.end()) {
-        return {Verdict::lowered, *refusal, replaced->second};
-      }
+      if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
       return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {

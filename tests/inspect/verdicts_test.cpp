@@ -39,6 +39,17 @@ TEST(Verdicts, an_operator_that_the_parser_refuses_is_unsupported_unless_convers
   EXPECT_EQ(lowered.advice, "something native");
 }
 
+TEST(Verdicts, a_node_of_which_it_is_not_known_is_not_called_native_because_conversion_replaces_it) {
+  const onnx::Model model = model_with("RoiAlign");
+  EXPECT_EQ(judge_nodes(model)[0].verdict, Verdict::unknown);
+  Forecast forecast;
+  forecast.becomes[{.id = "renamed since", .name = "y", .op = "RoiAlign", .domain = ""}] = "something native";
+  const NodeVerdict lowered = judge_nodes(model, forecast)[0];
+  EXPECT_EQ(lowered.verdict, Verdict::lowered);
+  EXPECT_EQ(lowered.reason, judge_nodes(model)[0].reason);
+  EXPECT_EQ(lowered.advice, "something native");
+}
+
 TEST(Verdicts, a_slip_in_a_name_is_answered_with_the_name_that_was_meant) {
   const NodeVerdict slip = judge_nodes(model_with("HardSwich"))[0];
   EXPECT_EQ(slip.verdict, Verdict::unsupported);
