@@ -8,6 +8,7 @@ Run after a build, with the environment of .deps/venv: python tools/onnx_support
 
 import argparse
 import collections
+import concurrent.futures
 import os
 import pathlib
 import sys
@@ -97,9 +98,9 @@ def write_lowerings(build):
             file, what, *_ = line.split("\t")
             if what == "lowered":
                 lowered.add(file.removesuffix(".onnx"))
-        before = {path.stem: built for path, built in what_tensorrt_builds(paths).items()}
-        converted = sorted((folder / "out").iterdir())
-        after = {path.stem: built for path, built in what_tensorrt_builds(converted).items()}
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            answers = pool.map(what_tensorrt_builds, (paths, sorted((folder / "out").iterdir())))
+            before, after = ({path.stem: built for path, built in builds.items()} for builds in answers)
         for case_name in sorted(lowered):
             judged, problem = onnx_judges.judge(onnx.load(folder / "out" / f"{case_name}.onnx"), cases[case_name])
             (right if judged else wrong).append(case_name if judged else f"{case_name}: {problem}")
