@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "quant/calibrate.hpp"
 #include "quant/node_patterns.hpp"
 #include "quant/typed.hpp"
@@ -89,7 +90,8 @@ class Int8Chooser {
   ChosenInt8 run() {
     if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
     if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
-      throw Error("--improve: all but equalize look at data\nGive it with --data");
+      throw Error(fmt::format("{}: all but equalize look at data\nGive it with {}", setting_name(Setting::improve),
+                              setting_name(Setting::data)));
     }
     keep_what_was_asked_for();
     measure_f32();  // before minutes go into calibration: a metric that does not work shows now
@@ -253,7 +255,8 @@ class Int8Chooser {
 
   void improve_weights() {
     if (options_.cache && (options_.improve.equalize || options_.improve.smooth)) {
-      throw Error("--improve: equalize and smooth change the ranges that --cache holds\nLeave one of the two out");
+      throw Error(fmt::format("{}: equalize and smooth change the ranges that {} holds\nLeave one of the two out",
+                              setting_name(Setting::improve), setting_name(Setting::cache)));
     }
     if (options_.improve.smooth) {
       SmoothOptions options;
@@ -316,7 +319,7 @@ class Int8Chooser {
 
   /// By the user's metric.
   [[nodiscard]] double measured(const onnx::Model& model) const {
-    say("measuring with --metric", 0, 1);
+    say(fmt::format("measuring with {}", setting_name(Setting::metric)), 0, 1);
     return options_.metric(model);
   }
 
