@@ -61,6 +61,8 @@ function(graft_add_library name)
   endif()
   if(ARG_INSTALL)
     set_property(GLOBAL APPEND PROPERTY GRAFT_INSTALLED_LIBRARIES ${name})
+    # Libraries of plugins link these: they take the objects that they need, and no more.
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
 endfunction()
 
