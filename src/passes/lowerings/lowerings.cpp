@@ -225,6 +225,7 @@ void lower_to_native(Rewriter& rewriter) {
   // What one lowering writes may be for another, and its result may have a shape that was not known before.
   constexpr int most_rounds = 4;
   Names rejected;
+  bool lowered_any = false;
   for (int round = 0; round < most_rounds; ++round) {
     std::vector<onnx::Node*> nodes;
     for (onnx::Graph* graph : rewriter.graphs()) {
@@ -232,14 +233,17 @@ void lower_to_native(Rewriter& rewriter) {
         if (is_of_interest(*node)) nodes.push_back(node);
       }
     }
-    if (nodes.empty()) return;
+    if (nodes.empty()) break;
     ShapesOnDemand shapes(rewriter);
     bool lowered = false;
     for (onnx::Node* node : nodes) lowered = lower(rewriter, *node, shapes, rejected) || lowered;
-    if (!lowered) return;
+    if (!lowered) break;
+    lowered_any = true;
     rewriter.end();
     onnx::infer_shapes(rewriter.model());
   }
+  // Lowerings write the arithmetic of indices as nodes, which constants and fixed sizes go into.
+  if (lowered_any) fold_constants(rewriter);
 }
 
 }  // namespace graft::passes

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 
 #include "passes/lowerings/lowering.hpp"
 
@@ -36,6 +38,21 @@ std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<st
   return turns;
 }
 
+/// What GatherND gives for places of `depth` numbers each.
+std::vector<double> rows_at(const std::vector<double>& data, const std::vector<std::int64_t>& places,
+                            const std::vector<std::int64_t>& dims, std::size_t depth) {
+  const auto row = std::accumulate(dims.begin() + static_cast<std::ptrdiff_t>(depth), dims.end(), std::int64_t{1},
+                                   std::multiplies<>());
+  std::vector<double> rows;
+  for (std::size_t first = 0; first < places.size(); first += depth) {
+    std::int64_t begin = 0;
+    for (std::size_t axis = 0; axis < depth; ++axis) begin = begin * dims[axis] + places[first + axis];
+    const auto from = data.begin() + begin * row;
+    rows.insert(rows.end(), from, from + row);
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::optional<Replacement> lower_scatter_nd(Site& site) {
@@ -58,6 +75,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
     for (std::size_t axis = 0; axis < depth; ++axis) {
       const std::int64_t at = (*indices)[i * depth + axis];
       place.push_back(at < 0 ? at + (*data)[axis] : at);
+      if (place.back() < 0 || place.back() >= (*data)[axis]) return site.no("an index lies outside of its data");
     }
   }
   const auto turns = turns_of(places);
@@ -67,6 +85,10 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   if (!updates_shape || product(*updates_shape) != static_cast<std::int64_t>(count) * product(row)) {
     return site.no("its updates do not fit its indices");
   }
+
+  // Of a constant, GatherND is computed here: OpenVINO 2026.4.1 gathers once and then adds into that in every run,
+  // where `Add(GatherND(constant, constant), u)` grows.
+  const std::optional<std::vector<double>> constant = site.numbers(0);
 
   Replacement result;
   std::vector<std::int64_t> rows{static_cast<std::int64_t>(count)};
@@ -90,8 +112,16 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
       result.line(fmt::format("{} = Gather<axis=0>(updates, {})", updates, which));
     }
     const std::string y = turn + 1 == turns.size() ? "y0" : fmt::format("data{}", turn);
-    result.line(fmt::format("old{} = GatherND({}, {})", turn, x, where));
-    result.line(fmt::format("new{0} = {1}(old{0}, {2})", turn, compute, updates));
+    std::string old = fmt::format("old{}", turn);
+    if (turn == 0 && constant) {
+      std::vector<std::int64_t> old_dims{length};
+      old_dims.insert(old_dims.end(), row.begin(), row.end());
+      old = result.constant(
+          old, onnx::TensorData::from_numbers(site.type(0), old_dims, rows_at(*constant, at, *data, depth)));
+    } else {
+      result.line(fmt::format("{} = GatherND({}, {})", old, x, where));
+    }
+    result.line(fmt::format("new{} = {}({}, {})", turn, compute, old, updates));
     result.line(fmt::format("{} = ScatterND({}, {}, new{})", y, x, where, turn));
     x = y;
   }
