@@ -18,6 +18,8 @@ import subprocess
 import sys
 import warnings
 
+import unseen
+
 SEED = 7
 OPSET = 17  # of the TorchScript exporter; the other one chooses its own
 LONGEST = 900  # seconds that an export may take before it counts as refused
@@ -544,6 +546,7 @@ NETWORKS = {
     **{f"transformers_{name}": (transformers_network, name) for name in TRANSFORMERS},
     **{f"timm_{name}": (timm_network, name) for name in TIMM},
     **{f"torch_{name}": (plain_network, name) for name in PLAIN},
+    **{name: (unseen.make, name) for name in unseen.NETWORKS},
 }
 
 
