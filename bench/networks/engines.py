@@ -8,7 +8,7 @@ export, and builds it. Where it does not build, `graft convert --cut` writes two
 and `graft verify` judges both together. If the rules behind --cut miss what the builder refuses, --probe builder asks it.
 
 FOLDER/engines.json has all that was found. A network that is in it is not measured again without --again. Needs what
-export.py needs; exit code 1 if a network is neither built nor cut, or a verdict is not "the same".
+export.py needs; exit code 1 if a network is neither built nor cut, or a verdict is another than "the same".
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import unseen
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LONGEST = 900  # seconds for one command
+SAME = "the same"  # the verdict of graft verify
 SET = [*((name, kind, exporter) for name, (kind, exporter, _) in unseen.NETWORKS.items()), *unseen.SHARED]
 
 
@@ -140,12 +141,12 @@ class Measurement:
 
 
 def is_whole(row: dict) -> bool:
-    return row.get("after", {}).get("builds", False) and row["verify"]["verdict"] == "same"
+    return row.get("after", {}).get("builds", False) and row["verify"]["verdict"] == SAME
 
 
 def is_cut(row: dict) -> bool:
     cut = row.get("cut", {})
-    return cut.get("build", {}).get("builds", False) and cut["verify"]["verdict"] == "same"
+    return cut.get("build", {}).get("builds", False) and cut["verify"]["verdict"] == SAME
 
 
 def obstacles(row: dict) -> str:
@@ -238,7 +239,7 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
         verdict = row.get("verify", {}).get("verdict", "-")
         lines.append(
             f"| {row['kind']} | {row['network']} | {row['exporter']} | {yes(row['before'])} | {yes(row.get('after'))} "
-            f"| {row['convert']['seconds']} s | {'yes' if verdict == 'same' else verdict} | {share} | {cell(obstacles(row))} |"
+            f"| {row['convert']['seconds']} s | {'yes' if verdict == SAME else verdict} | {share} | {cell(obstacles(row))} |"
         )
     refused = [row for row in rows if "export" in row]
     if refused:

@@ -371,7 +371,7 @@ def transformers_network(name):
     options = dict(options)
     if options.pop("small_backbone", False):
         options["backbone_config"] = transformers.RTDetrResNetConfig(
-            embedding_size=16,
+            embedding_size=32,
             hidden_sizes=[32, 64, 128, 256],
             depths=[1, 1, 1, 1],
             layer_type="basic",

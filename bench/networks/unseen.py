@@ -149,17 +149,17 @@ def transformers_deformable_detr():
         two_stage_num_proposals=20,
         init_std=0.2,
     )
-    return of_transformers(config, "DeformableDetrForObjectDetection", image(64), "logits", "pred_boxes")
+    return of_transformers(config, "DeformableDetrForObjectDetection", image(128), "logits", "pred_boxes")
 
 
-@network("detector", "dynamo")
+@network("detector", "torchscript")
 def transformers_deformable_detr_one_stage():
     import transformers
 
     config = transformers.DeformableDetrConfig(
         **DETR, **OWN_BACKBONE, backbone_config=residual_backbone(2, 3, 4), num_feature_levels=3, init_std=0.2
     )
-    return of_transformers(config, "DeformableDetrForObjectDetection", image(64), "logits", "pred_boxes")
+    return of_transformers(config, "DeformableDetrForObjectDetection", image(128), "logits", "pred_boxes")
 
 
 HYBRID = {
@@ -183,7 +183,7 @@ def hybrid_backbone():
     import transformers
 
     return transformers.RTDetrResNetConfig(
-        embedding_size=16,
+        embedding_size=32,
         hidden_sizes=[32, 64, 128, 256],
         depths=[1, 1, 1, 1],
         layer_type="basic",
@@ -451,7 +451,12 @@ def torch_segnet():
             super().__init__()
             self.down = nn.ModuleList(nn.Conv2d(a, b, 3, 1, 1) for a, b in [(3, 16), (16, 24), (24, 32)])
             self.up = nn.ModuleList(nn.Conv2d(a, b, 3, 1, 1) for a, b in [(32, 24), (24, 16), (16, 5)])
-            self.pool, self.unpool = nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)
+            self.pool = nn.MaxPool2d(2, return_indices=True)
+
+        def unpool(self, x, index):  # the exporters do not know MaxUnpool2d
+            batch, channels, rows, columns = x.shape
+            empty = torch.zeros(batch, channels, rows * columns * 4)
+            return empty.scatter(2, index.flatten(2), x.flatten(2)).view(batch, channels, rows * 2, columns * 2)
 
         def forward(self, picture):
             x, kept = picture, []
@@ -836,7 +841,7 @@ def torch_gat():
             score = nn.functional.leaky_relu(score, 0.2)
             at = target[:, None].expand_as(score)
             nodes = torch.zeros(x.shape[0], self.left.shape[0])
-            most = nodes.scatter_reduce(0, at, score, "amax", include_self=False)
+            most = (nodes - 1e9).scatter_reduce(0, at, score, "amax")
             weight = (score - most[target]).exp()
             weight = weight / nodes.scatter_add(0, at, weight)[target]
             messages = (h[source] * weight[..., None]).flatten(1)
