@@ -245,6 +245,9 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
     if refused:
         lines += ["", "The exporter of PyTorch refuses these, which count nowhere above:", ""]
         lines += [f"- {row['network']} ({row['exporter']}): {cell(row['export'])}" for row in refused]
+    missing = [name for name, _, _ in SET if name not in {row["network"] for row in rows}]
+    if missing:
+        lines += ["", f"Not measured yet, {len(missing)} of the set of {len(SET)}: {', '.join(missing)}."]
     return "\n".join(lines) + "\n"
 
 
@@ -255,11 +258,13 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="networks at a time (1)")
     parser.add_argument("--graft", default=str(ROOT / "build" / "bin" / "graft"))
     parser.add_argument("--again", action="store_true", help="measure also what engines.json has")
-    parser.add_argument("--page", type=pathlib.Path, help="write the result as a page")
+    parser.add_argument("--page", type=pathlib.Path, help="write all of engines.json as a page")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     record = given.folder / "engines.json"
-    rows = {row["network"]: row for row in json.loads(record.read_text())} if record.exists() else {}
+    found = json.loads(record.read_text()) if record.exists() else []
+    of_set = {(name, exporter) for name, _, exporter in SET}
+    rows = {row["network"]: row for row in found if (row["network"], row["exporter"]) in of_set}
     chosen = [entry for entry in SET if any(fnmatch.fnmatch(entry[0], pattern) for pattern in given.only)]
     if not chosen:
         parser.error("--only names no network of unseen.py")
@@ -281,7 +286,8 @@ def main() -> int:
     measured = [rows[name] for name, _, _ in chosen]
     if given.page:
         doctor, _ = measurement.graft("doctor")
-        given.page.write_text(page_of(measured, tensorrt_of(doctor)))
+        known = [rows[name] for name, _, _ in SET if name in rows]
+        given.page.write_text(page_of(known, tensorrt_of(doctor)))
     bad = [row["network"] for row in measured if "export" not in row and not is_whole(row) and not is_cut(row)]
     print(f"{len(measured) - len(bad)} of {len(measured)} networks are built, cut, or refused by their exporter")
     return 1 if bad else 0
