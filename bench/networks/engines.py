@@ -191,15 +191,14 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
         "<!-- Written by bench/networks/engines.py --page from the networks that it measured. -->",
         "# Engines from networks that nothing was developed with",
         "",
-        f"Of {len(exported)} networks {len(before)} build in {tensorrt} as PyTorch exported them, and {len(whole)} after "
-        "`graft convert`, each proven the same",
-        f"by `graft verify`. Of the other {len(rest)}, {len(cut)} are cut in two by `graft convert --cut`: TensorRT builds "
-        "its half, and both halves together are",
-        f"the same as the whole. `graft convert` takes {seconds[len(seconds) // 2]} s in the middle, {seconds[-1]} s at "
-        f"most, and {round(sum(seconds))} s for all.",
+        f"{len(rows)} of the set of {len(SET)} networks are measured. Of the {len(exported)} that PyTorch exports, "
+        f"{len(before)} build in {tensorrt} as they are, and",
+        f"{len(whole)} after `graft convert`, each proven the same by `graft verify`. `graft convert --cut` cuts {len(cut)} "
+        f"of the other {len(rest)} in two: TensorRT builds its half,",
+        f"and both halves together are the same as the whole. `graft convert` takes {seconds[len(seconds) // 2]} s in the "
+        f"middle, {seconds[-1]} s at most, and {round(sum(seconds))} s for all.",
         "",
-        "The networks have weights from a seed and are in `bench/networks/unseen.py`; none is in the repository, and no "
-        "rewrite was written for one.",
+        "The networks have weights from a seed and are in `bench/networks/unseen.py`; no rewrite was written for one.",
         "Regenerated, from the export on, by",
         "",
         "<!-- not run: needs PyTorch, and the whole takes an hour -->",

@@ -563,7 +563,7 @@ def transformers_qwen3():
     return of_transformers(transformers.Qwen3Config(**DECODER), "Qwen3ForCausalLM", tokens(), "logits")
 
 
-@network("language", "torchscript")
+@network("language", "dynamo")
 def transformers_mixtral():
     import transformers
 
