@@ -10,6 +10,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   endif()
 endif()
 
+# Where sources are compiled together (CMAKE_UNITY_BUILD), all but the last seem to be headers, whose unnamed namespaces
+# would differ from unit to unit.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND graft_without -Wno-subobject-linkage)
+endif()
+
 # Kernels are many times smaller when they are packed well, and nvcc takes no longer for it. Drivers unpack this from
 # 550.54.14 on (CUDA 12.4; as RAPIDS' documentation of its builds says); what CUDA 13 compiles asks for 580 anyway.
 set(graft_pack "")
@@ -55,6 +61,8 @@ function(graft_add_library name)
   endif()
   if(ARG_INSTALL)
     set_property(GLOBAL APPEND PROPERTY GRAFT_INSTALLED_LIBRARIES ${name})
+    # Libraries of plugins link these: they take the objects that they need, and no more.
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
 endfunction()
 

@@ -68,6 +68,9 @@ function(graft_operator_sources list)
     string(APPEND registrations "    graft::detail::register_cuda_kernels_of<${definition}>();\n")
   endforeach()
   set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_registry.cpp")
+  # Operators are written apart from each other: names that two of them chose alike do not meet. A program with a list of
+  # its own, as some tests are, leaves out the registry.
+  set_source_files_properties(${sources} ${all_kernels} "${registry}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
 // Generated from the operator list by cmake/GraftOperators.cmake.
 #include <array>
@@ -126,6 +129,7 @@ function(graft_operator_fusions result list)
       math(EXPR count "${count} + 1")
     endif()
   endforeach()
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_fusions.cpp")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
 // Generated from the operator list by cmake/GraftOperators.cmake.

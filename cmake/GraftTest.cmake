@@ -44,6 +44,8 @@ function(graft_add_test name)
                        GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  # Tests name their networks alike, each file for itself.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   # A test's own code is long to optimize and short to run.
   target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1> ${graft_unoptimized})
   add_dependencies(graft_unit_tests ${name})

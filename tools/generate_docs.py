@@ -29,7 +29,8 @@ COMMAND_LINE_INTRODUCTION = """# The command line
 One program, `graft`. `make build` leaves it at `build/bin/graft`.
 
 Every command takes `--json`, which writes one JSON object to standard output and nothing else there; messages go to
-standard error. An error with `--json` is an object too: `{"error": {"kind": ..., "message": ...}}`.
+standard error. An error with `--json` is an object too: `{"error": {"kind": ..., "message": ...}}`; of what happened in
+TensorRT's process it also has `failure`, a word for it, `next_step`, and in `facts` what else the engine driver knows.
 
 | exit code | meaning | `kind` |
 |---|---|---|

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -67,6 +68,14 @@ def flags_of(entry: dict[str, str]) -> tuple[str, ...]:
     return *flags, *QUIET
 
 
+def sources_of(entry: dict[str, str]) -> list[pathlib.Path]:
+    """What a compilation compiles: the file itself, or the sources that CMake put together into it."""
+    source = pathlib.Path(entry["file"]).resolve()
+    if source.parent.name != "Unity":
+        return [source]
+    return [pathlib.Path(name).resolve() for name in re.findall(r'^#include "(.*)"$', source.read_text(), re.MULTILINE)]
+
+
 def check(tidy: str, folder: pathlib.Path, flags: list[str], sources: list[pathlib.Path]) -> dict[pathlib.Path, str]:
     """The findings of each source, or nothing."""
     one = sources[0]
@@ -98,17 +107,17 @@ def main(arguments: list[str]) -> int:
     alike: dict[tuple[tuple[str, ...], pathlib.Path | None], list[pathlib.Path]] = {}
     total = 0
     for entry in json.loads((tree / "compile_commands.json").read_text()):
-        source = pathlib.Path(entry["file"]).resolve()
-        if source.suffix != ".cpp" or not is_own(source) or (only and source not in only):
-            continue
-        total += 1
-        own = files.get(entry.get("output", ""), []) + [source]
-        stamp = passed / fingerprint(entry["command"], own, common)
-        if not stamp.exists():
-            stale[source] = stamp
-            # An example stands alone: HeaderFilterRegex passes over what is included from outside of src.
-            alone = None if source.is_relative_to(ROOT / "src") else source
-            alike.setdefault((flags_of(entry), alone), []).append(source)
+        for source in sources_of(entry):
+            if source.suffix != ".cpp" or not is_own(source) or (only and source not in only):
+                continue
+            total += 1
+            own = files.get(entry.get("output", ""), []) + [source]
+            stamp = passed / fingerprint(f"{source.name} {entry['command']}", own, common)
+            if not stamp.exists():
+                stale[source] = stamp
+                # An example stands alone: HeaderFilterRegex passes over what is included from outside of src.
+                alone = None if source.is_relative_to(ROOT / "src") else source
+                alike.setdefault((flags_of(entry), alone), []).append(source)
 
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

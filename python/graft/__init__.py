@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         TensorRef,
         VerifyResult,
     )
-    from graft.errors import Cancelled, Error
+    from graft.errors import Cancelled, EngineError, Error
     from graft.toolkit import (
         Session,
         build,
@@ -67,6 +67,7 @@ _HOMES = {
     "TensorRef": "graft._toolkit",
     "VerifyResult": "graft._toolkit",
     "Cancelled": "graft.errors",
+    "EngineError": "graft.errors",
     "Error": "graft.errors",
     "Session": "graft.toolkit",
     "build": "graft.toolkit",
@@ -93,6 +94,7 @@ __all__ = [
     "ConvertResult",
     "CutNetwork",
     "CutResult",
+    "EngineError",
     "Error",
     "InspectResult",
     "LayersResult",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """What Graft says is wrong.
@@ -14,6 +16,35 @@ class Error(Exception):
     def __init__(self, message: str, kind: str = "bad_input") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class EngineError(Error):
+    """What the process in which TensorRT runs says of its failure: TensorRT refuses the model, crashes, is not there.
+
+    `failure` is a word for it: `parse`, `build`, `crash`, `hang`, `shapes`, `target`, `option`, `plugin_library` ...
+    `message` says what happened and where, `next_step` what to do. `library` is the plugin library that is to blame, if
+    one is, and `cause` the word for why (docs/guide/plugin_not_found.md). `facts` is all else: the parser's `errors`, the
+    `signal` of a crash ...
+    """
+
+    def __init__(
+        self,
+        text: str,
+        kind: str = "answer_is_no",
+        failure: str = "",
+        message: str = "",
+        next_step: str = "",
+        library: str = "",
+        cause: str = "",
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(text, kind)
+        self.failure = failure
+        self.message = message or text
+        self.next_step = next_step
+        self.library = library
+        self.cause = cause
+        self.facts = facts or {}
 
 
 class Cancelled(Error):

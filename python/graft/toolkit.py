@@ -72,6 +72,8 @@ def load(
     weights: Path | None = None,
     shapes: Shapes | None = None,
     outputs: Sequence[str] = (),
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
 ) -> Model:
     """Reads a network: a frozen TensorFlow graph (.pb, .pbtxt), a Caffe network (.prototxt), or ONNX.
 
@@ -89,7 +91,15 @@ def load(
         return model
     sizes = {name: list(shape) for name, shape in (shapes or {}).items()}
     if isinstance(model, str | os.PathLike):
-        return _toolkit.load(os.fspath(model), weights=_path(weights), shapes=sizes, outputs=list(outputs))
+        with shown(progress, "load") as show:
+            return _toolkit.load(
+                os.fspath(model),
+                weights=_path(weights),
+                shapes=sizes,
+                outputs=list(outputs),
+                progress=show,
+                cancel=cancel,
+            )
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a model is a graft.Model, a path or an onnx.ModelProto, and this is {type(model).__name__}")
     if weights is not None or outputs:
@@ -127,7 +137,7 @@ def inspect(
     """
     with shown(progress, "inspect") as show:
         return _toolkit.inspect(
-            load(model),
+            _loaded(model, cancel),
             judge=judge,
             convert=convert,
             trial_seconds=trial_seconds,
@@ -173,7 +183,7 @@ def convert(
     """
     with shown(progress, "convert") as show:
         return _toolkit.convert(
-            load(model),
+            _loaded(model, cancel),
             plugins=plugins,
             only=list(only),
             without=list(without),
@@ -216,7 +226,7 @@ def verify(
     Raises graft.Error where the reference does not run, and for data or shapes that fit neither model. A candidate that
     differs is no error.
     """
-    reference, candidate = load(reference), load(candidate)
+    reference, candidate = _loaded(reference, cancel), _loaded(candidate, cancel)
     with shown(progress, "verify") as show:
         return _toolkit.verify(
             reference,
@@ -258,8 +268,8 @@ def verify_layers(
 
     Raises graft.Error as graft.verify does.
     """
-    reference = load(reference)
-    candidate = reference if candidate is None else load(candidate)
+    reference = _loaded(reference, cancel)
+    candidate = reference if candidate is None else _loaded(candidate, cancel)
     with shown(progress, "verify layers") as show:
         return _toolkit.verify_layers(
             reference,
@@ -331,7 +341,7 @@ def quantize(
     Raises graft.Error for int8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
     and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
     """
-    network = load(model)
+    network = _loaded(model, cancel)
     with tempfile.TemporaryDirectory(prefix="graft-data-") as folder, shown(progress, f"quantize {precision}") as show:
         tensors, path = _quantization_data(data, network, pathlib.Path(folder), precision == "int8", samples)
         return _toolkit.quantize(
@@ -365,7 +375,7 @@ def write_calibration_cache(model: ModelLike, file: Path) -> int:
 
     Raises graft.Error naming the node for a scale that a cache cannot hold, and for a model without any.
     """
-    return _toolkit.write_calibration_cache(load(model), os.fspath(file))
+    return _toolkit.write_calibration_cache(_loaded(model, None), os.fspath(file))
 
 
 def build(
@@ -421,7 +431,7 @@ def build(
     """
     with shown(progress, "build") as show:
         return _toolkit.build(
-            load(model),
+            _loaded(model, cancel),
             os.fspath(engine),
             targets=list(targets),
             shapes=_ranges(shapes),
@@ -503,12 +513,25 @@ class Session:
     threads: 0: as many as the machine has cores.
     own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
 
+    progress, cancel: of reading and compiling it; the token is looked at before each run too.
+
     Raises graft.Error naming the node that the CPU engine refuses.
     """
 
-    def __init__(self, model: ModelLike | CutNetwork, *, threads: int = 0, own_kernels: bool = False) -> None:
-        self._model = model if isinstance(model, _toolkit.CutNetwork) else load(model)
-        self._session = _toolkit.Session(self._model, threads=threads, own_kernels=own_kernels)
+    def __init__(
+        self,
+        model: ModelLike | CutNetwork,
+        *,
+        threads: int = 0,
+        own_kernels: bool = False,
+        progress: Progress | bool | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        self._model = model if isinstance(model, _toolkit.CutNetwork) else _loaded(model, cancel)
+        with shown(progress, "compile") as show:
+            self._session = _toolkit.Session(
+                self._model, threads=threads, own_kernels=own_kernels, progress=show, cancel=cancel
+            )
 
     @property
     def model(self) -> Model | CutNetwork:
@@ -530,6 +553,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<graft.Session of {self._model!r}>"
+
+
+def _loaded(model: ModelLike, cancel: CancelToken | None) -> Model:
+    """Of a function whose own bar follows."""
+    return load(model, progress=False, cancel=cancel)
 
 
 def _sizes(shapes: Shapes | None) -> dict[str, list[int]]:

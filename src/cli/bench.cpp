@@ -18,7 +18,6 @@
 #include "graft/toolkit/import.hpp"
 #include "present/html/bench_page.hpp"
 #include "present/text/bench_text.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::cli {
 namespace {
@@ -80,7 +79,7 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   constexpr double usual_limit = 5;
   Progress progress(console);
   const toolkit::ModelTimes times =
-      toolkit::time_model(toolkit::model_of(model), parse_shapes("--input", arguments.inputs, false),
+      toolkit::time_model(model, parse_shapes("--input", arguments.inputs, false),
                           arguments.time_limit > 0 ? arguments.time_limit : usual_limit, watch_of(progress));
   progress.clear();
   if (!arguments.report.empty()) {

@@ -19,7 +19,6 @@
 #include "present/json/build_json.hpp"
 #include "present/text/build_text.hpp"
 #include "present/text/engine_layers_text.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::cli {
 namespace {
@@ -101,11 +100,7 @@ toolkit::BuildReport build_engine(const Console& console, const Arguments& argum
                                       .plugins = arguments.plugins == "auto",
                                       .layers = arguments.layers,
                                       .listener = listener_of(console, progress)};
-  try {
-    return toolkit::build_engine(toolkit::model_of(model).clone(), request, watch_of(progress));
-  } catch (const engine::EngineError& error) {
-    throw with_options_of_this_program(error);
-  }
+  return toolkit::build_engine(model, request, watch_of(progress));
 }
 
 Exit build(const Console& console, const Arguments& arguments, const std::vector<std::string>& notes) {
@@ -114,7 +109,7 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
   for (const std::string& library : arguments.libraries) read.push_back({"a plugin library", library});
   check_files_apart({{"-o", arguments.output}, {"--timing-cache", arguments.timing_cache}}, read);
   check_is_onnx(arguments.model);
-  check_libraries(arguments.libraries);
+  toolkit::check_plugin_libraries(arguments.libraries);
   const toolkit::Model model = toolkit::load(arguments.model);
 
   const DeferInterrupts defer;

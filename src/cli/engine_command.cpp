@@ -34,23 +34,11 @@ nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::
   std::vector<std::string> command = arguments;
   if (console.verbose && arguments.front() != "probe") command.emplace_back("--verbose");
   Progress progress(console);
-  try {
-    engine::EngineAnswer answer =
-        toolkit::ask_engine_driver(command, renamings, listener_of(console, progress), watch_of(progress));
-    progress.clear();
-    warn_of(console, answer.warnings);
-    return std::move(answer.result);
-  } catch (const engine::EngineError& error) {
-    throw with_options_of_this_program(error);
-  }
-}
-
-engine::EngineError with_options_of_this_program(const engine::EngineError& error) {
-  return renamed(error, {{"--plugin-library", "--plugin-lib"}});
-}
-
-void check_libraries(const std::vector<std::string>& libraries) {
-  toolkit::check_plugin_libraries("--plugin-lib", libraries);
+  engine::EngineAnswer answer =
+      toolkit::ask_engine_driver(command, renamings, listener_of(console, progress), watch_of(progress));
+  progress.clear();
+  warn_of(console, answer.warnings);
+  return std::move(answer.result);
 }
 
 }  // namespace graft::cli

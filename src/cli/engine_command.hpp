@@ -21,10 +21,4 @@ void warn_of(const Console& console, const std::vector<std::string>& warnings);
 [[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
                                                const engine::Renamings& renamings = {});
 
-/// Returns the driver's error with the names that this program gives to its options.
-[[nodiscard]] engine::EngineError with_options_of_this_program(const engine::EngineError& error);
-
-/// Throws Error for a --plugin-lib that is not there.
-void check_libraries(const std::vector<std::string>& libraries);
-
 }  // namespace graft::cli

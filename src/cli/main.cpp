@@ -1,7 +1,9 @@
 // The program `graft`: one file for each command; see docs/guide/command_line.md.
 #include "cli/program.hpp"
+#include "cli/setting_names.hpp"
 
 int main(int argument_count, char** arguments) {
+  graft::toolkit::name_settings(graft::cli::option_of);
   graft::cli::Program program;
   graft::cli::add_doctor(program);
   graft::cli::add_ops(program);

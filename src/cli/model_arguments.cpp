@@ -47,9 +47,9 @@ toolkit::ImportOptions import_options(const ModelArguments& arguments) {
 }
 
 void check_is_onnx(const std::string& model) {
-  const std::filesystem::path end = std::filesystem::path(model).extension();
-  const bool is_caffe = end == ".prototxt";
-  if (!is_caffe && end != ".pb" && end != ".pbtxt") return;
+  const toolkit::Format format = toolkit::format_of(model);
+  if (format == toolkit::Format::onnx) return;
+  const bool is_caffe = format == toolkit::Format::caffe;
   throw Error(fmt::format("{}: {}; this command takes an ONNX model\nMake one with: graft convert {}{} -o model.onnx",
                           model, is_caffe ? "a Caffe network" : "a TensorFlow graph", model,
                           is_caffe ? " WEIGHTS.caffemodel" : ""));

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/interrupts.hpp"
 #include "cli/program.hpp"
@@ -12,17 +14,34 @@
 namespace graft::cli {
 namespace {
 
+/// From the project to an engine, for a shell.
+std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
+  const std::string path = project.folder.string();
+  const std::optional<std::string>& prefix = project.package_folder;
+  const std::string library = fmt::format("--operators {}/build/lib{}.so", path, project.name);
+  return {
+      fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
+      fmt::format("cmake --build {}/build", path),
+      fmt::format("ctest --test-dir {}/build --output-on-failure", path),
+      fmt::format("python3 {}/tests/network.py network.onnx", path),
+      fmt::format("graft convert network.onnx -o converted.onnx {}", library),
+      fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
+      fmt::format("graft build converted.onnx -o network.engine {} --target sm89", library),
+  };
+}
+
 Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const DeferInterrupts defer;
   const toolkit::WrittenProject written = toolkit::write_project(request);
+  const std::vector<std::string> commands = commands_for(written);
   console.say(fmt::format("wrote {}: {} files, with the operator {}\n\nNext\n  {}", written.folder.string(),
-                          written.files.size(), written.operator_name, fmt::join(written.commands, "\n  ")));
+                          written.files.size(), written.operator_name, fmt::join(commands, "\n  ")));
   console.result({{"folder", written.folder.string()},
                   {"name", written.name},
                   {"operator", written.operator_name},
                   {"like", request.kind},
                   {"files", written.files},
-                  {"next", written.commands}});
+                  {"next", commands}});
   return Exit::done;
 }
 

@@ -12,7 +12,6 @@
 #include "cli/watch.hpp"
 #include "present/json/plugins_json.hpp"
 #include "present/text/plugins_text.hpp"
-#include "toolkit/engine_error.hpp"
 
 namespace graft::cli {
 namespace {
@@ -20,12 +19,7 @@ namespace {
 void check_engines(const Console& console, const toolkit::PluginsRequest& request, toolkit::PluginsReport& report) {
   const DeferInterrupts defer;
   Progress progress(console);
-  try {
-    toolkit::check_engines(report, request, watch_of(progress), trial_details(console, progress));
-  } catch (const toolkit::EngineError& error) {
-    progress.clear();
-    throw with_options_of_this_program(error);
-  }
+  toolkit::check_engines(report, request, watch_of(progress), trial_details(console, progress));
 }
 
 Exit plugins(const Console& console, const toolkit::PluginsRequest& request) {

@@ -8,7 +8,7 @@
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/text/inspect_text.hpp"
-#include "toolkit/engine_error.hpp"
+#include "toolkit/engine_driver.hpp"
 
 namespace graft::cli {
 namespace {
@@ -62,7 +62,7 @@ void add_probe_options(Command& command, ProbeArguments& arguments) {
 }
 
 void check_probe_options(const ProbeArguments& arguments) {
-  check_libraries(arguments.trials.libraries);
+  toolkit::check_plugin_libraries(arguments.trials.libraries);
   if (arguments.level != "rule") return;
   const auto refuse = [](const char* option) {
     throw Error(fmt::format("{} is about the real TensorRT\nAdd --probe parser or --probe builder", option));
@@ -89,12 +89,7 @@ void probe(const Console& console, toolkit::Inspection& inspection, const ProbeA
   if (options.level == inspect::ProbeLevel::rule) return;
   const DeferInterrupts defer;
   Progress progress(console);
-  try {
-    toolkit::probe(inspection, options, watch_of(progress), trial_details(console, progress));
-  } catch (const toolkit::EngineError& error) {
-    progress.clear();
-    throw with_options_of_this_program(error);
-  }
+  toolkit::probe(inspection, options, watch_of(progress), trial_details(console, progress));
   progress.clear();
   if (!options.reduce.empty() && inspection.probe->reduced.empty()) {
     console.warn(present::nothing_reduced_text(inspection, options.reduce));

@@ -11,9 +11,8 @@
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
-#include "graft/error.hpp"
-#include "toolkit/engine_error.hpp"
-#include "toolkit/operators.hpp"
+#include "graft/toolkit/error.hpp"
+#include "graft/toolkit/operators.hpp"
 #include "toolkit/suggest.hpp"
 
 namespace graft::cli {
@@ -50,12 +49,12 @@ int report(const Console& console, Exit code, const std::string& message, const 
   return static_cast<int>(code);
 }
 
-/// Which plugin library is to blame, and the word for why: see docs/guide/plugin_not_found.md.
-Json facts_of(const toolkit::EngineError& error) {
-  Json facts = Json::object();
-  for (const char* name : {"library", "cause"}) {
-    if (const auto found = error.event().find(name); found != error.event().end()) facts[name] = *found;
-  }
+/// What happened in TensorRT's process, part by part: see docs/guide/plugin_not_found.md.
+Json facts_of(const EngineFailure& failure) {
+  Json facts = {{"failure", failure.kind}, {"next_step", failure.next_step}};
+  if (!failure.library.empty()) facts["library"] = failure.library;
+  if (!failure.cause.empty()) facts["cause"] = failure.cause;
+  facts["facts"] = Json::parse(failure.facts);
   return facts;
 }
 
@@ -174,11 +173,8 @@ int Program::run(int argument_count, char** arguments) {
     const Exit code = chosen_(console_);
     console_.finish();
     return static_cast<int>(code);
-  } catch (const toolkit::Interrupted&) {
-    return static_cast<int>(Exit::internal);  // not reached: DeferInterrupts has ended the program on the way here
-  } catch (const toolkit::EngineError& error) {
-    const std::string next = error.next_step().empty() ? "" : "\n" + error.next_step();
-    return report(console_, exit_of(error.kind()), error.what() + next, facts_of(error));
+  } catch (const EngineError& error) {
+    return report(console_, exit_of(error.kind()), error.what(), facts_of(error.failure()));
   } catch (const Error& error) {
     return report(console_, exit_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
@@ -186,6 +182,9 @@ int Program::run(int argument_count, char** arguments) {
   } catch (const std::exception& error) {
     return report(console_, Exit::internal,
                   fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
+  } catch (...) {
+    // What an interrupted process throws: not reached, DeferInterrupts has ended the program on the way here.
+    return static_cast<int>(Exit::internal);
   }
 }
 

@@ -17,7 +17,6 @@
 #include "present/html/quantize_int8_page.hpp"
 #include "present/json/quantize_json.hpp"
 #include "present/text/quantize_text.hpp"
-#include "toolkit/access.hpp"
 #include "toolkit/files.hpp"
 #include "toolkit/quantize.hpp"
 
@@ -99,8 +98,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   const toolkit::Model model = toolkit::load(arguments.model);
   const toolkit::Samples samples = samples_of(console, arguments);
   Progress progress(console);
-  const toolkit::Int8Report report =
-      toolkit::quantize_int8(toolkit::model_of(model), options, samples, watch_of(progress));
+  const toolkit::Int8Report report = toolkit::quantize_int8(model, options, samples, watch_of(progress));
   const quant::ChosenInt8& chosen = report.chosen;
   present::QuantizedFiles files{.model = arguments.model, .output = arguments.output};
   {

@@ -13,7 +13,6 @@
 #include "present/html/quantize_page.hpp"
 #include "present/json/quantize_json.hpp"
 #include "present/text/quantize_text.hpp"
-#include "toolkit/access.hpp"
 #include "toolkit/files.hpp"
 #include "toolkit/quantize.hpp"
 
@@ -50,8 +49,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   check_report(arguments.report);
   const toolkit::Model model = toolkit::load(arguments.model);
   Progress progress(console);
-  const toolkit::TypesReport report =
-      toolkit::quantize_types(toolkit::model_of(model), options, data, "--data", watch_of(progress));
+  const toolkit::TypesReport report = toolkit::quantize_types(model, options, data, "--data", watch_of(progress));
   const quant::ChosenTypes& chosen = report.chosen;
   present::QuantizedFiles files{.model = arguments.model, .output = arguments.output};
   {

@@ -106,10 +106,6 @@ verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
 
 /// The shapes and data of the inputs, the tolerances and the seeds.
 toolkit::CompareOptions options_of(const Console& console, const Arguments& arguments) {
-  if (arguments.snr_option->count() != 0 &&
-      (arguments.relative_option->count() != 0 || arguments.absolute_option->count() != 0)) {
-    throw Error("--snr takes the place of a tolerance of each element\nGive it, or --rtol and --atol");
-  }
   toolkit::CompareOptions options;
   graft::verify::VerifyOptions& common = options.common;
   common.shapes = parse_shapes("--input", arguments.inputs, false);

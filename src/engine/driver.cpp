@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "engine/process.hpp"
+#include "graft/setting.hpp"
 
 namespace graft::engine {
 namespace {
@@ -106,6 +109,12 @@ std::string text_of(const json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// What an error event says besides what every one says.
+std::string facts_of(json event) {
+  for (const char* name : {"event", "kind", "message", "next_step", "exit_code"}) event.erase(name);
+  return event.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 /// What the driver has said so far.
 struct Conversation {
   json result;
@@ -154,10 +163,47 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
+/// The driver's options, and a command that it names, each with the setting that it is made from.
+constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
+    {"--target", Setting::targets},
+    {"--shapes", Setting::shape_ranges},
+    {"--profile", Setting::profiles},
+    {"--memory", Setting::memory},
+    {"--optimization-level", Setting::optimization_level},
+    {"--input-format", Setting::input_formats},
+    {"--output-format", Setting::output_formats},
+    {"--timing-cache", Setting::timing_cache},
+    {"--tf32", Setting::tf32},
+    {"--version-compatible", Setting::version_compatible},
+    {"--exclude-lean-runtime", Setting::exclude_lean_runtime},
+    {"--embed-plugins", Setting::embed_plugins},
+    {"--refit", Setting::refit},
+    {"--strip-weights", Setting::strip_weights},
+    {"--weight-streaming", Setting::weight_streaming},
+    {"--dla", Setting::dla},
+    {"--gpu-fallback", Setting::gpu_fallback},
+    {"--device", Setting::device},
+    {"--plugin-override", Setting::plugin_override},
+    {"--profiling-verbosity", Setting::verbosity},
+    {"--time-limit", Setting::time_limit},
+    {"--plugin-library", Setting::plugin_libraries},
+    {"--tensorrt", Setting::tensorrt},
+    {"--verbose", Setting::verbose},
+    {"`graft quantize MODEL -o OUT --precision f16 --typed-io`", Setting::quantize_typed_io},
+});
+
+/// How the driver's messages are to call its options.
+std::string option_names() {
+  json names = json::object();
+  for (const auto& [option, setting] : driver_settings) names[option] = setting_name(setting);
+  return names.dump();
+}
+
 std::vector<std::string> driver_environment(const EngineDriver& driver) {
   std::vector<std::string> changes;
   const std::string own = driver.package_folder.string();
   const std::string given = folders_in("PYTHONPATH");
+  changes.push_back("GRAFT_OPTION_NAMES=" + option_names());
   changes.push_back("PYTHONPATH=" + own + (own.empty() || given.empty() ? "" : ":") + given);
   // The loader's list means the working directory by an empty entry, too.
   if (std::getenv("LD_LIBRARY_PATH") != nullptr) changes.push_back("LD_LIBRARY_PATH=" + folders_in("LD_LIBRARY_PATH"));
@@ -168,8 +214,12 @@ std::vector<std::string> driver_environment(const EngineDriver& driver) {
 void check_end(const EngineDriver& driver, const Conversation& said, const ProcessResult& ended) {
   if (said.error.is_object()) {
     const int code = said.error.value("exit_code", ended.exit_code);
-    throw EngineError(kind_of_exit_code(code), text_of(said.error, "message"), text_of(said.error, "next_step"),
-                      said.error);
+    throw EngineError(kind_of_exit_code(code), {.kind = text_of(said.error, "kind"),
+                                                .message = text_of(said.error, "message"),
+                                                .next_step = text_of(said.error, "next_step"),
+                                                .library = text_of(said.error, "library"),
+                                                .cause = text_of(said.error, "cause"),
+                                                .facts = facts_of(said.error)});
   }
   if (said.result.is_object() && ended.signal == 0 && ended.exit_code == 0) return;
 

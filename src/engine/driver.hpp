@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/error.hpp"
+#include "graft/engine_error.hpp"
 
 namespace graft::engine {
 
@@ -29,19 +29,6 @@ struct EngineDriver {
 
 /// The Python of an application that knows one. Before any other call.
 void set_python(const std::filesystem::path& interpreter);
-
-/// An error that the driver reported: its kind decides the exit code, `event` holds all its facts.
-class EngineError : public Error {
- public:
-  EngineError(Kind kind, const std::string& message, std::string next_step, nlohmann::json event)
-      : Error(kind, message), next_step_(std::move(next_step)), event_(std::move(event)) {}
-  [[nodiscard]] const std::string& next_step() const { return next_step_; }
-  [[nodiscard]] const nlohmann::json& event() const { return event_; }
-
- private:
-  std::string next_step_;
-  nlohmann::json event_;
-};
 
 /// The user asked to stop, and the driver has ended.
 struct Interrupted {};

@@ -19,11 +19,18 @@ std::string renamed(std::string text, const Renamings& renamings) {
 
 EngineError with_messages(const EngineError& error, const std::vector<std::string>& errors) {
   constexpr std::size_t most = 5;
-  if (error.event().value("kind", "") != "build") return error;
-  std::string message = error.what();
+  EngineFailure failure = error.failure();
+  if (failure.kind != "build") return error;
   const std::size_t first = errors.size() > most ? errors.size() - most : 0;
-  for (std::size_t i = first; i < errors.size(); ++i) message += "\nTensorRT: " + errors[i];
-  return {error.kind(), message, error.next_step(), error.event()};
+  for (std::size_t i = first; i < errors.size(); ++i) failure.message += "\nTensorRT: " + errors[i];
+  return {error.kind(), std::move(failure)};
+}
+
+EngineError renamed(const EngineError& error, const Renamings& renamings) {
+  EngineFailure failure = error.failure();
+  failure.message = renamed(std::move(failure.message), renamings);
+  failure.next_step = renamed(std::move(failure.next_step), renamings);
+  return {error.kind(), std::move(failure)};
 }
 
 }  // namespace
@@ -44,11 +51,6 @@ EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std
   } catch (const EngineError& error) {
     throw renamed(with_messages(error, errors), renamings);
   }
-}
-
-EngineError renamed(const EngineError& error, const Renamings& renamings) {
-  return {error.kind(), renamed(std::string(error.what()), renamings), renamed(error.next_step(), renamings),
-          error.event()};
 }
 
 std::string tensorrt_text(std::string_view flavor, std::string_view version) {

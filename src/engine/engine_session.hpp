@@ -25,9 +25,6 @@ struct EngineAnswer {
 [[nodiscard]] EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                              const DriverCallbacks& callbacks, const Renamings& renamings = {});
 
-/// Returns an error whose message and next step are renamed.
-[[nodiscard]] EngineError renamed(const EngineError& error, const Renamings& renamings);
-
 /// Returns "TensorRT-RTX 1.7.1.116" for the flavor and version that the driver reports.
 [[nodiscard]] std::string tensorrt_text(std::string_view flavor, std::string_view version);
 

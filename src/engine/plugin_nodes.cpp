@@ -10,6 +10,7 @@
 #include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/plugin_reason.hpp"
 
@@ -50,8 +51,9 @@ std::vector<std::string> plugin_libraries(const std::string& model, std::vector<
     throw Error(Error::Kind::missing_tool,
                 fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
                             "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "
-                            "--plugin-lib, or build with native layers instead: --plugins never",
-                            model, own.path.string()));
+                            "{}, or build with native layers instead: {}",
+                            model, own.path.string(), setting_name(Setting::plugin_libraries),
+                            setting_name(Setting::without_plugins)));
   }
   return libraries;
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/join.hpp"
 #include "onnx/onnx_io.hpp"
 
@@ -21,8 +22,8 @@ Json parse(const std::filesystem::path& path) {
   if (!file) throw Error(fmt::format("{}: cannot be opened", path.string()));
   Json json = Json::parse(file, nullptr, false);
   if (!json.is_object() || json.value("schema", Json()) != cut_schema) {
-    throw Error(fmt::format("{}: this is no network that graft convert --cut wrote: it lacks \"schema\": \"{}\"",
-                            path.string(), cut_schema));
+    throw Error(fmt::format("{}: this is no network that {} wrote: it lacks \"schema\": \"{}\"", path.string(),
+                            setting_name(Setting::cut), cut_schema));
   }
   return json;
 }

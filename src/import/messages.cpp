@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/suggest.hpp"
+#include "graft/setting.hpp"
 
 namespace graft {
 
@@ -26,7 +27,11 @@ std::string did_you_mean(const std::string& name, std::vector<std::string> names
   }
   const auto meant = names.size() <= most ? nearest(name, names) : std::nullopt;
   return meant ? fmt::format("; did you mean {}?", *meant)
-               : "; `graft inspect` without --keep-output lists its outputs";
+               : fmt::format("; `graft inspect` without {} lists its outputs", setting_name(Setting::kept_outputs));
+}
+
+std::string give_shapes() {
+  return fmt::format("give the shapes of the inputs with {}", setting_name(Setting::input_shapes));
 }
 
 std::string inputs_text(const onnx::Graph& graph) {

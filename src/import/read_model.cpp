@@ -12,20 +12,24 @@
 
 namespace graft {
 
-bool is_imported(const std::filesystem::path& path) {
+FileFormat format_of(const std::filesystem::path& path) {
   const std::filesystem::path end = path.extension();
-  return end == ".pb" || end == ".pbtxt" || end == ".prototxt";
+  if (end == ".prototxt") return FileFormat::caffe;
+  return end == ".pb" || end == ".pbtxt" ? FileFormat::tensorflow : FileFormat::onnx;
 }
 
 onnx::Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights,
                        const ImportOptions& options) {
   if (const auto other = explain_other_format(path)) throw Error(fmt::format("{}: {}", path.string(), *other));
-  const std::filesystem::path end = path.extension();
-  if (end == ".prototxt") {
+  const FileFormat format = format_of(path);
+  if (format == FileFormat::caffe) {
     return read_caffe(path, weights,
-                      {.outputs = options.outputs, .input_shapes = options.input_shapes, .origin = options.origin});
+                      {.outputs = options.outputs,
+                       .input_shapes = options.input_shapes,
+                       .origin = options.origin,
+                       .progress = options.progress});
   }
-  if (end == ".caffemodel") {
+  if (path.extension() == ".caffemodel") {
     throw Error(
         fmt::format("{}: these are weights; give the network (.prototxt) first, then this file", path.string()));
   }
@@ -33,9 +37,11 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
     throw Error(fmt::format("{}: a second file, {}; only a Caffe network (.prototxt) has its weights apart",
                             path.string(), weights.string()));
   }
-  if (end == ".pb" || end == ".pbtxt") {
-    return read_tensorflow(
-        path, {.outputs = options.outputs, .input_shapes = options.input_shapes, .origin = options.origin});
+  if (format == FileFormat::tensorflow) {
+    return read_tensorflow(path, {.outputs = options.outputs,
+                                  .input_shapes = options.input_shapes,
+                                  .origin = options.origin,
+                                  .progress = options.progress});
   }
   if (!options.outputs.empty()) {
     throw Error(fmt::format("{}: outputs can be chosen of TensorFlow and Caffe networks; an ONNX file names its own",

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/suggest.hpp"
+#include "graft/setting.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/standard_operators.hpp"
 #include "onnx/text.hpp"
@@ -111,7 +112,8 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   if (!any_library) {
     return {"library_missing",
             fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
-            "name the library that holds it: --plugin-lib LIB.so; `graft plugins LIB.so` lists what is in one"};
+            fmt::format("name the library that holds it: {} LIB.so; `graft plugins LIB.so` lists what is in one",
+                        setting_name(Setting::plugin_libraries))};
   }
   std::vector<const json*> loaded;
   for (const json& creator : creators) {
@@ -120,7 +122,8 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   return {"library_missing",
           fmt::format("no plugin is registered under the name {}, nor a similar one; loaded: {}", node.op_type,
                       joined(loaded, [](const json& c) { return text_of(c, "library"); })),
-          "name the library that holds it too: --plugin-lib LIB.so; `graft plugins LIB.so` lists what is in one"};
+          fmt::format("name the library that holds it too: {} LIB.so; `graft plugins LIB.so` lists what is in one",
+                      setting_name(Setting::plugin_libraries))};
 }
 
 PluginCause wrong_version(const onnx::Node& node, const std::vector<const json*>& same_name) {
@@ -339,13 +342,16 @@ std::optional<PluginCause> failed_look_up(const onnx::Node& node, const json& cr
 
 PluginCause cause_of_crash(const json& creator) {
   return {"plugin_crash", fmt::format("{}, ends TensorRT's process", describe_creator(creator)),
-          "this is for the library's author to mend; --reduce FILE writes the smallest model that does it"};
+          fmt::format("this is for the library's author to mend; {} FILE writes the smallest model that does it",
+                      setting_name(Setting::reduce))};
 }
 
 PluginCause cause_of_hang(const json& creator) {
-  return {"plugin_hang", fmt::format("{}, does not come back when TensorRT calls it", describe_creator(creator)),
-          "this is for the library's author to mend; --reduce FILE writes the smallest model that does it. If it is "
-          "slow alone, a longer --time-limit helps"};
+  return {
+      "plugin_hang", fmt::format("{}, does not come back when TensorRT calls it", describe_creator(creator)),
+      fmt::format("this is for the library's author to mend; {} FILE writes the smallest model that does it. If it is "
+                  "slow alone, a longer {} helps",
+                  setting_name(Setting::reduce), setting_name(Setting::trial_seconds))};
 }
 
 PluginCause cause_of_failed_build(const onnx::Node& node, const json& creator, const std::string& words) {
@@ -369,8 +375,10 @@ std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& cr
       fmt::format(
           "TensorRT's parser goes by the name alone and takes the node for ONNX's {}, whatever its domain '{}'{}",
           node.op_type, node.domain, same_name.empty() ? "" : fmt::format(", and not for {}", listed(same_name))),
-      "register the plugin under a name that ONNX does not have; or in the empty namespace, and let it win with "
-      "--plugin-override"};
+      fmt::format(
+          "register the plugin under a name that ONNX does not have; or in the empty namespace, and let it win with "
+          "{}",
+          setting_name(Setting::plugin_override))};
 }
 
 std::string describe_creator(const json& creator) {
@@ -409,11 +417,13 @@ std::optional<PluginCause> cause_of_refusal(const onnx::Node& node, const json& 
         fmt::format("{} is registered, and the parser goes by the name alone: {} is an operator of ONNX, which it "
                     "refuses before it looks for a plugin",
                     listed(same_name), node.op_type),
-        unnamed
-            ? "--plugin-override lets plugins win (OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE of TensorRT 10.15 and "
-              "RTX 1.7); or register the plugin under a name that ONNX does not have"
-            : "register the plugin under a name that ONNX does not have; or in the empty namespace, the only one in "
-              "which --plugin-override looks"};
+        unnamed ? fmt::format("{} lets plugins win (OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE of TensorRT 10.15 and "
+                              "RTX 1.7); or register the plugin under a name that ONNX does not have",
+                              setting_name(Setting::plugin_override))
+                : fmt::format("register the plugin under a name that ONNX does not have; or in the empty namespace, "
+                              "the only one in "
+                              "which {} looks",
+                              setting_name(Setting::plugin_override))};
   }
   if (creator == nullptr) return taken_for_onnx(node, creators);
   if (text_of(*creator, "generation") == "V2") return of_the_older_generation(*creator);

@@ -12,6 +12,7 @@
 #include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
@@ -99,7 +100,9 @@ std::string general_advice(const onnx::Node& node, Outcome outcome, const std::s
   if (outcome == Outcome::refused) {
     return "`graft convert` rewrites what Graft can; otherwise a plugin: docs/guide/add_an_operator.md";
   }
-  return "--reduce FILE writes the smallest model that does it, to report or to try other versions of TensorRT with";
+  return fmt::format(
+      "{} FILE writes the smallest model that does it, to report or to try other versions of TensorRT with",
+      setting_name(Setting::reduce));
 }
 
 /// Whether TensorRT calls a layer as the node that it made it of; after one that is there already it puts _0, _1 ...
@@ -215,9 +218,9 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
   const bool is_good = verdict.verdict == Verdict::native || verdict.verdict == Verdict::plugin;
   if (!is_good && verdict.verdict != Verdict::unknown) return;
   verdict.verdict = Verdict::not_asked;
-  verdict.advice = is_over_budget
-                       ? "mend what was found, or allow more with --max-builds and --max-seconds, and ask again"
-                       : "mend the node before it, and ask again";
+  verdict.advice = is_over_budget ? fmt::format("mend what was found, or allow more with {} and {}, and ask again",
+                                                setting_name(Setting::max_builds), setting_name(Setting::max_seconds))
+                                  : "mend the node before it, and ask again";
 }
 
 /// TensorRT takes a node of somebody's domain for the operator of ONNX that has its name.
@@ -242,7 +245,8 @@ void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict
     if (is_left_to_builder && answers.level == ProbeLevel::parser) {
       verdict.truth = std::string(name_of(ProbeLevel::rule));
       warn_of_name(node, answers, verdict);
-      verdict.reason = sentence(verdict.reason, "its parser does take it; --probe builder tells whether it builds");
+      verdict.reason = sentence(verdict.reason, fmt::format("its parser does take it; {} tells whether it builds",
+                                                            setting_name(Setting::judge_builder)));
       return;
     }
     if (is_lowered || verdict.verdict == Verdict::unsupported) {

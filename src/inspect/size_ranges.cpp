@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -22,9 +23,9 @@ std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view t
     const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
     if (failed != std::errc{} || end != part.data() + part.size() || size < 0) {
       throw Error(
-          fmt::format("--shapes {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
+          fmt::format("{} {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
                       "image=1x3x224x224..4x3x224x224..8x3x224x224",
-                      option, part));
+                      setting_name(Setting::shape_ranges), option, part));
     }
     sizes.push_back(size);
     if (part.size() == text.size()) return sizes;
@@ -40,7 +41,8 @@ std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std
   }
   const std::size_t second = text.find("..", first + 2);
   if (second == std::string_view::npos) {
-    throw Error(fmt::format("--shapes {}: expected one shape, or three joined by ..", option));
+    throw Error(
+        fmt::format("{} {}: expected one shape, or three joined by ..", setting_name(Setting::shape_ranges), option));
   }
   return {sizes_of(option, text.substr(0, first)), sizes_of(option, text.substr(first + 2, second - first - 2)),
           sizes_of(option, text.substr(second + 2))};
@@ -64,8 +66,8 @@ SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>&
     if (input == inputs.end()) {
       std::vector<std::string> known;
       for (const onnx::Value* value : inputs) known.push_back(value->name);
-      throw Error(
-          fmt::format("--shapes {}: the model has no input '{}'; it has {}", text, name, fmt::join(known, ", ")));
+      throw Error(fmt::format("{} {}: the model has no input '{}'; it has {}", setting_name(Setting::shape_ranges),
+                              text, name, fmt::join(known, ", ")));
     }
     const std::string range = text.substr(equals + 1);
     const auto sizes = range_of(text, range);

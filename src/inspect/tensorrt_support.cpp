@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/faults.hpp"
 
 namespace graft::inspect {
@@ -226,7 +227,7 @@ constexpr auto built = std::to_array<std::string_view>({
 
 struct Advice {
   std::string_view type;
-  std::string_view advice;
+  std::string_view advice;  ///< A format; {0} is the name of Setting::cut, {1} of Setting::explanation.
 };
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
@@ -237,20 +238,18 @@ constexpr std::string_view no_sequences = "export the network with tensors in th
 constexpr std::string_view no_texts =
     "turn strings into numbers before the network, and let the network begin with these";
 constexpr std::string_view sized_by_data =
-    "the size of its output depends on the data: graft convert --cut leaves it and the rest to the host; or write a "
-    "plugin with a size tensor: graft's guide \"add an operator\"";
+    "the size of its output depends on the data: {0} leaves it and the rest to the host; or write a plugin with a size "
+    "tensor: graft's guide \"add an operator\"";
 
 constexpr std::string_view convert_writes_it =
-    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; --explain "
-    "says "
-    "what stands in the way";
+    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; {1} says what "
+    "stands in the way";
 
 // What helps more than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
-     "graft convert --cut: the network ends with its boxes and scores, and the host does the rest; or a plugin: the "
-     "full "
-     "TensorRT's library has EfficientNMS_TRT, which takes other inputs"},
+     "{0}: the network ends with its boxes and scores, and the host does the rest; or a plugin: the full TensorRT's "
+     "library has EfficientNMS_TRT, which takes other inputs"},
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
     {"NonZero", sized_by_data},
@@ -524,11 +523,14 @@ std::optional<std::string> doubt_about(const onnx::Node& node) {
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
   for (const Advice& each : advice_by_type) {
-    if (node.is(each.type)) return std::string(each.advice);
+    if (node.is(each.type)) {
+      return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut), setting_name(Setting::explanation));
+    }
   }
-  return "no operator of Graft stands in for it; graft convert --cut leaves it to the host, or write one: graft's "
-         "guide "
-         "\"add an operator\"";
+  return fmt::format(
+      "no operator of Graft stands in for it; {} leaves it to the host, or write one: graft's guide "
+      "\"add an operator\"",
+      setting_name(Setting::cut));
 }
 
 std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
@@ -538,8 +540,9 @@ std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
   return RefusalHint{
       .reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
       .advice =
-          "make K a constant; or compute it from sizes alone (Shape, Gather); or let it be an input of the "
-          "network, whose values --shapes NAME=1..4..8 tells"};
+          fmt::format("make K a constant; or compute it from sizes alone (Shape, Gather); or let it be an input of the "
+                      "network, whose values {} NAME=1..4..8 tells",
+                      setting_name(Setting::shape_ranges))};
 }
 
 bool fails_by_rule(const onnx::Node& node) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/onnx_io.hpp"
 
@@ -63,7 +64,7 @@ double DriverTrials::seconds() const {
 bool DriverTrials::is_spent() const { return seconds() >= options_.max_seconds; }
 
 BudgetSpent DriverTrials::seconds_spent() const {
-  return {fmt::format("the budget of {:g} s is spent (--max-seconds)", options_.max_seconds)};
+  return {fmt::format("the budget of {:g} s is spent ({})", options_.max_seconds, setting_name(Setting::max_seconds))};
 }
 
 Trial DriverTrials::parse(const onnx::Model& model) {
@@ -74,8 +75,8 @@ Trial DriverTrials::parse(const onnx::Model& model) {
 
 Trial DriverTrials::build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) {
   if (builds_ >= options_.max_builds) {
-    throw BudgetSpent{fmt::format("the budget of {} build{} is spent (--max-builds)", options_.max_builds,
-                                  options_.max_builds == 1 ? "" : "s")};
+    throw BudgetSpent{fmt::format("the budget of {} build{} is spent ({})", options_.max_builds,
+                                  options_.max_builds == 1 ? "" : "s", setting_name(Setting::max_builds))};
   }
   if (is_spent()) throw seconds_spent();
   ++builds_;
@@ -107,7 +108,8 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
     const std::string how =
         answer.value("values", false)
             ? answer.value("next_step", "")
-            : "Give them with --shapes NAME=MIN..OPT..MAX, or one size with --input NAME:1x3x224x224";
+            : fmt::format("Give them with {} NAME=MIN..OPT..MAX, or one size with {} NAME:1x3x224x224",
+                          setting_name(Setting::shape_ranges), setting_name(Setting::input_shapes));
     throw Error(fmt::format("{}{}\n{}", answer.value("message", ""), open_counts(model), how));
   }
   const bool is_cut_short = outcome_of(outcome) == Outcome::hung && limit < options_.limit;

@@ -11,6 +11,7 @@
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
@@ -48,9 +49,15 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   return {Verdict::plugin, reason, "graft build"};
 }
 
-constexpr auto advice_on_doubt =
-    "graft inspect --probe builder asks TensorRT, on a machine with the GPU that it is for";
-constexpr auto use_library = "a plugin library may have it: graft plugins LIB.so; then graft build --plugin-lib LIB.so";
+std::string advice_on_doubt() {
+  return fmt::format("{} asks TensorRT, on a machine with the GPU that it is for",
+                     setting_name(Setting::inspect_builder));
+}
+
+std::string use_library() {
+  return fmt::format("a plugin library may have it: graft plugins LIB.so; then {}",
+                     setting_name(Setting::build_with_library));
+}
 
 /// What a node is nearly, and what would make it that.
 struct Near {
@@ -68,17 +75,17 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
   if (const std::string space = text_of("plugin_namespace"); !space.empty()) {
     return {fmt::format("Graft's {} stands in for {} without a namespace; found plugin_namespace = '{}'", type.name,
                         node.op_type, space),
-            fmt::format("leave out plugin_namespace, if Graft's is meant; otherwise {}", use_library)};
+            fmt::format("leave out plugin_namespace, if Graft's is meant; otherwise {}", use_library())};
   }
   if (const std::string version = text_of("plugin_version"); !version.empty()) {
     return {fmt::format("Graft's {} stands in for {} of version {}; found plugin_version = '{}'", type.name,
                         node.op_type, fmt::join(versions, ", "), version),
             fmt::format("set plugin_version, a text, to '{}', if Graft's is meant; otherwise {}",
-                        fmt::join(versions, "' or '"), use_library)};
+                        fmt::join(versions, "' or '"), use_library())};
   }
   return {fmt::format("Graft's {} stands in for {} where the node's domain is empty, {} or trt; found '{}'", type.name,
                       node.op_type, onnx_domain, node.domain),
-          fmt::format("set the node's domain to trt, if Graft's is meant; otherwise {}", use_library)};
+          fmt::format("set the node's domain to trt, if Graft's is meant; otherwise {}", use_library())};
 }
 
 /// Why a node that has the name of something known, or nearly, is not taken for it; empty where it has not.
@@ -97,9 +104,10 @@ Near near_operator(const onnx::Node& node) {
   const OperatorType* stands_in = nullptr;
   for (const OperatorType* type : operators()) {
     if (type->name == node.op_type) {
-      return {fmt::format("Graft's {} is meant where the node's domain is {}; found '{}'", type->name, onnx_domain,
-                          node.domain),
-              fmt::format("set the node's domain to {}, if Graft's is meant; otherwise {}", onnx_domain, use_library)};
+      return {
+          fmt::format("Graft's {} is meant where the node's domain is {}; found '{}'", type->name, onnx_domain,
+                      node.domain),
+          fmt::format("set the node's domain to {}, if Graft's is meant; otherwise {}", onnx_domain, use_library())};
     }
     for (const DropIn& drop_in : type->drop_ins) {
       if (drop_in.plugin_name != node.op_type) continue;
@@ -111,11 +119,11 @@ Near near_operator(const onnx::Node& node) {
   if (const auto meant = onnx::nearest_standard_operator(node.op_type)) {
     return {fmt::format("did you mean ONNX's {}?", *meant),
             fmt::format("if {0} is meant, give the node that operator type{1}; otherwise {2}", *meant,
-                        node.domain.empty() ? "" : " and no domain", use_library)};
+                        node.domain.empty() ? "" : " and no domain", use_library())};
   }
   if (const auto meant = nearest_own_operator(node.op_type)) {
     return {fmt::format("did you mean {}? `graft ops` lists what Graft has", *meant),
-            fmt::format("if {} is meant, give the node that operator type; otherwise {}", *meant, use_library)};
+            fmt::format("if {} is meant, give the node that operator type; otherwise {}", *meant, use_library())};
   }
   return {};
 }
@@ -140,13 +148,14 @@ class Judge {
         if (!doubt) return {Verdict::native, replaced == forecast_.becomes.end() ? "" : replaced->second, ""};
         // Not native, which would say that TensorRT builds the node as it is.
         if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
-        return {Verdict::unknown, *doubt, advice_on_doubt};
+        return {Verdict::unknown, *doubt, advice_on_doubt()};
       }
       if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
       return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
-      return {Verdict::plugin, kept->second, "the library that has it: graft build --plugin-lib LIB.so"};
+      return {Verdict::plugin, kept->second,
+              fmt::format("the library that has it: {}", setting_name(Setting::build_with_library))};
     }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     const Near near = near_operator(node);
@@ -154,12 +163,13 @@ class Judge {
       return {Verdict::plugin,
               fmt::format("by its fields the plugin {} version {}{}, which is not Graft's", node.op_type,
                           node.string_or("plugin_version", ""), domain),
-              "graft build --plugin-lib LIB.so loads its library; graft plugins LIB.so tells whether it is in there"};
+              fmt::format("{} loads its library; graft plugins LIB.so tells whether it is in there",
+                          setting_name(Setting::build_with_library))};
     }
     return {Verdict::unsupported,
             fmt::format("{}{} is an operator neither of ONNX nor of Graft{}", node.op_type, domain,
                         near.reason.empty() ? "" : "; " + near.reason),
-            near.advice.empty() ? use_library : near.advice};
+            near.advice.empty() ? use_library() : near.advice};
   }
 
  private:
@@ -199,12 +209,13 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
-std::string_view meaning_of(Verdict verdict) {
+std::string meaning_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::native: return "TensorRT runs it as it is";
     case Verdict::lowered: return "`graft convert` makes native layers of it";
     case Verdict::plugin: return "a plugin runs it";
-    case Verdict::unknown: return "the rules do not know; --probe builder asks TensorRT";
+    case Verdict::unknown:
+      return fmt::format("the rules do not know; {} asks TensorRT", setting_name(Setting::judge_builder));
     case Verdict::not_asked: return "TensorRT could not be asked about it: it lies after a node that does not run";
     case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
     case Verdict::refused: return "TensorRT's parser refuses it";

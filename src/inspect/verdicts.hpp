@@ -46,7 +46,7 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 /// "TensorRT runs it as it is".
-[[nodiscard]] std::string_view meaning_of(Verdict verdict);
+[[nodiscard]] std::string meaning_of(Verdict verdict);
 
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 

@@ -14,8 +14,6 @@
 namespace graft::onnx {
 namespace {
 
-constexpr std::string_view operator_note = "graft.operator";
-
 FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const std::string& name,
                                   std::string_view text, std::int64_t opset) {
   FunctionDefinition function;

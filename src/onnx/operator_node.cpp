@@ -15,8 +15,6 @@
 namespace graft::onnx {
 namespace {
 
-constexpr std::string_view operator_note = "graft.operator";
-
 /// What TensorRT's parser reads of a plugin node; no attribute of the operator.
 bool is_plugin_attribute(std::string_view name) { return name == "plugin_version" || name == "plugin_namespace"; }
 

@@ -14,6 +14,8 @@ namespace graft::onnx {
 
 /// Metadata of nodes. What the layer was in the network that was imported, "Convolution" of Caffe.
 inline constexpr std::string_view layer_type_note = "graft.layer_type";
+/// The operator that a node of another name stands for.
+inline constexpr std::string_view operator_note = "graft.operator";
 /// Why a node stays as it is where a native layer could take its place.
 inline constexpr std::string_view keep_note = "graft.keep";
 

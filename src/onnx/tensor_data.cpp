@@ -2,6 +2,7 @@
 #include "onnx/tensor_data.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -86,6 +87,8 @@ std::string to_string(ElementType type) {
   if (record != nullptr) return std::string(record->name);
   return type == ElementType::undefined ? "undefined" : fmt::format("type {}", static_cast<std::int32_t>(type));
 }
+
+std::string TensorData::type_and_shape() const { return fmt::format("{}[{}]", to_string(type), fmt::join(dims, ", ")); }
 
 std::optional<ElementType> parse_element_type(std::string_view text) {
   std::string lower(text);

@@ -94,6 +94,8 @@ struct TensorData {
   /// All elements of a real, integer or boolean tensor, rounded to double; nothing for other types.
   [[nodiscard]] std::optional<std::vector<double>> numbers() const;
 
+  /// "f32[2, 10]".
+  [[nodiscard]] std::string type_and_shape() const;
   /// The same type, dims and bytes.
   [[nodiscard]] bool same_as(const TensorData& other) const;
 

@@ -14,6 +14,7 @@
 
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "operator_library/exported.hpp"
 
 namespace graft {
@@ -60,8 +61,10 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
     const bool has_plugins =
         ::dlsym(library, "getCreators") != nullptr || ::dlsym(library, "getPluginCreators") != nullptr;
     refuse(file, "it has no function graft_operators",
-           has_plugins ? "It is a TensorRT plugin library: name it with --plugin-lib. With operators for the CPU it is "
-                         "made by graft_add_plugin_library of this Graft: docs/guide/add_an_operator.md"
+           has_plugins ? "It is a TensorRT plugin library: name it with " +
+                             std::string(setting_name(Setting::plugin_libraries)) +
+                             ". With operators for the CPU it is made by graft_add_plugin_library of this Graft: "
+                             "docs/guide/add_an_operator.md"
                        : make_one);
   }
   const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();

@@ -19,7 +19,7 @@ namespace graft::passes {
 namespace {
 
 /// Beside larger matrices a transposition takes no time, and their copies would take memory.
-constexpr std::int64_t most_bytes = 32 << 20;
+constexpr std::int64_t most_folded_bytes = 32 << 20;
 
 /// What lies after a transposition.
 struct Found {
@@ -69,7 +69,7 @@ std::optional<std::vector<std::int64_t>> item_dims(const onnx::Node& transpose) 
       return std::nullopt;
     dims.push_back(dim.value());
   }
-  return count <= most_bytes ? std::optional(dims) : std::nullopt;
+  return count <= most_folded_bytes ? std::optional(dims) : std::nullopt;
 }
 
 bool is_flat(const onnx::Value& value, std::int64_t count) {
@@ -119,7 +119,7 @@ std::optional<Found> find(const onnx::Node& transpose) {
     }
   }
   if (found.reshapes.empty()) return std::nullopt;
-  if (found.obstacle.empty() && bytes > most_bytes) {
+  if (found.obstacle.empty() && bytes > most_folded_bytes) {
     found.obstacle = fmt::format("matrices of {} MB: beside them the transposition takes no time", bytes >> 20);
   }
   if (!found.obstacle.empty()) return found;

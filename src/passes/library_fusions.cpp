@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 
 namespace graft::passes {
 namespace {
@@ -14,7 +15,8 @@ void check(const Rule& rule, const OperatorLibrary& library) {
   const auto fail = [&](const std::string& message) {
     throw Error(fmt::format("{}: {}", rule.place.to_string(), message));
   };
-  if (rule.kind != Rule::Kind::match) fail("a fusion of a library is a rule `match`; other rules are for --rules");
+  if (rule.kind != Rule::Kind::match)
+    fail(fmt::format("a fusion of a library is a rule `match`; other rules are for {}", setting_name(Setting::rules)));
   if (rule.changes_result || !rule.prove || rule.optional || rule.stage != Rule::Stage::before || rule.int8) {
     fail(
         "a fusion of a library is always proven and never has to match; allowed are match, with, inputs, outputs, "

@@ -31,12 +31,13 @@ bool is_kept_apart(const onnx::Node& node) {
 }
 
 /// Larger constants are compared by their place in memory.
-constexpr std::size_t most_bytes = 1 << 12;
+constexpr std::size_t most_compared_bytes = 1 << 12;
 
 std::string text_of(const onnx::TensorData& tensor) {
   std::string text = fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ","));
   if (tensor.strings) return text + fmt::format("{}", static_cast<const void*>(tensor.strings.get()));
-  if (tensor.bytes.size() > most_bytes) return text + fmt::format("{}", static_cast<const void*>(tensor.bytes.data()));
+  if (tensor.bytes.size() > most_compared_bytes)
+    return text + fmt::format("{}", static_cast<const void*>(tensor.bytes.data()));
   return text.append(tensor.bytes.view());
 }
 

@@ -95,21 +95,21 @@ std::optional<std::vector<std::int64_t>> constant_ints(const onnx::Value* value)
 }
 
 /// What takes the place of an input.
-struct Replacement {
+struct ReplacedInput {
   std::string value;                       ///< The name of a value, or
   std::optional<onnx::TensorData> tensor;  ///< a constant.
 };
 
 /// The node as it is before the transposition.
 struct Move {
-  std::vector<Replacement> inputs;  ///< Both empty for an input that is absent.
+  std::vector<ReplacedInput> inputs;  ///< Both empty for an input that is absent.
   std::optional<std::int64_t> axis;
   std::optional<std::vector<std::int64_t>> axes;
   std::vector<Permutation> outputs;  ///< The transposition after each output; empty for none.
 };
 
-Replacement keep(const onnx::Value* value) { return {value == nullptr ? "" : value->name, std::nullopt}; }
-Replacement ints(const std::vector<std::int64_t>& values) { return {"", onnx::TensorData::from_ints(values)}; }
+ReplacedInput keep(const onnx::Value* value) { return {value == nullptr ? "" : value->name, std::nullopt}; }
+ReplacedInput ints(const std::vector<std::int64_t>& values) { return {"", onnx::TensorData::from_ints(values)}; }
 
 std::optional<std::int64_t> moved_axis(std::int64_t axis, const Permutation& permutation) {
   const auto rank = static_cast<std::int64_t>(permutation.size());
@@ -315,7 +315,7 @@ std::optional<Shape> untransposed(const std::optional<Shape>& shape, const Permu
 void edit(onnx::Graph& graph, const std::string& output, const Move& move) {
   onnx::Node& old = *graph.find(output)->producer;
   std::vector<onnx::Value*> inputs;
-  for (const Replacement& input : move.inputs) {
+  for (const ReplacedInput& input : move.inputs) {
     if (input.tensor) {
       inputs.push_back(graph.add_constant(output + "/moved", *input.tensor));
     } else {
@@ -398,7 +398,7 @@ void move_transposes(Rewriter& rewriter) {
                         .edit = {}};
       for (onnx::Value* input : node->inputs) {
         if (input == nullptr || input->constant()) continue;
-        const bool moves = std::any_of(move->inputs.begin(), move->inputs.end(), [&](const Replacement& replacement) {
+        const bool moves = std::any_of(move->inputs.begin(), move->inputs.end(), [&](const ReplacedInput& replacement) {
           return !replacement.tensor && input->producer != nullptr && input->producer->is("Transpose") &&
                  replacement.value == input->producer->input(0)->name;
         });

@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
@@ -47,7 +48,7 @@ constexpr std::array passes_before_fusions = {
     Pass{"lower_drop_ins", "plugins of other libraries become operators before these are chosen between",
          lower_drop_ins},
     Pass{"fuse_library_operators",
-         "operators of libraries that were loaded (--operators) go before Graft's own: who loads one wants it",
+         "operators of libraries that were loaded go before Graft's own: who loads one wants it",
          fuse_library_operators},
 };
 
@@ -186,8 +187,9 @@ std::span<const Pass> pipeline() {
 ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
   if (options.prove && !engine.can_run()) {
     throw Error(Error::Kind::missing_tool,
-                "rewrites are proven by running them, and this build of Graft has no CPU engine\n"
-                "Install it with: make deps build; or leave the proofs out: --no-prove");
+                fmt::format("rewrites are proven by running them, and this build of Graft has no CPU engine\n"
+                            "Install it with: make deps build; or leave the proofs out: {}",
+                            setting_name(Setting::without_proofs)));
   }
   if (!options.prove || options.prove_each) return run_passes(engine, model, options);
   const onnx::Model original = model.clone();  // without the weights, which copies share

@@ -13,7 +13,7 @@
 namespace graft::passes {
 namespace {
 
-struct Numbers {
+struct ExpressionNumbers {
   std::vector<double> values;
   bool is_list = false;
   bool is_integer = false;
@@ -34,7 +34,7 @@ class Expression {
       if (position_ == text_.size()) return find(name);
       position_ = start;
     }
-    const Numbers result = sum();
+    const ExpressionNumbers result = sum();
     if (position_ != text_.size()) fail("an operator is missing");
     if (result.is_integer) {
       std::vector<std::int64_t> integers;
@@ -76,11 +76,11 @@ class Expression {
     return *std::move(data);
   }
 
-  Numbers combine(const Numbers& a, const Numbers& b, char how) const {
+  ExpressionNumbers combine(const ExpressionNumbers& a, const ExpressionNumbers& b, char how) const {
     if (a.is_list && b.is_list && a.values.size() != b.values.size()) {
       fail(fmt::format("lists of {} and {} elements", a.values.size(), b.values.size()));
     }
-    Numbers result{{}, a.is_list || b.is_list, a.is_integer && b.is_integer && how != '/'};
+    ExpressionNumbers result{{}, a.is_list || b.is_list, a.is_integer && b.is_integer && how != '/'};
     const std::size_t count = a.is_list ? a.values.size() : b.values.size();
     for (std::size_t i = 0; i < count; ++i) {
       const double x = a.is_list ? a.values[i] : a.values[0];
@@ -90,9 +90,9 @@ class Expression {
     return result;
   }
 
-  Numbers sum() {
+  ExpressionNumbers sum() {
     if (++depth_ > 50) fail("parentheses nested deeper than 50");
-    Numbers result = product();
+    ExpressionNumbers result = product();
     while (true) {
       if (accept('+')) {
         result = combine(result, product(), '+');
@@ -105,8 +105,8 @@ class Expression {
     }
   }
 
-  Numbers product() {
-    Numbers result = factor();
+  ExpressionNumbers product() {
+    ExpressionNumbers result = factor();
     while (true) {
       if (accept('*')) {
         result = combine(result, factor(), '*');
@@ -118,10 +118,10 @@ class Expression {
     }
   }
 
-  Numbers factor() {
+  ExpressionNumbers factor() {
     bool negated = false;
     while (accept('-')) negated = !negated;
-    Numbers result;
+    ExpressionNumbers result;
     if (accept('(')) {
       result = sum();
       if (!accept(')')) fail("`)` is missing");
@@ -143,7 +143,7 @@ class Expression {
     return result;
   }
 
-  Numbers to_numbers(const RuleValue::Data& data) const {
+  ExpressionNumbers to_numbers(const RuleValue::Data& data) const {
     if (const auto* integer = std::get_if<std::int64_t>(&data)) return {{static_cast<double>(*integer)}, false, true};
     if (const auto* value = std::get_if<double>(&data)) return {{*value}, false, false};
     if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&data)) {
@@ -153,7 +153,7 @@ class Expression {
     fail("a text is no number");
   }
 
-  Numbers number() {
+  ExpressionNumbers number() {
     const std::size_t start = position_;
     const auto at = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
     while (std::isdigit(static_cast<unsigned char>(at(position_))) != 0 || at(position_) == '.' ||

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Rule::Kind;
 
-constexpr std::size_t most_bytes = std::size_t{16} << 20U;
+constexpr std::size_t most_rule_bytes = std::size_t{16} << 20U;
 
 struct KindInfo {
   std::string_view key;
@@ -57,8 +57,8 @@ class Reader : private YamlReader {
   using YamlReader::YamlReader;
 
   std::vector<Rule> read(const std::string& text) {
-    if (text.size() > most_bytes) {
-      throw Error(fmt::format("{}: {} bytes of rules; allowed are {}", name(), text.size(), most_bytes));
+    if (text.size() > most_rule_bytes) {
+      throw Error(fmt::format("{}: {} bytes of rules; allowed are {}", name(), text.size(), most_rule_bytes));
     }
     YAML::Node document;
     try {
@@ -456,7 +456,7 @@ class Reader : private YamlReader {
 std::vector<Rule> parse_rules(const std::string& text, const std::string& name) { return Reader(name).read(text); }
 
 std::vector<Rule> read_rules(const std::filesystem::path& path) {
-  return parse_rules(std::string(onnx::MappedFile::open(path, most_bytes)->view()), path.string());
+  return parse_rules(std::string(onnx::MappedFile::open(path, most_rule_bytes)->view()), path.string());
 }
 
 }  // namespace graft::passes

@@ -643,7 +643,7 @@ class RuleRun {
       }
       std::optional<AttributeType> type = form == nullptr ? std::nullopt : form->attribute_type(name);
       if (!type && node.attribute(name) != nullptr) {
-        if (const auto old = node.attribute(name)->value()) type = type_of(*old);
+        if (const auto old = node.attribute(name)->value()) type = graft::type_of(*old);
       }
       values[name] = typed(value, name, type);
       text += fmt::format(" {}={}", name, graft::to_string(values[name]));

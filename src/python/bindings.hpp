@@ -5,6 +5,9 @@
 
 namespace graft::python {
 
+/// Before any call of the toolkit.
+void name_settings();
+
 void add_errors(nanobind::module_& module);
 void add_models(nanobind::module_& module);
 void add_references(nanobind::module_& module);

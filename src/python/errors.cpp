@@ -31,9 +31,20 @@ std::string in_python(const char* message) {
   return std::regex_replace(message, option, "$1");
 }
 
+nb::object type_called(const char* name) { return nb::module_::import_("graft.errors").attr(name); }
+
 void raise(const char* name, const Error& error) {
-  const nb::object type = nb::module_::import_("graft.errors").attr(name);
+  const nb::object type = type_called(name);
   const nb::object raised = type(in_python(error.what()), name_of(error.kind()));
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
+void raise(const toolkit::EngineError& error) {
+  const nb::object type = type_called("EngineError");
+  const toolkit::EngineFailure& failure = error.failure();
+  const nb::object facts = nb::module_::import_("json").attr("loads")(failure.facts);
+  const nb::object raised = type(in_python(error.what()), name_of(error.kind()), failure.kind, failure.message,
+                                 failure.next_step, failure.library, failure.cause, facts);
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
@@ -42,6 +53,8 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
     std::rethrow_exception(thrown);
   } catch (const toolkit::Cancelled& error) {
     raise("Cancelled", error);
+  } catch (const toolkit::EngineError& error) {
+    raise(error);
   } catch (const Error& error) {
     raise("Error", error);
   }

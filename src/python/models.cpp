@@ -6,12 +6,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/operators.hpp"
 #include "python/bindings.hpp"
+#include "python/caller.hpp"
 #include "python/results.hpp"
 
 namespace graft::python {
@@ -90,10 +92,13 @@ void add_models(nb::module_& module) {
   module.def(
       "load",
       [](const std::filesystem::path& file, const std::filesystem::path& weights, const toolkit::Shapes& shapes,
-         const std::vector<std::string>& outputs) {
-        return toolkit::load(file, {.weights = weights, .shapes = shapes, .outputs = outputs});
+         const std::vector<std::string>& outputs, const nb::object& progress,
+         const std::optional<toolkit::CancelToken>& cancel) {
+        return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+          return toolkit::load(file, {.weights = weights, .shapes = shapes, .outputs = outputs, .watch = watch});
+        });
       },
-      "file"_a, nb::kw_only(), "weights"_a, "shapes"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
+      "file"_a, nb::kw_only(), "weights"_a, "shapes"_a, "outputs"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("load_operators", toolkit::load_operators, "library"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("parse", parse, "onnx"_a, nb::kw_only(), "name"_a, "shapes"_a);
 }

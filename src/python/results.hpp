@@ -34,7 +34,7 @@ void add_texts(Class& bound, Describe describe) {
   bound.def("__repr__", describe);
   bound.def(
       "to_json", [](const Result& result) { return toolkit::to_json(result); },
-      "What the command of that name prints with --json (docs/schema), as text.");
+      "The JSON of the command of that name (docs/schema), as text.");
 }
 
 /// `_repr_html_`: what the command writes with --report.
@@ -43,7 +43,7 @@ void add_page(Class& bound) {
   using Result = typename Class::Type;
   bound.def(
       "to_page", [](const Result& result) { return toolkit::to_page(result); },
-      "The page that the command writes with --report, as HTML: it needs no other file and no network.");
+      "The report of the command of that name, as HTML: it needs no other file and no network.");
   bound.def("_repr_html_", [](const Result& result) { return frame_of(toolkit::to_page(result)); });
 }
 

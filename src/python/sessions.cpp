@@ -1,11 +1,15 @@
 // Running a model on the CPU, without copies.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "graft/toolkit/run.hpp"
 #include "python/bindings.hpp"
+#include "python/caller.hpp"
 #include "python/tensors.hpp"
 
 namespace graft::python {
@@ -14,13 +18,24 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
+/// Of a model, or of a network in two halves.
+template <typename Network>
+toolkit::Session compile(const Network& network, int threads, bool own_kernels, const nb::object& progress,
+                         const std::optional<toolkit::CancelToken>& cancel) {
+  return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+    return toolkit::Session(network, {.threads = threads, .own_kernels = own_kernels, .watch = watch});
+  });
+}
+
 class Session {
  public:
-  Session(const toolkit::Model& model, int threads, bool own_kernels)
-      : session_(model, {.threads = threads, .own_kernels = own_kernels}) {}
+  Session(const toolkit::Model& model, int threads, bool own_kernels, const nb::object& progress,
+          const std::optional<toolkit::CancelToken>& cancel)
+      : session_(compile(model, threads, own_kernels, progress, cancel)) {}
 
-  Session(const toolkit::CutNetwork& network, int threads, bool own_kernels)
-      : session_(network, {.threads = threads, .own_kernels = own_kernels}) {}
+  Session(const toolkit::CutNetwork& network, int threads, bool own_kernels, const nb::object& progress,
+          const std::optional<toolkit::CancelToken>& cancel)
+      : session_(compile(network, threads, own_kernels, progress, cancel)) {}
 
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
@@ -42,10 +57,11 @@ class Session {
 
 void add_sessions(nb::module_& module) {
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const toolkit::Model&, int, bool>(), "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a,
-           nb::call_guard<nb::gil_scoped_release>())
-      .def(nb::init<const toolkit::CutNetwork&, int, bool>(), "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a,
-           nb::call_guard<nb::gil_scoped_release>())
+      .def(nb::init<const toolkit::Model&, int, bool, const nb::object&, const std::optional<toolkit::CancelToken>&>(),
+           "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "progress"_a.none(), "cancel"_a.none())
+      .def(nb::init<const toolkit::CutNetwork&, int, bool, const nb::object&,
+                    const std::optional<toolkit::CancelToken>&>(),
+           "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "progress"_a.none(), "cancel"_a.none())
       .def("run", &Session::run, "inputs"_a);
 }
 

@@ -3,6 +3,7 @@
 
 NB_MODULE(_toolkit, module) {
   module.doc() = "Graft's toolkit (libgraft.so); graft.toolkit is made of it.";
+  graft::python::name_settings();
   graft::python::add_errors(module);
   graft::python::add_references(module);
   graft::python::add_models(module);

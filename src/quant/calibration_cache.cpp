@@ -14,6 +14,7 @@
 
 #include "graft/error.hpp"
 #include "graft/operator.hpp"
+#include "graft/setting.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/mapped_file.hpp"
 
@@ -200,8 +201,8 @@ CalibrationCache cache_of(const onnx::Model& model) {
   if (found.entries.empty()) {
     throw Error(
         fmt::format("{}: no node rounds a tensor to int8, so there are no scales for a calibration cache\n"
-                    "`graft quantize --precision int8` makes such a model",
-                    model.source));
+                    "{} makes such a model",
+                    model.source, setting_name(Setting::quantize_int8)));
   }
   const auto note = model.metadata.find(cache_note);
   if (note == model.metadata.end()) return found;

@@ -259,7 +259,7 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const o
 }
 
 CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model, std::int64_t limit,
-                                    const std::string& option) {
+                                    std::string_view option) {
   const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
   std::string identity;
   for (const onnx::Value* input : inputs) {
@@ -277,8 +277,8 @@ CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onn
       throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", option, name, names_of(inputs)));
     }
   }
-  CalibrationData data =
-      from_tensors(std::make_shared<const runtime::TensorMap>(tensors), inputs, option, std::move(identity));
+  CalibrationData data = from_tensors(std::make_shared<const runtime::TensorMap>(tensors), inputs, std::string(option),
+                                      std::move(identity));
   if (limit > 0) data.count = std::min(data.count, limit);
   return data;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "graft/setting.hpp"
 #include "onnx/model.hpp"
 #include "quant/images.hpp"
 #include "runtime/engine.hpp"
@@ -31,6 +32,7 @@ struct CalibrationData {
 /// Tensors in memory, by the names of the model's inputs; the first axis counts samples, as in a file. `option` is what
 /// messages call them.
 [[nodiscard]] CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model,
-                                                  std::int64_t limit = 0, const std::string& option = "--data");
+                                                  std::int64_t limit = 0,
+                                                  std::string_view option = setting_name(Setting::data));
 
 }  // namespace graft::quant

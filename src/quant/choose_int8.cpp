@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "quant/calibrate.hpp"
 #include "quant/node_patterns.hpp"
 #include "quant/typed.hpp"
@@ -17,7 +18,6 @@
 namespace graft::quant {
 namespace {
 
-constexpr double highest_step = 127;
 /// Samples by which single layers are judged, and the types of what does not become int8.
 constexpr std::int64_t sensitivity_samples = 8;
 /// Largest numbers of channels are known well enough after this number of samples.
@@ -25,7 +25,7 @@ constexpr std::int64_t samples_to_smooth = 128;
 /// Means settle after 16 to 32 samples, and what lies between two layers is held for all of them.
 constexpr std::int64_t samples_to_correct = 32;
 /// What is remembered of the f32 network's outputs.
-constexpr std::size_t most_memory = std::size_t{1} << 30;
+constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 
 using Kept = std::map<std::string, std::string, std::less<>>;
 
@@ -90,7 +90,8 @@ class Int8Chooser {
   ChosenInt8 run() {
     if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
     if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
-      throw Error("--improve: all but equalize look at data\nGive it with --data");
+      throw Error(fmt::format("{}: all but equalize look at data\nGive it with {}", setting_name(Setting::improve),
+                              setting_name(Setting::data)));
     }
     keep_what_was_asked_for();
     measure_f32();  // before minutes go into calibration: a metric that does not work shows now
@@ -254,7 +255,8 @@ class Int8Chooser {
 
   void improve_weights() {
     if (options_.cache && (options_.improve.equalize || options_.improve.smooth)) {
-      throw Error("--improve: equalize and smooth change the ranges that --cache holds\nLeave one of the two out");
+      throw Error(fmt::format("{}: equalize and smooth change the ranges that {} holds\nLeave one of the two out",
+                              setting_name(Setting::improve), setting_name(Setting::cache)));
     }
     if (options_.improve.smooth) {
       SmoothOptions options;
@@ -298,7 +300,7 @@ class Int8Chooser {
         prepared_, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
     const std::int64_t count = std::clamp<std::int64_t>(options_.judged, 1, data_.count);
     std::size_t memory = 0;
-    for (std::int64_t i = 0; i < count && memory < most_memory; ++i) {
+    for (std::int64_t i = 0; i < count && memory < most_data_memory; ++i) {
       say("running the network in f32", static_cast<std::size_t>(i), static_cast<std::size_t>(count));
       judged_.push_back(i * data_.count / count);
       reference_.push_back(compiled->run(data_.sample(judged_.back())));
@@ -317,7 +319,7 @@ class Int8Chooser {
 
   /// By the user's metric.
   [[nodiscard]] double measured(const onnx::Model& model) const {
-    say("measuring with --metric", 0, 1);
+    say(fmt::format("measuring with {}", setting_name(Setting::metric)), 0, 1);
     return options_.metric(model);
   }
 

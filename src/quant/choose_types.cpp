@@ -26,8 +26,6 @@ namespace {
 /// Models that are run at most while looking for what loses.
 constexpr std::size_t most_trials = 48;
 
-bool is_f32(const onnx::Value* value) { return value != nullptr && value->type == onnx::ElementType::f32; }
-
 bool has_f32_output(const onnx::Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
 
 struct KeptNode {

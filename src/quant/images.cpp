@@ -23,7 +23,7 @@ constexpr std::int64_t longest_side = 16384;
 constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
 constexpr std::size_t most_bytes = std::size_t{256} << 20U;
 /// The file, its pixels and what is made of them, together.
-constexpr std::int64_t most_memory = std::int64_t{208} << 20U;
+constexpr std::int64_t most_image_memory = std::int64_t{208} << 20U;
 
 void check_size(std::string_view name, std::int64_t height, std::int64_t width) {
   if (height < 1 || width < 1 || height > longest_side || width > longest_side || height > most_pixels / width) {
@@ -39,12 +39,12 @@ ImageHeader header_of(std::string_view name, std::int64_t height, std::int64_t w
 }
 
 void check_memory(std::string_view name, const ImageHeader& image, std::int64_t more) {
-  if (image.bytes + more <= most_memory) return;
+  if (image.bytes + more <= most_image_memory) return;
   constexpr std::int64_t of_mebibyte = std::int64_t{1} << 20U;
-  throw Error(
-      fmt::format("{}: {} x {} pixels take {} MiB while they are read and prepared; allowed are {}\nSave the "
-                  "image smaller, a JPEG without progressive scans",
-                  name, image.width, image.height, (image.bytes + more) / of_mebibyte, most_memory / of_mebibyte));
+  throw Error(fmt::format(
+      "{}: {} x {} pixels take {} MiB while they are read and prepared; allowed are {}\nSave the "
+      "image smaller, a JPEG without progressive scans",
+      name, image.width, image.height, (image.bytes + more) / of_mebibyte, most_image_memory / of_mebibyte));
 }
 
 class Png {

@@ -18,8 +18,6 @@
 namespace graft::quant {
 namespace {
 
-bool is_f32(const onnx::Value* value) { return value != nullptr && value->type == onnx::ElementType::f32; }
-
 bool is_constant(const onnx::Value* value) {
   return value != nullptr && (value->producer == nullptr ? value->initializer.has_value() && !value->is_input
                                                          : value->producer->is("Constant"));

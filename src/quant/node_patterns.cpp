@@ -8,6 +8,7 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/operator_node.hpp"
 #include "quant/typed.hpp"
 
@@ -26,7 +27,7 @@ bool matches_pattern(const std::string& pattern, const onnx::Node& node) {
                      [&](const onnx::Value* value) { return value != nullptr && fits(value->name); });
 }
 
-void check_patterns(const char* option, const std::vector<std::string>& patterns, const onnx::Model& model) {
+void check_patterns(Setting setting, const std::vector<std::string>& patterns, const onnx::Model& model) {
   const std::vector<onnx::Node*> nodes = model.graph().nodes();
   for (const std::string& pattern : patterns) {
     if (std::any_of(nodes.begin(), nodes.end(),
@@ -38,7 +39,7 @@ void check_patterns(const char* option, const std::vector<std::string>& patterns
     const auto meant = nearest(pattern, names);
     throw Error(fmt::format(
         "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", model.source,
-        option, pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", model.source));
+        setting_name(setting), pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", model.source));
   }
 }
 
@@ -47,16 +48,16 @@ void check_patterns(const char* option, const std::vector<std::string>& patterns
 std::map<std::string, std::string, std::less<>> kept_by_patterns(
     const onnx::Model& model, const std::vector<std::string>& keep, const std::vector<std::string>& only,
     const std::function<bool(const onnx::Node&)>& may_change) {
-  check_patterns("--keep", keep, model);
-  check_patterns("--only", only, model);
+  check_patterns(Setting::keep, keep, model);
+  check_patterns(Setting::only, only, model);
   std::map<std::string, std::string, std::less<>> kept;
   for (const onnx::Node* node : model.graph().nodes()) {
     const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
     const auto named = std::find_if(keep.begin(), keep.end(), fits);
     if (named != keep.end()) {
-      kept.emplace(key_of(*node), "--keep " + *named);
+      kept.emplace(key_of(*node), fmt::format("{} {}", setting_name(Setting::keep), *named));
     } else if (!only.empty() && may_change(*node) && std::none_of(only.begin(), only.end(), fits)) {
-      kept.emplace(key_of(*node), "not among --only");
+      kept.emplace(key_of(*node), fmt::format("not among {}", setting_name(Setting::only)));
     }
   }
   return kept;

@@ -12,17 +12,16 @@
 #include "onnx/shape_inference.hpp"
 #include "quant/fold_scales.hpp"
 #include "quant/int8_plan.hpp"
+#include "quant/thresholds.hpp"
 #include "quant/typed.hpp"
 
 namespace graft::quant {
 namespace {
 
-constexpr double highest_step = 127;
-
 onnx::NodeAttribute float_attribute(float number) { return onnx::NodeAttribute(onnx::AttributeData(number)); }
 
 /// A tensor on both sides of its rounding.
-struct Rounded {
+struct QuantizedValue {
   onnx::Value* steps = nullptr;  ///< int8
   onnx::Value* numbers = nullptr;
 };
@@ -73,7 +72,7 @@ class Placing {
     for (const std::size_t input : planned.inputs) {
       onnx::Value* x = node.inputs[input];
       const std::string name = x->name;
-      const Rounded& found = rounded(*x);
+      const QuantizedValue& found = rounded(*x);
       graph().set_input(node, input, planned.has_int8_form ? found.steps : found.numbers);
       if (planned.has_int8_form) node.attributes.insert_or_assign("x_scale", float_attribute(scale_of_tensor(name)));
     }
@@ -85,14 +84,14 @@ class Placing {
     }
   }
 
-  const Rounded& rounded(onnx::Value& x) {
+  const QuantizedValue& rounded(onnx::Value& x) {
     const auto found = rounded_.find(x.name);
     if (found != rounded_.end()) return found->second;
     onnx::Value* scale = scale_constant(x.name);
     onnx::Value* zero = zero_constant(x.name);
     onnx::Node* quantize = graph().add_node("QuantizeLinear", {&x, scale, zero}, {x.name + "/int8"});
     onnx::Node* back = graph().add_node("DequantizeLinear", {quantize->output(), scale, zero}, {x.name + "/rounded"});
-    return rounded_.emplace(x.name, Rounded{quantize->output(), back->output()}).first->second;
+    return rounded_.emplace(x.name, QuantizedValue{quantize->output(), back->output()}).first->second;
   }
 
   /// The node gives int8; what it gave keeps its name after DequantizeLinear.
@@ -108,7 +107,7 @@ class Placing {
     graph().move_output(node, 0, *back, 0);
     graph().remove_node(node);
     nodes_[y.name] = own;
-    rounded_.emplace(y.name, Rounded{own->output(), &y});
+    rounded_.emplace(y.name, QuantizedValue{own->output(), &y});
   }
 
   onnx::Value* weight(onnx::Value& weight, std::size_t axis) {
@@ -147,7 +146,7 @@ class Placing {
   const Int8Scales& scales_;
   Int8Model result_;
   std::map<std::string, onnx::Node*, std::less<>> nodes_;
-  std::map<std::string, Rounded, std::less<>> rounded_;
+  std::map<std::string, QuantizedValue, std::less<>> rounded_;
   std::map<std::pair<std::string, std::size_t>, onnx::Value*> weights_;
 };
 

@@ -20,8 +20,6 @@ constexpr std::array<MethodName, 4> names{{{ThresholdMethod::entropy, "entropy"}
                                            {ThresholdMethod::percentile, "percentile"},
                                            {ThresholdMethod::mse, "mse"}}};
 
-constexpr double highest_step = 127;
-
 /// The upper end of the bin up to which so many lie; so many zeros are among them.
 double percentile(const Histogram& histogram, double percent, std::uint64_t zeros) {
   constexpr double whole = 100;

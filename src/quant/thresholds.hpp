@@ -27,6 +27,9 @@ struct ThresholdOptions {
   double percentile = 99.99;  ///< Above 0, at most 100.
 };
 
+/// The steps of int8 on either side of 0: -128 is not used, as in TensorRT.
+inline constexpr double highest_step = 127;
+
 /// The absolute value at which int8 saturates, at most the largest that was seen; 0 where only zeros were.
 [[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options);
 

@@ -27,8 +27,6 @@ namespace {
 constexpr std::int64_t bf16_opset = 22;
 constexpr std::int64_t ir_of_bf16_opset = 10;
 
-bool is_f32(const onnx::Value* value) { return value != nullptr && value->type == onnx::ElementType::f32; }
-
 /// Sizes, which are f32 in ONNX and in no other type.
 bool is_size(const onnx::Node& node, std::size_t input) { return node.is("Resize") && input != 0; }
 

@@ -12,6 +12,11 @@
 
 namespace graft::quant {
 
+/// False for null too, an input that is left out.
+[[nodiscard]] inline bool is_f32(const onnx::Value* value) {
+  return value != nullptr && value->type == onnx::ElementType::f32;
+}
+
 /// On nodes that stay in f32: "f32: " and why.
 inline constexpr std::string_view precision_note = "graft.precision";
 

@@ -15,6 +15,8 @@
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/timed_models.hpp"
 #include "toolkit/work.hpp"
 #include "verify/ends.hpp"
@@ -49,7 +51,7 @@ void check_operators(const std::string& list) {
     begin = end + 1;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const auto meant = nearest(name, known);
-    throw Error(fmt::format("--op {}: there is no such operator\n{}", name,
+    throw Error(fmt::format("{} {}: there is no such operator\n{}", setting_name(Setting::bench_operators), name,
                             meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them; or: all"));
   }
 }
@@ -104,11 +106,11 @@ double ModelTimes::median() const {
 double ModelTimes::fastest() const { return *std::min_element(seconds.begin(), seconds.end()); }
 double ModelTimes::slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
 
-ModelTimes time_model(const graft::onnx::Model& model,
-                      const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes, double limit,
-                      const Watch& watch) {
+ModelTimes time_model(const Model& given, const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
+                      double limit, const Watch& watch) {
   Work work(watch);
   return work.run([&] {
+    const onnx::Model& model = model_of(given);
     constexpr std::size_t least = 3;
     constexpr std::size_t most = 100;
     verify::InputOptions options;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
-#include "onnx/model.hpp"
 #include "toolkit/engine_driver.hpp"
 
 namespace graft::toolkit {
@@ -42,7 +42,7 @@ struct ModelTimes {
 };
 
 /// Runs a model on the CPU until `limit` seconds are over, 3 times at least and 100 times at most.
-[[nodiscard]] ModelTimes time_model(const graft::onnx::Model& model,
+[[nodiscard]] ModelTimes time_model(const Model& given,
                                     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
                                     double limit, const Watch& watch);
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
 #include "toolkit/shape_ranges.hpp"
 
@@ -126,12 +125,7 @@ BuildResult build(const Model& model, const std::filesystem::path& engine, const
                        .options = DriverWords(model).of(options),
                        .plugins = options.plugins};
   for (const auto& library : options.plugin_libraries) request.libraries.push_back(library.string());
-  try {
-    return result_of(build_engine(model_of(model).clone(), request, options.watch), request.name);
-  } catch (const engine::EngineError& error) {
-    throw Error(error.kind(),
-                fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
-  }
+  return result_of(build_engine(model, request, options.watch), request.name);
 }
 
 void set_python(const std::filesystem::path& interpreter) { engine::set_python(interpreter); }

@@ -8,7 +8,7 @@
 
 #include "engine/engine_layers.hpp"
 #include "engine/plugin_nodes.hpp"
-#include "onnx/model.hpp"
+#include "graft/toolkit/model.hpp"
 #include "toolkit/engine_driver.hpp"
 
 namespace graft::toolkit {
@@ -46,6 +46,6 @@ struct BuildDetails {
 };
 
 /// Throws EngineError where TensorRT refuses the model or an option; Cancelled.
-[[nodiscard]] BuildReport build_engine(graft::onnx::Model model, const BuildRequest& request, const Watch& watch);
+[[nodiscard]] BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch);
 
 }  // namespace graft::toolkit

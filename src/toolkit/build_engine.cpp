@@ -6,11 +6,13 @@
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
 
 namespace graft::toolkit {
 
-BuildReport build_engine(graft::onnx::Model model, const BuildRequest& request, const Watch& watch) {
+BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch) {
+  onnx::Model model = model_of(given).clone();
   check_operators(model);
   BuildReport report;
   report.plugin_nodes = engine::find_plugin_nodes(model);

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "io/npy.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/extract.hpp"
@@ -331,9 +332,8 @@ onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool
       if (omission.is_output) why += fmt::format("\n{}: {}", omission.tensor, omission.why);
     }
     throw Error(
-        fmt::format("{}: it has no output that can be compared{}\nCut the network before what has no fixed size: "
-                    "graft convert --cut",
-                    model.source, why));
+        fmt::format("{}: it has no output that can be compared{}\nCut the network before what has no fixed size: {}",
+                    model.source, why, setting_name(Setting::cut)));
   }
   graph.remove_dead();
   if (with_plugins) detach_functions(written);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "import/read_model.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare.hpp"
@@ -95,7 +96,15 @@ verify::LayerOptions layer_options(const CompareOptions& options) {
 
 }  // namespace
 
+void check_tolerances(const graft::verify::VerifyOptions& options) {
+  if (!options.snr_db || (!options.relative && !options.absolute)) return;
+  throw Error(fmt::format("{} takes the place of a tolerance of each element\nGive it, or {} and {}",
+                          setting_name(Setting::least_snr), setting_name(Setting::relative_tolerance),
+                          setting_name(Setting::absolute_tolerance)));
+}
+
 ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files, CompareOptions& options) {
+  check_tolerances(options.common);
   const InputShapes shapes = given_shapes(options.common);
   if (shapes.empty()) {
     graft::onnx::Model candidate = read(candidate_files, {});

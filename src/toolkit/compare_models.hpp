@@ -57,8 +57,12 @@ struct LayerVerification {
   std::optional<graft::verify::Precision> emulated;
 };
 
-/// Reads both models. A network of another format than ONNX is read with the shapes that the options or the other model
-/// give; data and shapes in the options are brought to the names and the layout of the reference.
+/// Throws Error where a signal to noise ratio and a tolerance of each element are given.
+void check_tolerances(const graft::verify::VerifyOptions& options);
+
+/// Reads both models, after check_tolerances. A network of another format than ONNX is read with the shapes that the
+/// options or the other model give; data and shapes in the options are brought to the names and the layout of the
+/// reference.
 [[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
 
 /// What runs the models, made from the default engine.

@@ -27,6 +27,8 @@ Diagnosis diagnose(const AskDriver& ask) {
 #endif
   try {
     found.driver = ask({"probe"});
+  } catch (const EngineError& error) {
+    found.driver_error = error.failure().message;
   } catch (const Error& error) {
     found.driver_error = error.what();
   }

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "engine/plugin_library.hpp"
-#include "graft/error.hpp"
+#include "graft/setting.hpp"
+#include "graft/toolkit/error.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
@@ -51,7 +52,7 @@ engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments
   }
 }
 
-void check_plugin_libraries(const std::string& option, const std::vector<std::string>& libraries) {
+void check_plugin_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(library, ignored)) continue;
@@ -59,11 +60,14 @@ void check_plugin_libraries(const std::string& option, const std::vector<std::st
     const char* why = is_folder                                   ? "it is a folder"
                       : std::filesystem::exists(library, ignored) ? "it is no regular file"
                                                                   : "no such file";
-    throw engine::EngineError(
-        Error::Kind::bad_input, fmt::format("{} {}: {}", option, library, why),
-        is_folder ? "Give the .so file in it; each library by itself"
-                  : fmt::format("Graft's own is {}", engine::own_plugin_library().path.string()),
-        {{"kind", "plugin_library"}, {"library", library}, {"cause", is_folder ? "folder" : "no_file"}});
+    throw EngineError(
+        Error::Kind::bad_input,
+        {.kind = "plugin_library",
+         .message = fmt::format("{} {}: {}", setting_name(Setting::plugin_libraries), library, why),
+         .next_step = is_folder ? "Give the .so file in it; each library by itself"
+                                : fmt::format("Graft's own is {}", engine::own_plugin_library().path.string()),
+         .library = library,
+         .cause = is_folder ? "folder" : "no_file"});
   }
 }
 

@@ -23,7 +23,7 @@ struct DriverListener {
                                                      const engine::Renamings& renamings, const DriverListener& listener,
                                                      const Watch& watch);
 
-/// Throws EngineError for a plugin library that is not there; `option` is how messages call it.
-void check_plugin_libraries(const std::string& option, const std::vector<std::string>& libraries);
+/// Throws EngineError for a plugin library that is not there.
+void check_plugin_libraries(const std::vector<std::string>& libraries);
 
 }  // namespace graft::toolkit

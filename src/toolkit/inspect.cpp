@@ -168,14 +168,7 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
     inspection.origin = ModelAccess::origin_of(model);
     inspection.model = model_of(model).clone();
     judge(work.engine(), inspection, {}, options.convert);
-    if (options.judge != Judge::rule) {
-      try {
-        ask(work, inspection, probe_options(options), {});
-      } catch (const engine::EngineError& error) {
-        throw Error(error.kind(),
-                    fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
-      }
-    }
+    if (options.judge != Judge::rule) ask(work, inspection, probe_options(options), {});
     return result_of(std::move(inspection));
   });
 }

@@ -4,12 +4,15 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "graft/toolkit/import.hpp"
+#include "import/read_model.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
+#include "toolkit/work.hpp"
 #include "verify/ends.hpp"
 
 namespace graft::toolkit {
@@ -50,13 +53,29 @@ void Model::save(const std::filesystem::path& file) const { onnx::write_onnx(sta
 std::string Model::serialize() const { return onnx::serialize_onnx(state_->model); }
 
 Model load(const std::filesystem::path& file, const ImportOptions& options) {
-  const InputShapes shapes = to_internal(options.shapes);
-  Origin origin;
-  graft::onnx::Model model = read(file, options, shapes, "ImportOptions::shapes", &origin);
-  if (shapes.empty()) return ModelAccess::make(std::move(model), {}, std::move(origin));
-  infer_shapes(model, shapes);
-  auto frozen = frozen_sizes_of(model, file, options);
-  return ModelAccess::make(std::move(model), std::move(frozen), std::move(origin));
+  Work work(options.watch);
+  return work.run([&] {
+    const std::string what = "reading " + file.string();
+    work.report(0, what);
+    const InputShapes shapes = to_internal(options.shapes);
+    Origin origin;
+    graft::onnx::Model model = read(file, options, shapes, setting_name(Setting::input_shapes), &origin,
+                                    [&](std::size_t done, std::size_t total) { work.report_step(what, done, total); });
+    if (shapes.empty()) return ModelAccess::make(std::move(model), {}, std::move(origin));
+    work.report(0.5, "inferring shapes");
+    infer_shapes(model, shapes);
+    auto frozen = frozen_sizes_of(model, file, options);
+    return ModelAccess::make(std::move(model), std::move(frozen), std::move(origin));
+  });
+}
+
+Format format_of(const std::filesystem::path& file) {
+  switch (graft::format_of(file)) {
+    case FileFormat::tensorflow: return Format::tensorflow;
+    case FileFormat::caffe: return Format::caffe;
+    case FileFormat::onnx: break;
+  }
+  return Format::onnx;
 }
 
 Model parse(std::string_view onnx, const std::string& name, const Shapes& shapes) {

@@ -14,6 +14,7 @@
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/staged_folder.hpp"
@@ -79,9 +80,9 @@ void check_project_name(const std::string& name) {
 void check_operator_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
     throw Error(
-        fmt::format("graft new: --operator {}: {}\nAllowed are letters and digits, beginning with an upper-case "
+        fmt::format("graft new: {} {}: {}\nAllowed are letters and digits, beginning with an upper-case "
                     "letter: BetaSwish",
-                    name, why));
+                    setting_name(Setting::project_operator), name, why));
   };
   const bool is_written_well = is_upper(name.front()) && std::all_of(name.begin(), name.end(), [](char c) {
                                  return is_lower(c) || is_upper(c) || is_digit(c);
@@ -158,21 +159,6 @@ std::optional<std::string> prefix_to_name() {
   return std::nullopt;
 }
 
-std::vector<std::string> commands_for(const fs::path& folder, const std::string& name) {
-  const std::string path = folder.string();
-  const std::optional<std::string> prefix = prefix_to_name();
-  const std::string library = fmt::format("--operators {}/build/lib{}.so", path, name);
-  return {
-      fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
-      fmt::format("cmake --build {}/build", path),
-      fmt::format("ctest --test-dir {}/build --output-on-failure", path),
-      fmt::format("python3 {}/tests/network.py network.onnx", path),
-      fmt::format("graft convert network.onnx -o converted.onnx {}", library),
-      fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
-      fmt::format("graft build converted.onnx -o network.engine {} --target sm89", library),
-  };
-}
-
 }  // namespace
 
 std::vector<std::string> project_kinds() {
@@ -185,19 +171,20 @@ WrittenProject write_project(const NewProject& project) {
   fs::path folder = project.folder.lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"
   WrittenProject written{
-      .folder = folder, .name = folder.filename().string(), .operator_name = {}, .files = {}, .commands = {}};
+      .folder = folder, .name = folder.filename().string(), .operator_name = {}, .files = {}, .package_folder = {}};
   check_project_name(written.name);
   const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
                                         [&](const TemplateOperator& each) { return each.kind == project.kind; });
   if (kind == template_operators.end()) {
-    throw Error(fmt::format("graft new: --like {}; allowed are {}", project.kind, fmt::join(project_kinds(), ", ")));
+    throw Error(fmt::format("graft new: {} {}; allowed are {}", setting_name(Setting::project_kind), project.kind,
+                            fmt::join(project_kinds(), ", ")));
   }
   written.operator_name = project.operator_name.empty() ? std::string(kind->name) : project.operator_name;
   check_operator_name(written.operator_name);
   const std::string operator_folder = folder_of(written.operator_name);
   if (operator_folder == "tests" || operator_folder == "build") {
-    throw Error(fmt::format("graft new: --operator {}: its folder would be `{}`, which the project has another use for",
-                            written.operator_name, operator_folder));
+    throw Error(fmt::format("graft new: {} {}: its folder would be `{}`, which the project has another use for",
+                            setting_name(Setting::project_operator), written.operator_name, operator_folder));
   }
 
   onnx::StagedFolder staged(folder);
@@ -220,7 +207,7 @@ WrittenProject write_project(const NewProject& project) {
   }
   staged.commit();
   std::sort(written.files.begin(), written.files.end());
-  written.commands = commands_for(folder, written.name);
+  written.package_folder = prefix_to_name();
   return written;
 }
 

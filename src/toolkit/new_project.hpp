@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ struct WrittenProject {
   std::filesystem::path folder;
   std::string name;
   std::string operator_name;
-  std::vector<std::string> files;     ///< In the folder, sorted.
-  std::vector<std::string> commands;  ///< From the project to an engine, for a shell.
+  std::vector<std::string> files;  ///< In the folder, sorted.
+  /// Where CMake finds this Graft, if it does not look there anyway.
+  std::optional<std::string> package_folder;
 };
 
 /// Writes all of it, or nothing. Throws Error for a folder that exists or cannot be written, and for a name that C++,

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "engine/metric_command.hpp"
+#include "graft/setting.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "quant/choose_int8.hpp"
@@ -44,9 +45,9 @@ struct Quantization {
 struct Samples {
   runtime::TensorMap tensors = {};
   std::filesystem::path path = {};
-  std::optional<quant::ImageRecipe> recipe = {};  ///< Of images in `path`.
-  std::int64_t limit = 0;                         ///< So many at most; 0: all.
-  std::string name = "--data";                    ///< How messages call them.
+  std::optional<quant::ImageRecipe> recipe = {};                ///< Of images in `path`.
+  std::int64_t limit = 0;                                       ///< So many at most; 0: all.
+  std::string name = std::string(setting_name(Setting::data));  ///< How messages call them.
 };
 
 /// Throws Error, quoting `name`, for a recipe where the data are no folder.
@@ -54,13 +55,13 @@ struct Samples {
                                                             const std::filesystem::path& data, const std::string& name);
 
 /// In f16 or bf16. `data` are split into runs where the model has a fixed batch.
-[[nodiscard]] TypesReport quantize_types(const graft::onnx::Model& model, quant::ChooseOptions options,
+[[nodiscard]] TypesReport quantize_types(const Model& given, quant::ChooseOptions options,
                                          const runtime::TensorMap& data, const std::string& data_name,
                                          const Watch& watch);
 
 /// In int8.
-[[nodiscard]] Int8Report quantize_int8(const graft::onnx::Model& model, graft::quant::Int8Options options,
-                                       const Samples& samples, const Watch& watch);
+[[nodiscard]] Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, const Samples& samples,
+                                       const Watch& watch);
 
 /// Writes the model, and returns the file beside it that has its weights, where there is one.
 std::optional<std::filesystem::path> write(const TypesReport& report, const std::filesystem::path& output);

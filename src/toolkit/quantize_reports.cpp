@@ -8,6 +8,7 @@
 #include "onnx/check_operators.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibration_cache.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
 #include "verify/ends.hpp"
@@ -43,10 +44,11 @@ std::optional<quant::ImageRecipe> read_recipe(const std::filesystem::path& file,
   return quant::read_image_recipe(file);
 }
 
-TypesReport quantize_types(const graft::onnx::Model& model, quant::ChooseOptions options,
-                           const runtime::TensorMap& data, const std::string& data_name, const Watch& watch) {
+TypesReport quantize_types(const Model& given, quant::ChooseOptions options, const runtime::TensorMap& data,
+                           const std::string& data_name, const Watch& watch) {
   Work work(watch);
   return work.run([&] {
+    const onnx::Model& model = model_of(given);
     check_operators(model);
     if (!data.empty()) options.data = verify::split_into_runs(data, model, data_name);
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
@@ -59,10 +61,11 @@ TypesReport quantize_types(const graft::onnx::Model& model, quant::ChooseOptions
   });
 }
 
-Int8Report quantize_int8(const graft::onnx::Model& model, graft::quant::Int8Options options, const Samples& samples,
+Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, const Samples& samples,
                          const Watch& watch) {
   Work work(watch);
   return work.run([&] {
+    const onnx::Model& model = model_of(given);
     check_operators(model);
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);

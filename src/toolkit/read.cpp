@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "graft/error.hpp"
 #include "import/messages.hpp"
 #include "import/read_model.hpp"
@@ -35,9 +37,12 @@ InputShapes to_internal(const Shapes& shapes) {
 }
 
 graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
-                        std::string_view shapes_name, Origin* origin) {
+                        std::string_view shapes_name, Origin* origin,
+                        std::function<void(std::size_t done, std::size_t total)> progress) {
   try {
-    return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = shapes, .origin = origin});
+    return read_model(
+        file, options.weights,
+        {.outputs = options.outputs, .input_shapes = shapes, .origin = origin, .progress = std::move(progress)});
   } catch (const Error& error) {
     if (options.shapes.empty() || error.kind() != Error::Kind::bad_input) throw;
     const std::string said = inputs_without_shapes(file, options);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/onnx_io.hpp"
 #include "toolkit/tensor_files.hpp"
 
@@ -34,7 +35,8 @@ std::vector<std::string> ReducedFiles::names() const {
 ReducedFiles reduced_files(const std::string& path) {
   std::filesystem::path name(path);
   if (name.extension() != ".onnx") {
-    throw Error(fmt::format("--reduce {}: a reduced model is written as ONNX\nEnd the name in .onnx", path));
+    throw Error(fmt::format("{} {}: a reduced model is written as ONNX\nEnd the name in .onnx",
+                            setting_name(Setting::reduce), path));
   }
   ReducedFiles files;
   files.candidate = path;

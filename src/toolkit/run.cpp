@@ -16,17 +16,9 @@
 #include "toolkit/access.hpp"
 #include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
+#include "toolkit/work.hpp"
 
 namespace graft::toolkit {
-
-struct Session::State {
-  std::unique_ptr<runtime::CompiledModel> compiled;
-
-  static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
-    if (state == nullptr) throw Error("Session: it was moved from, and has no model");
-    return *state->compiled;
-  }
-};
 
 namespace {
 
@@ -47,14 +39,41 @@ std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& first, const 
 
 }  // namespace
 
+struct Session::State {
+  std::unique_ptr<runtime::CompiledModel> compiled;
+  CancelToken cancel;
+
+  /// `compile` uses the engine itself and not that of the work, which the session outlives: the session looks at the
+  /// token by itself.
+  template <class Compile>
+  static std::unique_ptr<State> watched(const SessionOptions& options, const std::string& what, Compile&& compile) {
+    Work work(options.watch);
+    return work.run([&] {
+      work.report(0, "compiling " + what);
+      return std::make_unique<State>(State{.compiled = compile(), .cancel = options.watch.cancel});
+    });
+  }
+
+  static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
+    if (state == nullptr) throw Error("Session: it was moved from, and has no model");
+    if (state->cancel.is_cancelled()) throw Cancelled();
+    return *state->compiled;
+  }
+};
+
 Session::Session(const Model& model, const SessionOptions& options)
-    : state_(std::make_unique<State>(
-          State{runtime::default_engine().compile(model_of(model), compile_options(options))})) {}
+    : state_(State::watched(options, model.source(), [&] {
+        return runtime::default_engine().compile(toolkit::model_of(model), compile_options(options));
+      })) {}
+
 Session::Session(const CutNetwork& network, const SessionOptions& options)
-    : state_(
-          std::make_unique<State>(State{compile(model_of(network.tensorrt_is_first ? network.tensorrt : network.host),
-                                                model_of(network.tensorrt_is_first ? network.host : network.tensorrt),
-                                                network.outputs, compile_options(options))})) {}
+    : state_(State::watched(options, network.tensorrt.source() + " and " + network.host.source(), [&] {
+        const onnx::Model& tensorrt = toolkit::model_of(network.tensorrt);
+        const onnx::Model& host = toolkit::model_of(network.host);
+        return network.tensorrt_is_first ? compile(tensorrt, host, network.outputs, compile_options(options))
+                                         : compile(host, tensorrt, network.outputs, compile_options(options));
+      })) {}
+
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;

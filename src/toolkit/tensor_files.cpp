@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "io/npy.hpp"
 #include "verify/figures.hpp"
 
@@ -80,8 +81,8 @@ runtime::TensorMap read_tensors(const std::string& option, const std::vector<std
       continue;
     }
     if (std::filesystem::is_directory(file)) {
-      throw Error(
-          fmt::format("{}: that is a folder\nOnly `graft quantize --precision int8` takes one, without a name", what));
+      throw Error(fmt::format("{}: that is a folder\nOnly {} takes one, without a name", what,
+                              setting_name(Setting::quantize_int8)));
     }
     if (name.empty() || file.empty()) {
       throw Error(fmt::format("{}: no name or no file\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));

@@ -27,9 +27,6 @@ void check(const VerifyOptions& options) {
   check_from_0("VerifyOptions::relative", options.relative);
   check_from_0("VerifyOptions::absolute", options.absolute);
   check_finite("VerifyOptions::snr_db", options.snr_db);
-  if (options.snr_db && (options.relative || options.absolute)) {
-    throw Error("VerifyOptions::snr_db: it takes the place of a tolerance of each element\nGive one of both");
-  }
   if (options.seeds != 0 && has_data(options)) {
     throw Error("VerifyOptions::seeds: they make synthetic inputs, and there are none with data\nGive one of both");
   }
@@ -70,6 +67,7 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Mo
   options.common.relative = given.relative;
   options.common.absolute = given.absolute;
   options.common.snr_db = given.snr_db;
+  check_tolerances(options.common);
   if (given.own_kernels) options.common.candidate_kernels = runtime::OperatorKernels::own;
   place_inputs(reference, candidate, options.common, options.names);
   return options;

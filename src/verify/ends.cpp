@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/bytes_part.hpp"
 #include "onnx/schema.hpp"
 #include "verify/pieces.hpp"
@@ -94,8 +95,8 @@ std::string advice_on_sizes(const onnx::Model& model) {
     example = fmt::format("{}:{}", input->name, example);
   }
   if (open.empty()) return "";
-  return fmt::format("\nIt ran with no size that was tried; give those that it takes, as --input {}: {}", example,
-                     fmt::join(open, ", "));
+  return fmt::format("\nIt ran with no size that was tried; give those that it takes, as {} {}: {}",
+                     setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "graft/setting.hpp"
 #include "onnx/model.hpp"
 #include "verify/verify_models.hpp"
 
@@ -11,9 +12,9 @@ namespace graft::verify {
 
 /// How messages call what was given.
 struct GivenNames {
-  std::string data = "--data";
-  std::string shapes = "--input";
-  std::string ranges = "--range";
+  std::string data = std::string(setting_name(Setting::data));
+  std::string shapes = std::string(setting_name(Setting::synthetic_shapes));
+  std::string ranges = std::string(setting_name(Setting::synthetic_ranges));
 };
 
 /// The shapes that were given, and those of the data, as each model's own inputs have them.

@@ -229,8 +229,8 @@ class PairComparison {
     layer.worst_run = run;
     layer.tolerance = compared.tolerance;
     layer.why_tolerance = why_tolerance(row, candidate.type);
-    layer.reference_type = text_of(reference);
-    layer.candidate_type = text_of(candidate);
+    layer.reference_type = reference.type_and_shape();
+    layer.candidate_type = candidate.type_and_shape();
     layer.reference_range = reference_range;
     layer.candidate_range = candidate_range;
     layer.layout = std::move(compared.layout);
@@ -258,7 +258,8 @@ class PairComparison {
     const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);
     if (reference.type == candidate.type && (reference.dims == candidate.dims || is_exchanged)) return;
     state_.report.problems.push_back(fmt::format("output '{}' is {} in the reference and {} in the candidate",
-                                                 row.match.reference->name, text_of(reference), text_of(candidate)));
+                                                 row.match.reference->name, reference.type_and_shape(),
+                                                 candidate.type_and_shape()));
   }
 
   static std::string diagnose(const LayerComparison& layer, const onnx::TensorData& reference,

@@ -50,7 +50,7 @@ class LayerPairing {
       const auto order = order_of_input(*pair.candidate, found->second.dims);
       state_.inputs_are_exchanged = state_.inputs_are_exchanged || order.has_value();
       state_.report.inputs.push_back(fmt::format(
-          "{}: {}{}", pair.reference->name, text_of(found->second),
+          "{}: {}{}", pair.reference->name, found->second.type_and_shape(),
           order ? fmt::format(", in the candidate [{}]", fmt::join(order->final_dims, ", ")) : std::string()));
       state_.matcher.add(*pair.reference, *pair.candidate, MatchedBy::input);
     }

@@ -35,8 +35,4 @@ bool LayerState::may_judge_choice(const LayerRow& row) const {
   return row.choice && !refused_by_reference.contains(row.choice->choice.scores);
 }
 
-std::string text_of(const onnx::TensorData& tensor) {
-  return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
-}
-
 }  // namespace graft::verify

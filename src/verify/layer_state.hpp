@@ -65,9 +65,6 @@ struct LayerState {
   [[nodiscard]] bool may_judge_choice(const LayerRow& row) const;
 };
 
-/// "f32[2, 10]".
-[[nodiscard]] std::string text_of(const onnx::TensorData& tensor);
-
 /// Pairs the tensors of both models, by a first run of each. Throws CandidateFails.
 void pair_layers(LayerState& state, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed,
                  bool trust_names);

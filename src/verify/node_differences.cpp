@@ -20,10 +20,6 @@ std::string full_name(const onnx::Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type;
 }
 
-std::string text_of(const onnx::TensorData& tensor) {
-  return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
-}
-
 std::string said_of(const onnx::NodeAttribute* attribute) {
   return attribute == nullptr ? "not given" : to_text(*attribute);
 }
@@ -35,7 +31,7 @@ std::string shortened(const std::string& text) {
 
 std::string input_text(const onnx::Value* value, const std::optional<onnx::TensorData>& constant) {
   if (value == nullptr) return "absent";
-  return constant ? "the constant " + text_of(*constant) : fmt::format("the computed '{}'", value->name);
+  return constant ? "the constant " + constant->type_and_shape() : fmt::format("the computed '{}'", value->name);
 }
 
 /// What a weight of one is in the other: the order or the factor, where that explains it.

@@ -52,10 +52,6 @@ bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate,
          (exchanged && are_exchanged(*reference.shape, *candidate.shape));
 }
 
-std::string text_of(const onnx::TensorData& tensor) {
-  return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
-}
-
 class Verification {
  public:
   Verification(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
@@ -213,7 +209,7 @@ class Verification {
     if (found == inputs.end()) {
       throw Error(fmt::format("{}: input '{}' is missing", reference_.source, pair.reference->name));
     }
-    std::string text = fmt::format("{}: {}", pair.reference->name, text_of(found->second));
+    std::string text = fmt::format("{}: {}", pair.reference->name, found->second.type_and_shape());
     const auto order = options_.across_formats ? order_of_input(*pair.candidate, found->second.dims) : std::nullopt;
     if (order) text += fmt::format(", in the candidate [{}]", fmt::join(order->final_dims, ", "));
     is_exchanged_ = is_exchanged_ || order.has_value();
@@ -281,7 +277,7 @@ class Verification {
     for (OutputReport& output : report_.outputs) {
       Compared& compared = all.emplace_back();
       compared.reference = expected.at(output.reference_name);
-      compared.reference_type = text_of(compared.reference);
+      compared.reference_type = compared.reference.type_and_shape();
       const onnx::TensorData& candidate = found.at(output.candidate_name);
       compared.order = is_exchanged_ ? exchanged_output(compared.reference.dims, candidate.dims) : std::nullopt;
       if (compared.order) {
@@ -365,7 +361,7 @@ class Verification {
     output.floor = std::move(compared.floor);
     if (!compared.note.empty()) output.note = std::move(compared.note);
     output.reference_type = compared.reference_type;
-    output.candidate_type = text_of(candidate);
+    output.candidate_type = candidate.type_and_shape();
   }
 
   const runtime::Engine& engine_;

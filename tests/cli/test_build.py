@@ -80,6 +80,15 @@ def test_a_profile_that_the_network_cannot_take_is_an_error_and_not_a_warning(gr
     assert not (tmp_path / "e").exists()
 
 
+def test_an_error_of_tensorrt_keeps_its_parts(graft, tmp_path):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm89", "--json")
+    error = answer.json["error"]
+    assert (error["kind"], error["failure"]) == ("bad_input", "shapes")
+    assert error["facts"]["inputs"] == ["image"]
+    message, next_step = error["message"].split("\n", 1)
+    assert next_step == error["next_step"] and "--shapes image=" in next_step and "without --shapes: image" in message
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -10,14 +10,14 @@ namespace graft::fuzz {
 namespace {
 
 /// A hostile file declares sizes that no test has memory for.
-constexpr std::int64_t most_elements = 1 << 14;
+constexpr std::int64_t most_zeros = 1 << 14;
 
 void check_size(const onnx::Value& value) {
   if (!value.type || !value.shape) throw Error(fmt::format("'{}' has no known type and shape", value.name));
   std::int64_t elements = 1;
   for (const Dim& dim : *value.shape) {
     if (!dim.is_constant()) continue;
-    if (dim.value() < 0 || __builtin_mul_overflow(elements, dim.value(), &elements) || elements > most_elements) {
+    if (dim.value() < 0 || __builtin_mul_overflow(elements, dim.value(), &elements) || elements > most_zeros) {
       throw Error(fmt::format("'{}' is too large", value.name));
     }
   }

@@ -97,7 +97,7 @@ TEST(ChooseTypes, WhatIsAskedForStaysAndOnlyLeavesTheRest) {
 TEST(ChooseTypes, APatternThatMatchesNothingIsAnErrorWithTheNearestName) {
   const onnx::Model model = network("layer = Tanh(x)\ny = Neg(layer)");
   const std::string error = test::error_of([&] { (void)choose(model, verify::Precision::f16, {"layar"}); });
-  EXPECT_THAT(error, HasSubstr("--keep"));
+  EXPECT_THAT(error, HasSubstr("QuantizeOptions::keep layar"));
   EXPECT_THAT(error, HasSubstr("did you mean layer?"));
 }
 

@@ -29,6 +29,31 @@ EXCEPTIONS = {
 # What the program may include besides CLI11, fmt and the standard library: it takes arguments, calls and shows.
 OF_THE_PROGRAM = {"graft", "toolkit", "present", "cli"}
 
+# The toolkit's own headers that the program includes, beside those of include/graft/toolkit, which applications have too:
+# full reports, which `present` shows, what only a command line needs, and tensors as they are read from its files. None
+# gives the graph of a model. An entry that is no longer needed fails the test.
+BESIDE_PUBLIC_HEADERS = {
+    "bench.hpp",
+    "build.hpp",
+    "canary.hpp",
+    "compare_models.hpp",
+    "convert.hpp",
+    "cut.hpp",
+    "doctor.hpp",
+    "engine_driver.hpp",
+    "files.hpp",
+    "inspect.hpp",
+    "new_project.hpp",
+    "operators.hpp",
+    "plugins.hpp",
+    "quantize.hpp",
+    "read.hpp",
+    "reduced_case.hpp",
+    "run.hpp",
+    "suggest.hpp",
+    "tensor_files.hpp",
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include "(\w+)/', re.MULTILINE)
 SUFFIXES = {".hpp", ".cpp", ".cuh", ".cu", ".inc", ".h"}
 
@@ -91,3 +116,11 @@ def test_the_program_includes_the_toolkit_and_what_shows_its_results():
         if below:
             others[path.name] = below
     assert others == {}
+
+
+def test_the_program_includes_few_headers_of_the_toolkit_that_applications_do_not_have():
+    included = set()
+    for path in sorted((SOURCE / "src" / "cli").iterdir()):
+        if path.suffix in SUFFIXES:
+            included.update(re.findall(r'^\s*#\s*include "toolkit/([^"]+)"', path.read_text(), re.MULTILINE))
+    assert included == BESIDE_PUBLIC_HEADERS

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/error.hpp"
 #include "graft/toolkit/import.hpp"
 #include "tests/toolkit/digits.hpp"
 
@@ -77,12 +78,41 @@ TEST(Build, RefusesByNameWhatThisTensorRtLacks) {
     return message_of([&] { static_cast<void>(build(model, engine(), options)); });
   };
   EXPECT_THAT(refused([](BuildOptions& options) { options.dla = Dla{.core = 0, .gpu_fallback = true}; }),
-              HasSubstr("--dla"));
-  EXPECT_THAT(refused([](BuildOptions& options) { options.timing_cache = "times.cache"; }), HasSubstr("timing-cache"));
+              HasSubstr("BuildOptions::dla.core"));
+  EXPECT_THAT(refused([](BuildOptions& options) { options.timing_cache = "times.cache"; }),
+              HasSubstr("BuildOptions::timing_cache"));
   EXPECT_THAT(refused([](BuildOptions& options) { options.exclude_lean_runtime = true; }),
-              HasSubstr("--exclude-lean-runtime"));
+              HasSubstr("BuildOptions::exclude_lean_runtime"));
   EXPECT_THAT(refused([](BuildOptions& options) { options.formats = {{"nothing", {}}}; }), HasSubstr("nothing"));
   EXPECT_FALSE(std::filesystem::exists(engine()));
+}
+
+TEST(Build, AnErrorOfTensorRtKeepsItsParts) {
+  BuildOptions options = for_sm89();
+  options.shapes = {};
+  try {
+    static_cast<void>(build(load(digits("digits.onnx")), engine(), options));
+    FAIL() << "the dynamic input has no range";
+  } catch (const EngineError& error) {
+    const EngineFailure& failure = error.failure();
+    EXPECT_EQ(error.kind(), Error::Kind::bad_input);
+    EXPECT_EQ(failure.kind, "shapes");
+    EXPECT_THAT(failure.message, HasSubstr("without BuildOptions::shapes: image"));
+    EXPECT_THAT(failure.next_step, HasSubstr("BuildOptions::shapes image="));
+    EXPECT_EQ(error.what(), failure.message + "\n" + failure.next_step);
+    EXPECT_THAT(failure.facts, HasSubstr(R"("inputs":["image"])"));
+    EXPECT_THAT(failure.library, IsEmpty());
+  }
+  options = for_sm89();
+  options.plugin_libraries = {digits("digits.onnx")};
+  try {
+    static_cast<void>(build(load(digits("digits.onnx")), engine(), options));
+    FAIL() << "a model is no plugin library";
+  } catch (const EngineError& error) {
+    EXPECT_EQ(error.failure().kind, "plugin_library");
+    EXPECT_EQ(error.failure().cause, "not_elf");
+    EXPECT_EQ(error.failure().library, digits("digits.onnx").string());
+  }
 }
 
 }  // namespace

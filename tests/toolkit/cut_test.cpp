@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "graft/toolkit/import.hpp"
+#include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/run.hpp"
 #include "tests/toolkit/digits.hpp"
 
@@ -61,6 +65,29 @@ TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
                 static_cast<void>(session.run({{"picture", stored.at("image")}}));
               }),
               HasSubstr("picture"));
+}
+
+TEST(Cut, ASessionOfThePairIsWatched) {
+  const Tensors stored = read_npz(detector("detector.npz"));
+  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  ASSERT_TRUE(result);
+  SessionOptions options;
+  double last = 0;
+  options.watch.progress = [&](double fraction, std::string_view) { last = fraction; };
+  Session session(result->network, options);
+  EXPECT_EQ(last, 1);
+  EXPECT_EQ(session.run({{"image", stored.at("image")}}).size(), 2);
+  options.watch.cancel.cancel();
+  EXPECT_THROW(static_cast<void>(session.run({{"image", stored.at("image")}})), Cancelled);
+  EXPECT_THROW(static_cast<void>(Session(result->network, options)), Cancelled);
+}
+
+TEST(Cut, AdviceNamesTheFunction) {
+  const InspectResult result = inspect(load(detector("detector.onnx")));
+  const auto node = std::find_if(result.nodes.begin(), result.nodes.end(),
+                                 [](const NodeSupport& each) { return each.node.op == "NonMaxSuppression"; });
+  ASSERT_NE(node, result.nodes.end());
+  EXPECT_THAT(node->advice, HasSubstr("toolkit::cut: the network ends with its boxes and scores"));
 }
 
 TEST(Cut, IsSavedAndRead) {

@@ -304,6 +304,57 @@ TEST(Cancel, WhatTheCallbackThrowsReachesTheCaller) {
   EXPECT_THROW(static_cast<void>(convert(load(digits("digits.onnx")), {.watch = watch})), std::string);
 }
 
+TEST(Cancel, EndsReading) {
+  for (const char* file : {"digits.onnx", "digits.pb"}) {
+    ImportOptions options;
+    options.watch.cancel.cancel();
+    EXPECT_THROW(static_cast<void>(load(digits(file), options)), Cancelled) << file;
+  }
+  std::vector<double> fractions;
+  ImportOptions options;
+  options.watch.progress = [&, token = options.watch.cancel](double fraction, std::string_view) mutable {
+    fractions.push_back(fraction);
+    if (fractions.size() == 5) token.cancel();
+  };
+  EXPECT_THROW(static_cast<void>(load(digits("digits.pb"), options)), Cancelled);
+  EXPECT_EQ(fractions.size(), 5) << "the token is looked at before each node";
+  EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
+}
+
+TEST(Cancel, EndsASession) {
+  const Model model = load(digits("digits.onnx"));
+  SessionOptions options;
+  double last = 0;
+  options.watch.progress = [&](double fraction, std::string_view) { last = fraction; };
+  Session session(model, options);
+  EXPECT_EQ(last, 1);
+  EXPECT_EQ(session.run(images(1)).size(), 2);
+  options.watch.cancel.cancel();
+  EXPECT_THROW(static_cast<void>(session.run(images(1))), Cancelled);
+  EXPECT_THROW(static_cast<void>(Session(model, options)), Cancelled);
+}
+
+TEST(Load, KnowsFormatsByTheEndOfTheName) {
+  EXPECT_EQ(format_of("a/b.pb"), Format::tensorflow);
+  EXPECT_EQ(format_of("b.pbtxt"), Format::tensorflow);
+  EXPECT_EQ(format_of("b.prototxt"), Format::caffe);
+  EXPECT_EQ(format_of("b.onnx"), Format::onnx);
+  EXPECT_EQ(format_of("b"), Format::onnx);
+}
+
+TEST(Settings, AreCalledByTheirFields) {
+  EXPECT_THAT(message_of([] {
+                static_cast<void>(load(digits("digits.pb"), {.shapes = {{"nothing", {1}}}}));
+              }),
+              HasSubstr("ImportOptions::shapes: the network has no input 'nothing'"));
+  EXPECT_THAT(message_of([] {
+                const Model model = load(digits("digits.onnx"));
+                static_cast<void>(verify(model, model, {.relative = 0.1, .snr_db = 20}));
+              }),
+              HasSubstr("VerifyOptions::snr_db takes the place of a tolerance of each element\n"
+                        "Give it, or VerifyOptions::relative and VerifyOptions::absolute"));
+}
+
 TEST(Run, GivesEveryOutput) {
   Session session(load(digits("digits.onnx")));
   const Tensors outputs = session.run(images(4));

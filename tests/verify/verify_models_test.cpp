@@ -208,7 +208,7 @@ TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
       text_model({{"x", onnx::ElementType::f32, {1, Dim::symbol("s")}}, {"table", onnx::ElementType::f32, {1, 37}}},
                  "y = Add(x, table)", {"y"});
   EXPECT_THAT([&] { (void)verify_models(runtime::default_engine(), model, model); },
-              ThrowsMessage<Error>(HasSubstr("--input x:1x8: 'x' is declared")));
+              ThrowsMessage<Error>(HasSubstr("VerifyOptions::shapes x:1x8: 'x' is declared")));
 }
 
 /// Scores of which a candidate in f16 has less digits: one that is nearly as large may be chosen in place of the

@@ -7,6 +7,7 @@
 #include "graft/toolkit/cut.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
+#include "graft/toolkit/progress.hpp"
 #include "graft/toolkit/tensor.hpp"
 
 namespace graft::toolkit {
@@ -15,13 +16,15 @@ struct SessionOptions {
   int threads = 0;  ///< 0: as many as the machine has cores.
   /// Compute Graft's operators by their own CPU kernels, not as their ONNX functions.
   bool own_kernels = false;
+  /// Of the compilation, which is one step for the engine; the token is looked at before each run too.
+  Watch watch = {};
 };
 
 /// A model that is compiled once and run again and again, with other shapes where its inputs are dynamic. Not from two
 /// threads at once.
 class GRAFT_API Session {
  public:
-  /// Throws Error naming the node that the CPU engine refuses, and (missing_tool) in a build without one.
+  /// Throws Error naming the node that the CPU engine refuses, and (missing_tool) in a build without one; Cancelled.
   explicit Session(const Model& model, const SessionOptions& options = {});
   /// Both halves of a network that was cut, one after the other, as one model.
   explicit Session(const CutNetwork& network, const SessionOptions& options = {});
@@ -31,7 +34,7 @@ class GRAFT_API Session {
 
   /// Takes every input by name and returns every output by name. f16 and bf16 are computed in f32 and rounded once.
   /// Throws Error for a missing or unknown input and for one of another type, rank or fixed size, naming it, and for an
-  /// output whose type is not among DType.
+  /// output whose type is not among DType; Cancelled.
   [[nodiscard]] Tensors run(const Tensors& inputs);
   /// The same run without copies: what the engine wrote is kept by the outputs' owners.
   [[nodiscard]] TensorViews run_views(const TensorViews& inputs);

@@ -13,6 +13,7 @@ from graft.engine.events import EngineError, EventWriter
 from graft.engine.files import file_digest, write_file
 from graft.engine.flavors import cuda_devices, flavor_named
 from graft.engine.layers import layers_of_engine
+from graft.engine.names import named
 from graft.engine.options import (
     apply_formats,
     apply_options,
@@ -73,8 +74,8 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
     apply_formats(
         session,
         network,
-        parse_formats("--input-format", options["input_formats"]),
-        parse_formats("--output-format", options["output_formats"]),
+        parse_formats(named("--input-format"), options["input_formats"]),
+        parse_formats(named("--output-format"), options["output_formats"]),
     )
     monitor = make_monitor(session.trt, session.events, BUILD_FROM, BUILD_TO)
     if monitor is not None and hasattr(config, "progress_monitor"):
@@ -115,8 +116,8 @@ def check_device(number: int | None) -> dict[str, Any] | None:
     if not found["devices"]:
         raise EngineError(
             "option",
-            f"--device {number}: there is no such GPU: {found['reason']}",
-            "`graft doctor` lists the GPUs; without --device and with --target TensorRT-RTX needs none",
+            f"{named('--device')} {number}: there is no such GPU: {found['reason']}",
+            f"`graft doctor` lists the GPUs; without {named('--device')} and with {named('--target')} TensorRT-RTX needs none",
         )
     return {"number": number, **found["devices"][0]}
 
@@ -162,13 +163,15 @@ def build_with_options(
     check_profiles(complaints, session.warnings[warned:], model, profiles)
     if plan is not None:
         return plan
-    formats = parse_formats("--input-format", options["input_formats"])
-    formats += parse_formats("--output-format", options["output_formats"])
+    formats = parse_formats(named("--input-format"), options["input_formats"])
+    formats += parse_formats(named("--output-format"), options["output_formats"])
     if refused := refused_format(complaints, formats):
         raise refused
     failure = build_failure(session, model)
     if options["version_compatible"] and any("nvinfer_lean" in complaint for complaint in complaints):
-        failure.next_step = "This TensorRT comes without a lean runtime to put in: add --exclude-lean-runtime"
+        failure.next_step = (
+            f"This TensorRT comes without a lean runtime to put in: add {named('--exclude-lean-runtime')}"
+        )
     elif (options["refit"] or options["strip_weights"]) and session.flavor.name == "rtx" and not has_gpu():
         failure.next_step = "TensorRT-RTX makes an engine whose weights can be changed only on a machine with a GPU"
     raise failure

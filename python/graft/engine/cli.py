@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import pathlib
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.files import file_digest
 from graft.engine.flavors import FLAVORS, Flavor, choose_flavor, flavor_named, gpu_seems_present, is_installed
 from graft.engine.libraries import check_library
+from graft.engine.names import named
 from graft.engine.options import FLAGS, check_combinations, parse_formats, parse_memory
 from graft.engine.shapes import parse_profile, parse_shape_ranges
 from graft.engine.supervisor import CHILDREN, LOADING_LIMIT, QUIET_LIMITS, run_worker
@@ -38,6 +40,8 @@ class Parser(argparse.ArgumentParser):
     """Wrong use is an error event like any other."""
 
     def error(self, message: str) -> NoReturn:
+        # argparse itself writes the text, with the options in it.
+        message = re.sub("--[a-z][a-z0-9-]*", lambda option: named(option[0]), message)
         raise EngineError("usage", message, f"{self.prog} --help shows the options")
 
 
@@ -190,8 +194,8 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 def builder_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Checked as far as that goes without TensorRT."""
-    parse_formats("--input-format", arguments.input_format)
-    parse_formats("--output-format", arguments.output_format)
+    parse_formats(named("--input-format"), arguments.input_format)
+    parse_formats(named("--output-format"), arguments.output_format)
     names = (*FLAGS, "tf32", "embed_plugins", "optimization_level", "dla", "profiling_verbosity")
     options = {name: getattr(arguments, name) for name in names} | {
         "memory": parse_memory(arguments.memory),

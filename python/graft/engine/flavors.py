@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from graft.engine.events import EngineError
+from graft.engine.names import named
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
         if not is_installed(flavor):
             raise EngineError(
                 "tensorrt_missing",
-                f"--tensorrt {wanted}: the Python module {flavor.module} is not installed",
+                f"{named('--tensorrt')} {wanted}: the Python module {flavor.module} is not installed",
                 f"Install it with: {flavor.install}",
             )
         return flavor

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graft.engine.events import EngineError
+from graft.engine.names import named
 from graft.engine.parsing import DTYPE_NAMES, dtype_name
 from graft.engine.session import Session
 
@@ -69,7 +70,7 @@ NEEDS = {"exclude_lean_runtime": "version_compatible", "gpu_fallback": "dla"}
 
 
 def spelling(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return named("--" + name.replace("_", "-"))
 
 
 def parse_memory(texts: list[str]) -> dict[str, int]:
@@ -80,9 +81,13 @@ def parse_memory(texts: list[str]) -> dict[str, int]:
             name, separator, size = part.partition("=" if "=" in part else ":")
             pool = POOLS.get(name.strip().lower().replace("_", ""))
             if not separator or pool is None:
-                raise EngineError("option", f"--memory {part}: no such pool; there are {POOL_NAMES}", MEMORY_SYNTAX)
+                raise EngineError(
+                    "option", f"{named('--memory')} {part}: no such pool; there are {POOL_NAMES}", MEMORY_SYNTAX
+                )
             if pool in limits:
-                raise EngineError("option", f"--memory {part}: this pool is given twice", "Give each pool once")
+                raise EngineError(
+                    "option", f"{named('--memory')} {part}: this pool is given twice", "Give each pool once"
+                )
             limits[pool] = parse_size(size, part)
     return limits
 
@@ -90,10 +95,10 @@ def parse_memory(texts: list[str]) -> dict[str, int]:
 def parse_size(text: str, whole: str) -> int:
     match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?)([a-z]+)", text.strip().lower())
     if match is None or match.group(2) not in UNITS:
-        raise EngineError("option", f"--memory {whole}: {text!r} is not a size with its unit", MEMORY_SYNTAX)
+        raise EngineError("option", f"{named('--memory')} {whole}: {text!r} is not a size with its unit", MEMORY_SYNTAX)
     size = int(float(match.group(1)) * UNITS[match.group(2)])
     if not 0 < size < 2**62:
-        raise EngineError("option", f"--memory {whole}: {size} bytes is outside 1..2^62", MEMORY_SYNTAX)
+        raise EngineError("option", f"{named('--memory')} {whole}: {size} bytes is outside 1..2^62", MEMORY_SYNTAX)
     return size
 
 
@@ -158,7 +163,7 @@ def lacks(session: Session, option: str, what: str) -> EngineError:
         "option",
         f"{option}: {session.version} does not have it (no {what})",
         "Leave it out, or build with a TensorRT that has it"
-        + (": --tensorrt full" if session.flavor.name == "rtx" else ""),
+        + (f": {named('--tensorrt')} full" if session.flavor.name == "rtx" else ""),
     )
 
 
@@ -177,22 +182,22 @@ def apply_options(session: Session, config: Any, options: dict[str, Any]) -> Non
             set_flag(session, config, spelling(name), flag)
     if options["strip_weights"] and not options["refit"]:
         # Stripped weights are of no use unless they can be put back; the same ones, unless --refit says other ones.
-        set_flag(session, config, "--strip-weights", "REFIT_IDENTICAL")
+        set_flag(session, config, named("--strip-weights"), "REFIT_IDENTICAL")
     if options["dla"] is not None:
         use_dla(session, config, options["dla"])
     for pool, size in options["memory"].items():
-        option = f"--memory {pool.lower()}={size}B"
+        option = f"{named('--memory')} {pool.lower()}={size}B"
         with session.refusing(option):
             config.set_memory_pool_limit(member_of(session, option, "MemoryPoolType", pool), size)
     level = options["optimization_level"]
     if level is not None:
-        option = f"--optimization-level {level}"
+        option = f"{named('--optimization-level')} {level}"
         if not hasattr(config, "builder_optimization_level"):
             raise lacks(session, option, "IBuilderConfig.builder_optimization_level")
         with session.refusing(option):
             config.builder_optimization_level = level
     if options["profiling_verbosity"] is not None:
-        option = f"--profiling-verbosity {options['profiling_verbosity']}"
+        option = f"{named('--profiling-verbosity')} {options['profiling_verbosity']}"
         member = member_of(session, option, "ProfilingVerbosity", options["profiling_verbosity"].upper())
         with session.refusing(option):
             config.profiling_verbosity = member
@@ -207,14 +212,14 @@ def set_flag(session: Session, config: Any, option: str, flag: str) -> None:
 def set_tf32(session: Session, config: Any, is_allowed: bool) -> bool:
     """TensorRT's own default is on, which makes f32 layers compute with 10 bits of mantissa on tensor cores."""
     if is_allowed:
-        set_flag(session, config, "--tf32", "TF32")
+        set_flag(session, config, named("--tf32"), "TF32")
     elif hasattr(getattr(session.trt, "BuilderFlag", None), "TF32"):
         config.clear_flag(session.trt.BuilderFlag.TF32)
     return is_allowed
 
 
 def use_dla(session: Session, config: Any, core: int) -> None:
-    option = f"--dla {core}"
+    option = f"{named('--dla')} {core}"
     cores = getattr(session.owner, "num_DLA_cores", 0)
     device = member_of(session, option, "DeviceType", "DLA")
     if core >= cores:
@@ -222,7 +227,7 @@ def use_dla(session: Session, config: Any, core: int) -> None:
         raise EngineError(
             "option",
             f"{option}: {session.version} finds {there} on this machine",
-            "Name one that is there, or build for the GPU: leave --dla out",
+            f"Name one that is there, or build for the GPU: leave {named('--dla')} out",
         )
     with session.refusing(option):
         config.default_device_type = device
@@ -230,12 +235,14 @@ def use_dla(session: Session, config: Any, core: int) -> None:
 
 
 def embed_plugins(session: Session, config: Any, libraries: list[str]) -> None:
-    option = "--embed-plugins"
+    option = named("--embed-plugins")
     if not hasattr(config, "plugins_to_serialize"):
         raise lacks(session, option, "IBuilderConfig.plugins_to_serialize")
     if not libraries:
         raise EngineError(
-            "option", f"{option}: no plugin library is loaded that could be embedded", "Name one with --plugin-library"
+            "option",
+            f"{option}: no plugin library is loaded that could be embedded",
+            f"Name one with {named('--plugin-library')}",
         )
     with session.refusing(option):
         config.plugins_to_serialize = libraries
@@ -280,7 +287,7 @@ def apply_format(session: Session, tensor: Any, wanted: TensorFormat) -> None:
         raise EngineError(
             "option",
             f"{option}: {tensor.name} is {there} in the model, and a strongly typed network takes its types from there",
-            "Change it in the model: `graft quantize MODEL -o OUT --precision f16 --typed-io` gives inputs and outputs "
+            f"Change it in the model: {named('`graft quantize MODEL -o OUT --precision f16 --typed-io`')} gives inputs and outputs "
             "the type too",
         )
     mask = 0

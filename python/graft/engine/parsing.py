@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from graft.engine.events import EngineError
+from graft.engine.names import named
 from graft.engine.session import Session
 from graft.engine.shapes import NetworkInput
 
@@ -59,7 +60,7 @@ def set_plugin_override(session: Session, parser: Any) -> None:
     if flag is None:
         raise EngineError(
             "option",
-            f"--plugin-override: {session.flavor.module} {session.trt.__version__} does not have it",
+            f"{named('--plugin-override')}: {session.flavor.module} {session.trt.__version__} does not have it",
             "It came with TensorRT 10.15 and RTX 1.7; otherwise leave the function out of the model",
         )
     parser.set_flag(flag)
@@ -105,7 +106,7 @@ def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> 
     if missing:
         next_step = (
             f"No plugin named {', '.join(missing)} is registered with the node's plugin_version and "
-            "plugin_namespace: load the library that holds it with --plugin-library, or give the model its functions"
+            f"plugin_namespace: load the library that holds it with {named('--plugin-library')}, or give the model its functions"
         )
     return EngineError("parse", f"{path}: the parser of {version} refuses it: {described}", next_step, errors=errors)
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from graft.engine.events import EngineError
+from graft.engine.names import named
 from graft.engine.session import Session
 from graft.engine.shapes import ShapeRange, dims_text
 
@@ -38,7 +39,7 @@ def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, S
 
 def refused_profile(ranges: dict[str, ShapeRange], reason: str) -> EngineError:
     described = " ".join(f"{name}={found.text()}" for name, found in ranges.items())
-    return EngineError("shapes", f"--shapes {described}: TensorRT refuses it: {reason}", "Change the range")
+    return EngineError("shapes", f"{named('--shapes')} {described}: TensorRT refuses it: {reason}", "Change the range")
 
 
 def check_profiles(errors: list[str], warnings: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
@@ -70,12 +71,14 @@ def unusable_profile(
     what = f"the {word} shapes" if end is not None else "the ranges"
     next_step = (
         "The node that TensorRT names fixes a size that the input leaves open, as exporters do with the batch: export "
-        "the model with that size dynamic, or give --shapes a range that the node takes"
+        f"the model with that size dynamic, or give {named('--shapes')} a range that the node takes"
     )
     if ABOUT_NAMES.search(complaint):
-        next_step = "Dimensions with one name have one size: give the inputs ranges in --shapes that agree there"
+        next_step = (
+            f"Dimensions with one name have one size: give the inputs ranges in {named('--shapes')} that agree there"
+        )
     elif end is None:
-        next_step = "Change the ranges of --shapes"
+        next_step = f"Change the ranges of {named('--shapes')}"
     return EngineError(
         "shapes",
         f"{model}: {what} of the profile, {shapes}, do not go through the network: {complaint}",

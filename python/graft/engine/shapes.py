@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graft.engine.events import EngineError
+from graft.engine.names import named
 
 SYNTAX = "NAME=MIN..OPT..MAX, for example x=1x3x224x224..4x3x224x224..8x3x224x224, or NAME=SHAPE"
 
@@ -53,9 +54,13 @@ def parse_dims(text: str, whole: str) -> tuple[int, ...]:
     try:
         dims = tuple(int(part) for part in text.lower().split("x"))
     except ValueError:
-        raise EngineError("shapes", f"--shapes {whole}: {text!r} is not sizes joined by x", f"Write {SYNTAX}") from None
+        raise EngineError(
+            "shapes", f"{named('--shapes')} {whole}: {text!r} is not sizes joined by x", f"Write {SYNTAX}"
+        ) from None
     if any(not 0 <= size < 2**31 for size in dims):
-        raise EngineError("shapes", f"--shapes {whole}: a size in {text!r} is outside 0..2147483647", f"Write {SYNTAX}")
+        raise EngineError(
+            "shapes", f"{named('--shapes')} {whole}: a size in {text!r} is outside 0..2147483647", f"Write {SYNTAX}"
+        )
     return dims
 
 
@@ -64,7 +69,9 @@ def parse_shape_range(text: str) -> ShapeRange:
     name, separator, value = text.rpartition("=" if "=" in text else ":")
     parts = value.split("..")
     if not separator or not name or len(parts) not in (1, 3):
-        raise EngineError("shapes", f"--shapes {text}: expected one shape, or three joined by ..", f"Write {SYNTAX}")
+        raise EngineError(
+            "shapes", f"{named('--shapes')} {text}: expected one shape, or three joined by ..", f"Write {SYNTAX}"
+        )
     dims = [parse_dims(part, text) for part in parts] * (3 if len(parts) == 1 else 1)
     return ShapeRange(name, *dims)
 
@@ -74,7 +81,9 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
     for text in texts:
         found = parse_shape_range(text)
         if found.name in ranges:
-            raise EngineError("shapes", f"--shapes names input {found.name!r} twice", "Give one range for each input")
+            raise EngineError(
+                "shapes", f"{named('--shapes')} names input {found.name!r} twice", "Give one range for each input"
+            )
         ranges[found.name] = found
     return ranges
 
@@ -83,14 +92,16 @@ def example_flag(network_input: NetworkInput) -> str:
     """A flag that would do for this input: 1, 4 and 8 for the batch and for values, 1, 224 and 512 for other sizes."""
     if network_input.is_shape_tensor:
         count = math.prod(network_input.shape)
-        return f"--shapes {network_input.name}=" + "..".join(dims_text([value] * count) for value in (1, 4, 8))
+        return f"{named('--shapes')} {network_input.name}=" + "..".join(
+            dims_text([value] * count) for value in (1, 4, 8)
+        )
 
     def sizes(batch: int, other: int) -> str:
         return dims_text(
             size if size >= 0 else (batch if axis == 0 else other) for axis, size in enumerate(network_input.shape)
         )
 
-    return f"--shapes {network_input.name}={sizes(1, 1)}..{sizes(4, 224)}..{sizes(8, 512)}"
+    return f"{named('--shapes')} {network_input.name}={sizes(1, 1)}..{sizes(4, 224)}..{sizes(8, 512)}"
 
 
 def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
@@ -101,7 +112,7 @@ def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
         if len(candidate) != len(network_input.shape):
             raise EngineError(
                 "shapes",
-                f"--shapes {name}={found.text()}: the {word} has {len(candidate)} dimensions, "
+                f"{named('--shapes')} {name}={found.text()}: the {word} has {len(candidate)} dimensions, "
                 f"the model's input has {len(network_input.shape)}: {network_input.text()}",
                 f"For example {example_flag(network_input)}",
             )
@@ -109,7 +120,7 @@ def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
             if declared >= 0 and given != declared:
                 raise EngineError(
                     "shapes",
-                    f"--shapes {name}={found.text()}: the {word} has {given} at dimension {axis}, "
+                    f"{named('--shapes')} {name}={found.text()}: the {word} has {given} at dimension {axis}, "
                     f"which the model fixes at {declared}: {network_input.text()}",
                     f"For example {example_flag(network_input)}",
                 )
@@ -121,7 +132,7 @@ def check_order(found: ShapeRange) -> None:
         if not low <= middle <= high:
             raise EngineError(
                 "shapes",
-                f"--shapes {found.name}={found.text()}: dimension {axis} is not in order: {low}, {middle}, {high}",
+                f"{named('--shapes')} {found.name}={found.text()}: dimension {axis} is not in order: {low}, {middle}, {high}",
                 "Give minimum <= optimum <= maximum in every dimension",
             )
 
@@ -132,10 +143,10 @@ def missing_ranges(missing: list[NetworkInput]) -> EngineError:
     with_values = ", ".join(i.name for i in missing if i.is_shape_tensor)
     said = []
     if with_sizes:
-        said.append(f"the model has inputs of dynamic shape without --shapes: {with_sizes}")
+        said.append(f"the model has inputs of dynamic shape without {named('--shapes')}: {with_sizes}")
     if with_values:
         said.append(
-            f"sizes depend on the values of {with_values}, which is no constant, and --shapes does not tell which "
+            f"sizes depend on the values of {with_values}, which is no constant, and {named('--shapes')} does not tell which "
             "values there may be"
         )
     return EngineError(
@@ -168,10 +179,12 @@ def optimization_profiles(
             found.append(profile_ranges(inputs, common | parse_profile(text)))
         except EngineError as error:
             raise EngineError(
-                error.kind, f"--profile {text}: {error.message}", error.next_step, **error.facts
+                error.kind, f"{named('--profile')} {text}: {error.message}", error.next_step, **error.facts
             ) from None
     if not all(found):
-        raise EngineError("shapes", "--profile: the model has no dynamic input", "Leave --profile out")
+        raise EngineError(
+            "shapes", f"{named('--profile')}: the model has no dynamic input", f"Leave {named('--profile')} out"
+        )
     return found
 
 
@@ -182,7 +195,7 @@ def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> 
         if name not in known:
             raise EngineError(
                 "shapes",
-                f"--shapes names input {name!r}, which the model does not have; it has: "
+                f"{named('--shapes')} names input {name!r}, which the model does not have; it has: "
                 + (", ".join(sorted(known)) or "none"),
                 f"Write {SYNTAX}",
             )

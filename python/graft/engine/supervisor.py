@@ -24,6 +24,7 @@ from graft.engine.events import EngineError, read_event
 from graft.engine.flavors import Flavor, make_library_links
 from graft.engine.folders import links_folder
 from graft.engine.libraries import read_library, self_registration
+from graft.engine.names import named
 
 LAST_MESSAGES = 20
 SHOWN_OUTPUT = 3
@@ -102,7 +103,7 @@ def visible_device(number: int | None) -> dict[str, str]:
     if number >= len(names):
         raise EngineError(
             "option",
-            f"--device {number}: CUDA_VISIBLE_DEVICES={visible} shows {len(names)} GPUs",
+            f"{named('--device')} {number}: CUDA_VISIBLE_DEVICES={visible} shows {len(names)} GPUs",
             "Give a smaller number; the first is 0",
         )
     return {"CUDA_VISIBLE_DEVICES": names[number]}
@@ -322,7 +323,7 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
     """How a worker of that command ended, and what it was doing."""
     how = f"with exit code {code}"
     signal_name = None
-    next_step = "The last messages say what it was doing; run again with --verbose for all of them"
+    next_step = f"The last messages say what it was doing; run again with {named('--verbose')} for all of them"
     if code < 0:
         signal_name = signal.Signals(-code).name
         how = f"by signal {signal_name}"
@@ -331,9 +332,7 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
     if loading is not None:
         return ended_by_library(loading, how, said, facts)
     if signal_name == "SIGKILL":
-        next_step = (
-            "The system probably ran out of memory: use a machine with more, or a smaller --memory workspace=SIZE"
-        )
+        next_step = f"The system probably ran out of memory: use a machine with more, or a smaller {named('--memory')} workspace=SIZE"
     return EngineError("crash", f"the TensorRT process of `{command}` ended {how}{said}", next_step, **facts)
 
 
@@ -357,14 +356,14 @@ def hang_error(command: str, loading: str | None, limit: float, last: list[str])
         return EngineError(
             "hang",
             f"the TensorRT process of `{command}` hangs: nothing came of it for {limit:g} s{said}",
-            "A plugin that does not come back is for its author to mend; if it is slow alone, --time-limit SECONDS "
+            f"A plugin that does not come back is for its author to mend; if it is slow alone, {named('--time-limit')} SECONDS "
             "waits longer",
             last_messages=last,
         )
     return EngineError(
         "plugin_library",
         f"plugin library {loading}: it was not open after {limit:g} s: code that it runs when it is opened hangs{said}",
-        "Its author has to mend that; if it is slow alone, --time-limit SECONDS waits longer",
+        f"Its author has to mend that; if it is slow alone, {named('--time-limit')} SECONDS waits longer",
         library=loading,
         cause="hang",
         last_messages=last,

@@ -9,6 +9,7 @@ from typing import Any
 
 from graft.engine.events import EngineError
 from graft.engine.flavors import targets_of
+from graft.engine.names import named
 
 
 def parse_targets(texts: list[str]) -> list[str]:
@@ -19,7 +20,7 @@ def parse_targets(texts: list[str]) -> list[str]:
         if part != "current" and match is None:
             raise EngineError(
                 "target",
-                f"--target {part or repr(part)}: not a target",
+                f"{named('--target')} {part or repr(part)}: not a target",
                 "Write current, or names such as sm89, joined by commas",
             )
         name = f"sm{match.group(1)}" if match else part
@@ -28,7 +29,7 @@ def parse_targets(texts: list[str]) -> list[str]:
     if "current" in targets and len(targets) > 1:
         raise EngineError(
             "target",
-            f"--target {','.join(targets)}: current cannot be joined with others",
+            f"{named('--target')} {','.join(targets)}: current cannot be joined with others",
             "Name this machine's own GPU generation instead of current",
         )
     return targets
@@ -42,22 +43,22 @@ def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present:
         if targets not in ([], ["current"]):
             raise EngineError(
                 "target",
-                f"--target {','.join(targets)}: {version} builds only for the GPU of this machine",
-                "Use --target current, or --tensorrt rtx, which builds for other GPUs",
+                f"{named('--target')} {','.join(targets)}: {version} builds only for the GPU of this machine",
+                f"Use {named('--target')} current, or {named('--tensorrt')} rtx, which builds for other GPUs",
             )
         return
     if targets == ["current"] and not gpu_present:
         raise EngineError(
             "target",
-            "--target current: there is no GPU in this machine",
-            "Name the GPU generations to build for, for example --target sm89,sm120",
+            f"{named('--target')} current: there is no GPU in this machine",
+            f"Name the GPU generations to build for, for example {named('--target')} sm89,sm120",
         )
     offered = targets_of(trt)
     for target in targets:
         if target not in offered:
             raise EngineError(
                 "target",
-                f"--target {target}: {version} cannot build for it; it builds for {', '.join(offered)}",
+                f"{named('--target')} {target}: {version} cannot build for it; it builds for {', '.join(offered)}",
                 "Choose among those, or use the full TensorRT on a machine with that GPU",
                 offered=offered,
             )
@@ -65,4 +66,4 @@ def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present:
         config.num_compute_capabilities = len(targets)
         for index, target in enumerate(targets):
             if not config.set_compute_capability(getattr(trt.ComputeCapability, target.upper()), index):
-                raise EngineError("target", f"--target {target}: {version} refuses it", "Leave it out")
+                raise EngineError("target", f"{named('--target')} {target}: {version} refuses it", "Leave it out")

@@ -13,6 +13,7 @@ from typing import Any
 
 from graft.engine.events import EngineError
 from graft.engine.files import write_file
+from graft.engine.names import named
 from graft.engine.options import lacks
 from graft.engine.session import Session
 
@@ -45,7 +46,7 @@ class TimingCache:
             if not accepted:
                 self._set(b"")
         if any("no-op" in str(warning.message) for warning in caught):
-            raise lacks(self._session, "--timing-cache", "timing cache: it keeps none")
+            raise lacks(self._session, named("--timing-cache"), "timing cache: it keeps none")
         if not accepted:
             self._warn(f"timing cache {path} is damaged, or of another TensorRT or GPU: starting an empty one")
             return "replaced"

@@ -12,14 +12,6 @@
 namespace graft::caffe {
 namespace {
 
-onnx::Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, onnx::ElementType::f32); }
-
-void check_positive(const LayerConverter& layer, const Ints& numbers, std::string_view what) {
-  for (const std::int64_t each : numbers) {
-    if (each < 1) layer.fail(fmt::format("`{}` is [{}]; allowed are 1 and above", what, fmt::join(numbers, ", ")));
-  }
-}
-
 void permute(LayerConverter& layer) {
   const std::size_t rank = layer.dims().size();
   Ints order(layer.layer().permute_param().order().begin(), layer.layer().permute_param().order().end());
@@ -37,18 +29,13 @@ void permute(LayerConverter& layer) {
   layer.give(layer.add("Transpose", {layer.input()}, {{"perm", order}}));
 }
 
-void set(LayerConverter& layer, Operator& op, std::string_view attribute, const AttributeValue& value) {
-  const Status status = op.set(attribute, value);
-  if (!status.ok()) layer.fail(std::string(status.message()));
-}
-
 /// SSD's: over the channels of each place, or of all places.
 void normalize(LayerConverter& layer) {
   const NormalizeParameter& p = layer.layer().norm_param();
   const auto op = find_operator("Normalize")->create();
-  set(layer, *op, "across_spatial", std::int64_t{p.across_spatial() ? 1 : 0});
-  set(layer, *op, "channel_shared", std::int64_t{p.channel_shared() ? 1 : 0});
-  set(layer, *op, "epsilon", p.eps());
+  layer.set(*op, "across_spatial", std::int64_t{p.across_spatial() ? 1 : 0});
+  layer.set(*op, "channel_shared", std::int64_t{p.channel_shared() ? 1 : 0});
+  layer.set(*op, "epsilon", p.eps());
   onnx::Value* factors = layer.weights(0, {p.channel_shared() ? 1 : layer.size(0, 1)}, "scale");
   layer.give(layer.add_operator(*op, {layer.input(), factors}));
 }
@@ -85,7 +72,7 @@ void interpolate(LayerConverter& layer) {
   if (!has_like && !has_sizes && !p.has_shrink_factor() && !p.has_zoom_factor()) {
     layer.fail("it has no `height` and `width`, `zoom_factor` or `shrink_factor`");
   }
-  check_positive(layer, {p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
+  layer.check_positive({p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
   const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;  // Caffe asks in this order
   Ints cut;
   Ints sizes;
@@ -93,7 +80,7 @@ void interpolate(LayerConverter& layer) {
     std::int64_t size = layer.small_size(0, axis);
     cut.push_back(size + p.pad_end());
     size += p.pad_beg() + p.pad_end();
-    check_positive(layer, {size}, "what pad_beg and pad_end leave");
+    layer.check_positive({size}, "what pad_beg and pad_end leave");
     if (has_like) {
       size = layer.small_size(1, axis);
     } else if (by_factors) {
@@ -104,7 +91,7 @@ void interpolate(LayerConverter& layer) {
     }
     sizes.push_back(size);
   }
-  check_positive(layer, sizes, "height, width");
+  layer.check_positive(sizes, "height, width");
   onnx::Value* x = layer.input();
   if (p.pad_beg() != 0 || p.pad_end() != 0) {
     x = layer.add("Slice", {x, layer.ints_of({-p.pad_beg(), -p.pad_beg()}), layer.ints_of(cut), layer.ints_of({2, 3})});
@@ -121,7 +108,7 @@ void upsample(LayerConverter& layer) {
   const UpsampleParameter& p = layer.layer().upsample_param();
   const std::int64_t scale_h = p.has_scale_h() ? p.scale_h() : p.scale();
   const std::int64_t scale_w = p.has_scale_w() ? p.scale_w() : p.scale();
-  check_positive(layer, {scale_h, scale_w}, "scale");
+  layer.check_positive({scale_h, scale_w}, "scale");
   if (p.has_upsample_h() != p.has_upsample_w()) layer.fail("one of `upsample_h` and `upsample_w`; it needs both");
   if (layer.input_count() == 1) {
     if (!p.has_scale() && !p.has_scale_h()) layer.fail("one bottom and no `scale`");
@@ -142,14 +129,14 @@ void upsample(LayerConverter& layer) {
       p.has_upsample_h() ? p.upsample_h() : layer.small_size(0, 2) * scale_h - (p.pad_out_h() ? 1 : 0);
   const std::int64_t w =
       p.has_upsample_w() ? p.upsample_w() : layer.small_size(0, 3) * scale_w - (p.pad_out_w() ? 1 : 0);
-  check_positive(layer, {h, w}, "upsample_h, upsample_w");
+  layer.check_positive({h, w}, "upsample_h, upsample_w");
   constexpr std::int64_t most = std::int64_t{1} << 24;  // places are numbers of f32
   if (h > most || w > most || h * w > most) layer.fail(fmt::format("{} x {} elements; allowed are {}", h, w, most));
   if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
   onnx::Value* x = layer.reshape(layer.input(), {0, channels, elements});
   onnx::Value* places = layer.reshape(layer.cast(layer.input(1), onnx::ElementType::i64), {0, channels, elements});
   onnx::Value* shape = layer.concat({layer.slice_1d(layer.shape_of(x), 0, 2), layer.ints_of({h * w})});
-  onnx::Value* zeros = layer.add("Expand", {number(layer, 0), shape});
+  onnx::Value* zeros = layer.add("Expand", {layer.number(0), shape});
   onnx::Value* y = layer.add("ScatterElements", {zeros, places, x}, {{"axis", std::int64_t{2}}});
   layer.give(layer.reshape(y, {0, channels, h, w}));
 }
@@ -196,7 +183,7 @@ void shuffle_channel(LayerConverter& layer) {
   const std::int64_t channels = layer.size(0, 1);
   const std::int64_t h = layer.size(0, 2);
   const std::int64_t w = layer.size(0, 3);
-  check_positive(layer, {group}, "group");
+  layer.check_positive({group}, "group");
   if (channels % group != 0) layer.fail(fmt::format("{} channels do not divide into {} groups", channels, group));
   onnx::Value* y = layer.reshape(layer.input(), {0, group, channels / group, h, w});
   layer.give(layer.reshape(layer.transpose(y, {0, 2, 1, 3, 4}), {0, channels, h, w}));
@@ -204,10 +191,10 @@ void shuffle_channel(LayerConverter& layer) {
 
 void relu6(LayerConverter& layer) {
   layer.give(
-      layer.add("Clip", {layer.input(), number(layer, 0), number(layer, layer.layer().relu6_param().threshold())}));
+      layer.add("Clip", {layer.input(), layer.number(0), layer.number(layer.layer().relu6_param().threshold())}));
 }
 
-constexpr std::array entries = {
+constexpr std::array branch_entries = {
     LayerEntry{"Axpy", axpy},
     LayerEntry{"BN", branch_batch_norm, 2, "bn_param",
                "By the number of blobs SegNet's (2, `bn_mode: INFERENCE` only) or PSPNet's (4)."},
@@ -223,6 +210,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-std::span<const LayerEntry> branch_layer_entries() { return entries; }
+std::span<const LayerEntry> branch_layer_entries() { return branch_entries; }
 
 }  // namespace graft::caffe

@@ -92,8 +92,6 @@ onnx::Value* two_coordinates(LayerConverter& layer, onnx::Value* boxes, std::int
   return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 2}), layer.ints_of({-1})});
 }
 
-onnx::Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, onnx::ElementType::f32); }
-
 /// What the network says of each prior box, as corners: bbox_util.cpp, DecodeBBox.
 onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, onnx::Value* location,
                     onnx::Value* priors, onnx::Value* variances) {
@@ -115,9 +113,9 @@ onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, on
     return joined(layer.add("Add", {low, layer.add("Mul", {first, size})}),
                   layer.add("Add", {high, layer.add("Mul", {second, size})}));
   }
-  onnx::Value* center = layer.add("Mul", {layer.add("Add", {low, high}), number(layer, 0.5)});
+  onnx::Value* center = layer.add("Mul", {layer.add("Add", {low, high}), layer.number(0.5)});
   center = layer.add("Add", {layer.add("Mul", {first, size}), center});
-  onnx::Value* half = layer.add("Mul", {layer.add("Mul", {layer.add("Exp", {second}), size}), number(layer, 0.5)});
+  onnx::Value* half = layer.add("Mul", {layer.add("Mul", {layer.add("Exp", {second}), size}), layer.number(0.5)});
   return joined(layer.add("Sub", {center, half}), layer.add("Add", {center, half}));
 }
 
@@ -163,15 +161,15 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
   if (count > most_sorted || (groups.is_constant() && groups.value() * count * count > most_pairs)) {
     onnx::Value* counted = layer.add(
         "Where",
-        {layer.add("Greater", {layer.reshape(valid, {0, count}), number(layer, 0.5)}), scores, number(layer, -1e30)});
+        {layer.add("Greater", {layer.reshape(valid, {0, count}), layer.number(0.5)}), scores, layer.number(-1e30)});
     onnx::Value* found = layer.add(
         "NonMaxSuppression", {boxes, layer.add("Unsqueeze", {counted, layer.ints_of({1})}), layer.ints_of({count}),
                               layer.constant_of(onnx::TensorData::from_floats({threshold})),
                               layer.constant_of(onnx::TensorData::from_floats({-1e29F}))});
     onnx::Value* places = layer.add("Gather", {found, layer.ints_of({0, 2, 1})}, {{"axis", std::int64_t{1}}});
     onnx::Value* how_many = layer.slice_1d(layer.shape_of(found), 0, 1);
-    onnx::Value* ones = layer.add("Expand", {number(layer, 1), how_many});
-    onnx::Value* zeros = layer.add("Mul", {valid, number(layer, 0)});
+    onnx::Value* ones = layer.add("Expand", {layer.number(1), how_many});
+    onnx::Value* zeros = layer.add("Mul", {valid, layer.number(0)});
     // [group, 0, box] becomes [group, box, 0], a place in [groups, boxes, 1].
     return layer.add("ScatterND", {zeros, places, ones});
   }
@@ -181,7 +179,7 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
   const auto across = [&](onnx::Value* value) { return layer.transpose(value, {0, 2, 1}); };
   std::array<onnx::Value*, 4> c{coordinate(0), coordinate(1), coordinate(2), coordinate(3)};
   const auto length = [&](onnx::Value* from, onnx::Value* to) {
-    return layer.add("Max", {layer.add("Sub", {to, from}), number(layer, 0)});
+    return layer.add("Max", {layer.add("Sub", {to, from}), layer.number(0)});
   };
   const auto shared = [&](std::size_t i) {
     return length(layer.add("Max", {c[i], across(c[i])}), layer.add("Min", {c[i + 2], across(c[i + 2])}));
@@ -189,7 +187,7 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
   onnx::Value* area = layer.add("Mul", {length(c[0], c[2]), length(c[1], c[3])});
   onnx::Value* both = layer.add("Mul", {shared(0), shared(1)});
   onnx::Value* either = layer.add("Sub", {layer.add("Add", {area, across(area)}), both});
-  onnx::Value* overlaps = layer.add("Greater", {both, layer.add("Mul", {either, number(layer, threshold)})});
+  onnx::Value* overlaps = layer.add("Greater", {both, layer.add("Mul", {either, layer.number(threshold)})});
   Ints order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   onnx::Value* row = layer.constant_of(reshaped(onnx::TensorData::from_ints(order), {count, 1}));
@@ -197,7 +195,7 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
   onnx::Value* over =
       layer.cast(layer.add("And", {overlaps, layer.add("Greater", {row, column})}), onnx::ElementType::f32);
 
-  onnx::Value* half = number(layer, 0.5);
+  onnx::Value* half = layer.number(0.5);
   onnx::TensorData yes = onnx::TensorData::scalar_of(onnx::ElementType::boolean, 1);
   onnx::Node* loop = layer.graph().add_node(
       "Loop",
@@ -269,7 +267,7 @@ void detection_output(LayerConverter& layer) {
   const Best best =
       best_of(layer, layer.reshape(scores, {groups, boxes}), layer.reshape(corners, {groups, boxes, 4}), candidates);
   const float lowest = p.has_confidence_threshold() ? p.confidence_threshold() : std::numeric_limits<float>::lowest();
-  onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, lowest)}), onnx::ElementType::f32);
+  onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, layer.number(lowest)}), onnx::ElementType::f32);
   onnx::Value* kept = suppressed(layer, best.boxes, best.scores, layer.reshape(valid, {groups, candidates, 1}),
                                  p.nms_param().nms_threshold());
   // Of all classes together the best, then in the order of their places, which is that of the classes.
@@ -277,16 +275,16 @@ void detection_output(LayerConverter& layer) {
   const std::int64_t rows = p.keep_top_k() < 0 ? places : std::min<std::int64_t>(p.keep_top_k(), places);
   if (rows < 1) layer.fail("`keep_top_k` is 0; allowed are 1 and above, and -1");
   onnx::Value* all_scores = layer.reshape(best.scores, {images, places});
-  onnx::Value* is_kept = layer.add("Greater", {layer.reshape(kept, {images, places}), number(layer, 0.5)});
-  onnx::Value* counted = layer.add("Where", {is_kept, all_scores, number(layer, -1e30)});
+  onnx::Value* is_kept = layer.add("Greater", {layer.reshape(kept, {images, places}), layer.number(0.5)});
+  onnx::Value* counted = layer.add("Where", {is_kept, all_scores, layer.number(-1e30)});
   const auto first = layer.add_many("TopK", {counted, layer.ints_of({rows})}, 2, {{"axis", std::int64_t{1}}});
   onnx::Value* from_end =
-      layer.add("Sub", {number(layer, static_cast<double>(places)), layer.cast(first[1], onnx::ElementType::f32)});
-  onnx::Value* is_box = layer.add("Greater", {first[0], number(layer, -1e29)});
-  from_end = layer.add("Where", {is_box, from_end, number(layer, 0)});
+      layer.add("Sub", {layer.number(static_cast<double>(places)), layer.cast(first[1], onnx::ElementType::f32)});
+  onnx::Value* is_box = layer.add("Greater", {first[0], layer.number(-1e29)});
+  from_end = layer.add("Where", {is_box, from_end, layer.number(0)});
   const auto ordered = layer.add_many("TopK", {from_end, layer.ints_of({rows})}, 2, {{"axis", std::int64_t{1}}});
   onnx::Value* is_row =
-      layer.add("Unsqueeze", {layer.add("Greater", {ordered[0], number(layer, 0.5)}), layer.ints_of({2})});
+      layer.add("Unsqueeze", {layer.add("Greater", {ordered[0], layer.number(0.5)}), layer.ints_of({2})});
   onnx::Value* place = layer.add("Sub", {layer.ints_of({places}), layer.cast(ordered[0], onnx::ElementType::i64)});
   place = layer.add("Unsqueeze", {layer.add("Min", {place, layer.ints_of({places - 1})}), layer.ints_of({2})});
   const auto taken = [&](onnx::Value* from) {
@@ -308,7 +306,7 @@ void detection_output(LayerConverter& layer) {
   onnx::Value* box = taken(layer.reshape(best.boxes, {images, places, 4}));
   onnx::Value* table =
       layer.add("Concat", {image, layer.cast(label, onnx::ElementType::f32), score, box}, {{"axis", std::int64_t{2}}});
-  table = layer.add("Where", {is_row, table, number(layer, -1)});
+  table = layer.add("Where", {is_row, table, layer.number(-1)});
   layer.give(layer.reshape(table, {1, 1, images * rows, 7}));
 }
 
@@ -365,26 +363,26 @@ void proposal(LayerConverter& layer) {
   onnx::Value* center =
       layer.add("Add", {layer.add("Mul", {two_coordinates(layer, deltas, 0), size}), constant(centers)});
   onnx::Value* half = layer.add(
-      "Mul", {layer.add("Mul", {layer.add("Exp", {two_coordinates(layer, deltas, 2)}), size}), number(layer, 0.5)});
+      "Mul", {layer.add("Mul", {layer.add("Exp", {two_coordinates(layer, deltas, 2)}), size}), layer.number(0.5)});
 
   onnx::Value* image = layer.reshape(layer.input(2), {1, 1, -1});
   onnx::Value* image_size = layer.add("Gather", {image, layer.ints_of({1, 0})}, {{"axis", std::int64_t{2}}});
-  onnx::Value* last = layer.add("Sub", {image_size, number(layer, 1)});
+  onnx::Value* last = layer.add("Sub", {image_size, layer.number(1)});
   const auto clipped = [&](onnx::Value* value) {
-    return layer.add("Max", {layer.add("Min", {value, last}), number(layer, 0)});
+    return layer.add("Max", {layer.add("Min", {value, last}), layer.number(0)});
   };
   onnx::Value* low = clipped(layer.add("Sub", {center, half}));
   onnx::Value* high = clipped(layer.add("Add", {center, half}));
-  onnx::Value* extent = layer.add("Add", {layer.add("Sub", {high, low}), number(layer, 1)});
+  onnx::Value* extent = layer.add("Add", {layer.add("Sub", {high, low}), layer.number(1)});
   onnx::Value* smallest =
       layer.add("Mul", {layer.add("Slice", {image, layer.ints_of({2}), layer.ints_of({3}), layer.ints_of({2})}),
-                        number(layer, p.min_size())});
+                        layer.number(p.min_size())});
   onnx::Value* is_large =
       layer.add("GreaterOrEqual", {layer.add("ReduceMin", {extent}, {{"axes", Ints{2}}, {"keepdims", std::int64_t{0}}}),
                                    layer.add("Squeeze", {smallest, layer.ints_of({2})})});
-  scores = layer.add("Where", {is_large, scores, number(layer, -1e30)});
+  scores = layer.add("Where", {is_large, scores, layer.number(-1e30)});
   const Best best = best_of(layer, scores, layer.add("Concat", {low, high}, {{"axis", std::int64_t{2}}}), candidates);
-  onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, -1e29)}), onnx::ElementType::f32);
+  onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, layer.number(-1e29)}), onnx::ElementType::f32);
   onnx::Value* outer = layer.add("Add", {best.boxes, layer.constant_of(onnx::TensorData::from_floats({0, 0, 1, 1}))});
   onnx::Value* kept = suppressed(layer, outer, best.scores, layer.reshape(valid, {1, candidates, 1}), p.nms_thresh());
   onnx::Value* found = layer.transpose(layer.add("NonZero", {layer.reshape(kept, {candidates})}), {1, 0});
@@ -407,12 +405,12 @@ Bins bins_of(LayerConverter& layer, onnx::Value* rois, std::int64_t axis, std::i
              float scale) {
   const auto rounded = [&](std::int64_t i) {  // half upwards, not to even
     onnx::Value* value = layer.add("Slice", {rois, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({1})});
-    return layer.add("Floor", {layer.add("Add", {value, number(layer, 0.5)})});
+    return layer.add("Floor", {layer.add("Add", {value, layer.number(0.5)})});
   };
-  onnx::Value* begin = layer.add("Mul", {rounded(1 + axis), number(layer, scale)});
-  onnx::Value* end = layer.add("Mul", {layer.add("Add", {rounded(3 + axis), number(layer, 1)}), number(layer, scale)});
-  onnx::Value* extent = layer.add("Max", {layer.add("Sub", {end, begin}), number(layer, 0.1)});
-  onnx::Value* bin = layer.add("Div", {extent, number(layer, static_cast<double>(group))});
+  onnx::Value* begin = layer.add("Mul", {rounded(1 + axis), layer.number(scale)});
+  onnx::Value* end = layer.add("Mul", {layer.add("Add", {rounded(3 + axis), layer.number(1)}), layer.number(scale)});
+  onnx::Value* extent = layer.add("Max", {layer.add("Sub", {end, begin}), layer.number(0.1)});
+  onnx::Value* bin = layer.add("Div", {extent, layer.number(static_cast<double>(group))});
   std::vector<float> starts;
   std::vector<float> ends;
   for (std::int64_t i = 0; i < group; ++i) {
@@ -422,8 +420,7 @@ Bins bins_of(LayerConverter& layer, onnx::Value* rois, std::int64_t axis, std::i
   const auto border = [&](const std::vector<float>& places, const char* rounding) {
     onnx::Value* place =
         layer.add("Add", {layer.add("Mul", {layer.constant_of(onnx::TensorData::from_floats(places)), bin}), begin});
-    return layer.add("Clip",
-                     {layer.add(rounding, {place}), number(layer, 0), number(layer, static_cast<double>(size))});
+    return layer.add("Clip", {layer.add(rounding, {place}), layer.number(0), layer.number(static_cast<double>(size))});
   };
   onnx::Value* first = border(starts, "Floor");
   onnx::Value* last = border(ends, "Ceil");
@@ -468,7 +465,7 @@ void psroi_pooling(LayerConverter& layer) {
   y = layer.transpose(y, {1, 2, 0, 3});
   onnx::Value* count = layer.add("Mul", {layer.add("Unsqueeze", {rows.count, layer.ints_of({1, 3})}),
                                          layer.add("Unsqueeze", {columns.count, layer.ints_of({1, 2})})});
-  layer.give(layer.add("Div", {y, layer.add("Max", {count, number(layer, 1)})}));
+  layer.give(layer.add("Div", {y, layer.add("Max", {count, layer.number(1)})}));
 }
 
 /// roi_pooling_layer.cpp of Fast R-CNN; the second bottom holds [image, x1, y1, x2, y2].
@@ -504,7 +501,7 @@ void region(LayerConverter& layer) {
   layer.give(layer.reshape(y, {0, channels, h, w}));
 }
 
-constexpr std::array entries = {
+constexpr std::array detection_entries = {
     LayerEntry{"DetectionOutput", detection_output, 0, "detection_output_param",
                "`eta` other than 1 is refused. Each image has `keep_top_k` rows, of -1 after the last box. With "
                "`top_k` up to 3840 it builds in TensorRT, which has no "
@@ -520,6 +517,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-std::span<const LayerEntry> detection_layer_entries() { return entries; }
+std::span<const LayerEntry> detection_layer_entries() { return detection_entries; }
 
 }  // namespace graft::caffe

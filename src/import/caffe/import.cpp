@@ -17,6 +17,7 @@
 
 #include "caffe/caffe.pb.h"
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "import/caffe/layer_converter.hpp"
 #include "import/messages.hpp"
 #include "onnx/functions.hpp"
@@ -391,12 +392,16 @@ class Importer {
       choose_layers();
       check_layers();
       add_inputs();
-      for (LayerParameter* layer : layers_) convert(*layer);
+      for (std::size_t done = 0; done < layers_.size(); ++done) {
+        if (options_.progress) options_.progress(done, layers_.size());
+        convert(*layers_[done]);
+      }
       add_outputs();
       for (const auto& [name, shape] : options_.input_shapes) {
         const onnx::Value* value = model_.graph().find_local(name);
         if (value == nullptr || !value->is_input) {
-          throw Error(fmt::format("--input: the network has no input '{}'; {}", name, inputs_text(model_.graph())));
+          throw Error(fmt::format("{}: the network has no input '{}'; {}", setting_name(Setting::input_shapes), name,
+                                  inputs_text(model_.graph())));
         }
       }
       model_.graph().remove_dead();
@@ -498,8 +503,8 @@ class Importer {
     if (!python.empty()) {
       text += fmt::format(
           "{}layers in Python, whose code is not in the network: {}\n  Write a layer that Graft reads in their place "
-          "(Proposal, with proposal_param, for rpn.proposal_layer), or keep what comes before them with --keep-output",
-          text.empty() ? "" : "\n", fmt::join(python, ", "));
+          "(Proposal, with proposal_param, for rpn.proposal_layer), or keep what comes before them with {}",
+          text.empty() ? "" : "\n", fmt::join(python, ", "), setting_name(Setting::kept_outputs));
     }
     if (const std::string fields = unknown_fields(); !fields.empty()) {
       text += fmt::format(
@@ -555,7 +560,8 @@ class Importer {
     const auto given = options_.input_shapes.find(name);
     if (given != options_.input_shapes.end()) shape = given->second;
     if (!shape)
-      throw Error(fmt::format("the input '{}' has no shape; give it with --input {}:{}", name, name, example));
+      throw Error(fmt::format("the input '{}' has no shape; give it with {} {}:{}", name,
+                              setting_name(Setting::input_shapes), name, example));
     if (blobs_.contains(name)) throw Error(fmt::format("two inputs are called '{}'", name));
     onnx::Value* value = model_.graph().add_input(name);
     value->type = onnx::ElementType::f32;

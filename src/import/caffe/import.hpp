@@ -1,7 +1,9 @@
 // Reading Caffe's networks (.prototxt and .caffemodel), without Caffe.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +19,8 @@ struct CaffeOptions {
   std::vector<std::string> outputs;  ///< Blobs to keep as outputs; empty for all that no layer reads.
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the file's, by the name of the blob.
   Origin* origin = nullptr;                                ///< Filled in where it is given.
+  /// As in ImportOptions of read_model.hpp.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
 /// Reads the network as Caffe would run it for testing: layers of training alone, losses and accuracies are left out.

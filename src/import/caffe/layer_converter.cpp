@@ -12,12 +12,24 @@
 #include <span>
 
 #include "graft/error.hpp"
+#include "import/messages.hpp"
 #include "onnx/shape_inference.hpp"
 
 namespace graft::caffe {
 
 void LayerConverter::fail(const std::string& message) const {
   throw Error(fmt::format("layer '{}' ({}): {}", layer_.name(), layer_.type(), message));
+}
+
+void LayerConverter::check_positive(const Ints& numbers, std::string_view what) const {
+  for (const std::int64_t each : numbers) {
+    if (each < 1) fail(fmt::format("`{}` is [{}]; allowed are 1 and above", what, fmt::join(numbers, ", ")));
+  }
+}
+
+void LayerConverter::set(Operator& op, std::string_view attribute, const AttributeValue& value) const {
+  const Status status = op.set(attribute, value);
+  if (!status.ok()) fail(std::string(status.message()));
 }
 
 onnx::Value* LayerConverter::input(std::size_t i) const {
@@ -35,8 +47,7 @@ const onnx::Value* LayerConverter::unread_input() const {
 
 Ints LayerConverter::dims(std::size_t i) const {
   const onnx::Value* value = input(i);
-  if (!value->shape)
-    fail(fmt::format("the shape of '{}' is not known; give the shapes of the inputs with --input", value->name));
+  if (!value->shape) fail(fmt::format("the shape of '{}' is not known; {}", value->name, give_shapes()));
   Ints result;
   for (const Dim& dim : *value->shape) {
     // Caffe itself counts the elements of a blob in 32 bits; so arithmetic on sizes needs no further checks.
@@ -54,8 +65,7 @@ std::int64_t LayerConverter::size(std::size_t i, std::size_t axis) const {
   if (axis >= all.size())
     fail(fmt::format("'{}' has {} dimensions; dimension {} is needed", input(i)->name, all.size(), axis));
   if (all[axis] < 0) {
-    fail(fmt::format("dimension {} of '{}' is not known; give the shapes of the inputs with --input", axis,
-                     input(i)->name));
+    fail(fmt::format("dimension {} of '{}' is not known; {}", axis, input(i)->name, give_shapes()));
   }
   return all[axis];
 }

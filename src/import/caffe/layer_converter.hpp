@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "caffe/caffe.pb.h"
+#include "graft/operator.hpp"
 #include "import/node_builder.hpp"
 #include "onnx/wire.hpp"
 
@@ -41,6 +42,13 @@ class LayerConverter : public NodeBuilder {
   /// The same as a constant of these dims. Dimensions of 1 may be more or fewer in the file, whose blobs had four of
   /// them once; Error names both shapes where the others differ.
   onnx::Value* weights(std::size_t i, const Ints& dims, std::string_view what);
+
+  /// A constant f32 scalar.
+  onnx::Value* number(double value) { return scalar_of(value, onnx::ElementType::f32); }
+  /// Throws Error where a number of the parameter `what` is below 1.
+  void check_positive(const Ints& numbers, std::string_view what) const;
+  /// Sets an attribute of one of Graft's operators; Error says what the operator does not take.
+  void set(Operator& op, std::string_view attribute, const AttributeValue& value) const;
 
   void give(std::size_t i, onnx::Value* value);
   void give(onnx::Value* value) { give(0, value); }

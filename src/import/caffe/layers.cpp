@@ -15,8 +15,6 @@
 namespace graft::caffe {
 namespace {
 
-onnx::Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, onnx::ElementType::f32); }
-
 /// One number for all spatial axes, one for each, or `_h` and `_w`.
 template <class Repeated>
 Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, bool has_h, std::uint32_t h,
@@ -33,12 +31,6 @@ Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, boo
   return {given.begin(), given.end()};
 }
 
-void check_positive(const LayerConverter& layer, const Ints& numbers, std::string_view what) {
-  for (const std::int64_t each : numbers) {
-    if (each < 1) layer.fail(fmt::format("`{}` is [{}]; allowed are 1 and above", what, fmt::join(numbers, ", ")));
-  }
-}
-
 void convolution(LayerConverter& layer) {
   const ConvolutionParameter& p = layer.layer().convolution_param();
   const std::size_t rank = layer.dims().size();
@@ -49,9 +41,9 @@ void convolution(LayerConverter& layer) {
   const Ints strides = spatial(layer, p.stride(), axes, p.has_stride_h(), p.stride_h(), p.stride_w(), 1, "stride");
   const Ints pad = spatial(layer, p.pad(), axes, p.has_pad_h() || p.has_pad_w(), p.pad_h(), p.pad_w(), 0, "pad");
   const Ints dilations = spatial(layer, p.dilation(), axes, false, 0, 0, 1, "dilation");
-  check_positive(layer, kernel, "kernel_size");
-  check_positive(layer, strides, "stride");
-  check_positive(layer, dilations, "dilation");
+  layer.check_positive(kernel, "kernel_size");
+  layer.check_positive(strides, "stride");
+  layer.check_positive(dilations, "dilation");
   const std::int64_t outputs = p.num_output();
   const std::int64_t channels = layer.size(0, 1);
   const bool is_depthwise =
@@ -136,7 +128,7 @@ onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const I
     x = layer.add(
         "Pad",
         {x, layer.ints_of({0, 0, 0, 0, 0, 0, std::max<std::int64_t>(more[0], 0), std::max<std::int64_t>(more[1], 0)}),
-         number(layer, std::numeric_limits<float>::lowest())});
+         layer.number(std::numeric_limits<float>::lowest())});
   }
   if (more[0] < 0 || more[1] < 0) {
     x = layer.add("Slice", {x, layer.ints_of({0, 0}), layer.ints_of({counts[0] * kernel[0], counts[1] * kernel[1]}),
@@ -183,8 +175,8 @@ void pooling(LayerConverter& layer) {
   const Ints kernel = by_axis ? Ints{p.kernel_h(), p.kernel_w()} : Ints(2, p.kernel_size());
   const Ints strides = p.has_stride_h() || p.has_stride_w() ? Ints{p.stride_h(), p.stride_w()} : Ints(2, p.stride());
   const Ints pad = p.has_pad_h() || p.has_pad_w() ? Ints{p.pad_h(), p.pad_w()} : Ints(2, p.pad());
-  check_positive(layer, kernel, "kernel_size");
-  check_positive(layer, strides, "stride");
+  layer.check_positive(kernel, "kernel_size");
+  layer.check_positive(strides, "stride");
   const bool up = p.round_mode() == PoolingParameter::CEIL && p.ceil_mode();
   const bool is_padded = pad[0] != 0 || pad[1] != 0;
   Ints counts(2, 0);
@@ -261,27 +253,27 @@ void binomial_log(LayerConverter& layer) { layer.give(layer.add("Softplus", {lay
 void clip(LayerConverter& layer) {
   const ClipParameter& p = layer.layer().clip_param();
   if (!p.has_min() || !p.has_max()) layer.fail("it has no `min` or no `max`");
-  layer.give(layer.add("Clip", {layer.input(), number(layer, p.min()), number(layer, p.max())}));
+  layer.give(layer.add("Clip", {layer.input(), layer.number(p.min()), layer.number(p.max())}));
 }
 
 /// x * sigmoid(beta * x)
 void swish(LayerConverter& layer) {
   const float beta = layer.layer().swish_param().beta();
   onnx::Value* x = layer.input();
-  onnx::Value* inner = beta == 1 ? x : layer.add("Mul", {x, number(layer, beta)});
+  onnx::Value* inner = beta == 1 ? x : layer.add("Mul", {x, layer.number(beta)});
   layer.give(layer.add("Mul", {x, layer.add("Sigmoid", {inner})}));
 }
 
 onnx::Value* scaled(LayerConverter& layer, onnx::Value* x, double scale, double shift) {
-  if (scale != 1) x = layer.add("Mul", {x, number(layer, scale)});
-  return shift == 0 ? x : layer.add("Add", {x, number(layer, shift)});
+  if (scale != 1) x = layer.add("Mul", {x, layer.number(scale)});
+  return shift == 0 ? x : layer.add("Add", {x, layer.number(shift)});
 }
 
 /// (shift + scale * x) ^ power
 void power(LayerConverter& layer) {
   const PowerParameter& p = layer.layer().power_param();
   onnx::Value* x = scaled(layer, layer.input(), p.scale(), p.shift());
-  layer.give(p.power() == 1 ? x : layer.add("Pow", {x, number(layer, p.power())}));
+  layer.give(p.power() == 1 ? x : layer.add("Pow", {x, layer.number(p.power())}));
 }
 
 /// base ^ (shift + scale * x); a base of -1 stands for e
@@ -303,8 +295,7 @@ void logarithm(LayerConverter& layer) {
 }
 
 void threshold(LayerConverter& layer) {
-  onnx::Value* above =
-      layer.add("Greater", {layer.input(), number(layer, layer.layer().threshold_param().threshold())});
+  onnx::Value* above = layer.add("Greater", {layer.input(), layer.number(layer.layer().threshold_param().threshold())});
   layer.give(layer.cast(above, onnx::ElementType::f32));
 }
 
@@ -449,7 +440,7 @@ void slice(LayerConverter& layer) {
     if (tops == 0 || size % tops != 0) layer.fail(fmt::format("{} elements do not divide into {} tops", size, tops));
     sizes.assign(static_cast<std::size_t>(tops), size / tops);
   }
-  check_positive(layer, sizes, "slice_point");
+  layer.check_positive(sizes, "slice_point");
   const auto parts = layer.add_many("Split", {layer.input(), layer.ints_of(sizes)}, sizes.size(),
                                     {{"axis", static_cast<std::int64_t>(axis)}});
   for (std::size_t i = 0; i < parts.size(); ++i) layer.give(i, parts[i]);
@@ -487,7 +478,7 @@ void local_response_norm(LayerConverter& layer) {
       "AveragePool", {layer.add("Mul", {x, x})},
       {{"kernel_shape", Ints{size, size}}, {"pads", Ints{pad, pad, pad, pad}}, {"count_include_pad", std::int64_t{1}}});
   onnx::Value* base = scaled(layer, mean, p.alpha(), 1);
-  layer.give(layer.add("Mul", {x, layer.add("Pow", {base, number(layer, -static_cast<double>(p.beta()))})}));
+  layer.give(layer.add("Mul", {x, layer.add("Pow", {base, layer.number(-static_cast<double>(p.beta()))})}));
 }
 
 void softmax(LayerConverter& layer) {
@@ -564,11 +555,6 @@ void crop(LayerConverter& layer) {
   layer.give(layer.add("Slice", {layer.input(), layer.ints_of(begins), layer.ints_of(ends), layer.ints_of(axes)}));
 }
 
-void set(LayerConverter& layer, Operator& op, std::string_view attribute, const AttributeValue& value) {
-  const Status status = op.set(attribute, value);
-  if (!status.ok()) layer.fail(std::string(status.message()));
-}
-
 void pyramid(LayerConverter& layer) {
   const SPPParameter& p = layer.layer().spp_param();
   if (p.pool() == SPPParameter::STOCHASTIC) layer.fail("`pool` is STOCHASTIC; allowed are MAX, AVE");
@@ -579,9 +565,9 @@ void pyramid(LayerConverter& layer) {
   Ints levels;
   for (std::uint32_t i = 0; i < p.pyramid_height(); ++i) levels.push_back(std::int64_t{1} << i);
   const auto op = find_operator("SpatialPyramidPooling")->create();
-  set(layer, *op, "levels", levels);
-  set(layer, *op, "mode", std::string(p.pool() == SPPParameter::MAX ? "max" : "average"));
-  set(layer, *op, "binning", std::string("caffe"));
+  layer.set(*op, "levels", levels);
+  layer.set(*op, "mode", std::string(p.pool() == SPPParameter::MAX ? "max" : "average"));
+  layer.set(*op, "binning", std::string("caffe"));
   layer.give(layer.add_operator(*op, {layer.input()}));
 }
 
@@ -601,7 +587,7 @@ void mean_variance(LayerConverter& layer) {
     return;
   }
   onnx::Value* variance = layer.add("ReduceMean", {layer.add("Mul", {centered, centered})}, {{"axes", axes}});
-  layer.give(layer.add("Div", {centered, layer.add("Add", {layer.add("Sqrt", {variance}), number(layer, p.eps())})}));
+  layer.give(layer.add("Div", {centered, layer.add("Add", {layer.add("Sqrt", {variance}), layer.number(p.eps())})}));
 }
 
 void reduction(LayerConverter& layer) {
@@ -640,7 +626,7 @@ std::pair<onnx::Value*, onnx::Value*> last_largest(LayerConverter& layer, onnx::
 void arg_max(LayerConverter& layer) {
   const ArgMaxParameter& p = layer.layer().argmax_param();
   onnx::Value* x = layer.input();
-  check_positive(layer, {p.top_k()}, "top_k");
+  layer.check_positive({p.top_k()}, "top_k");
   const auto axis = p.has_axis() ? static_cast<std::int64_t>(layer.axis(p.axis(), layer.dims().size())) : 1;
   if (p.top_k() == 1 && p.has_axis() && !p.out_max_val()) {
     onnx::Value* place = layer.add("ArgMax", {x}, {{"axis", axis}, {"select_last_index", std::int64_t{1}}});
@@ -668,12 +654,12 @@ void tile(LayerConverter& layer) {
   const TileParameter& p = layer.layer().tile_param();
   const std::size_t rank = layer.dims().size();
   Ints repeats(rank, 1);
-  check_positive(layer, {p.tiles()}, "tiles");
+  layer.check_positive({p.tiles()}, "tiles");
   repeats[layer.axis(p.axis(), rank)] = p.tiles();
   layer.give(layer.add("Tile", {layer.input(), layer.ints_of(repeats)}));
 }
 
-constexpr std::array entries = {
+constexpr std::array general_entries = {
     LayerEntry{"AbsVal", absolute},
     LayerEntry{"ArgMax", arg_max, 0, "argmax_param", "Places are given as numbers of f32."},
     LayerEntry{"BNLL", binomial_log},
@@ -723,6 +709,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-std::span<const LayerEntry> layer_entries() { return entries; }
+std::span<const LayerEntry> layer_entries() { return general_entries; }
 
 }  // namespace graft::caffe

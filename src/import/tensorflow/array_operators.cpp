@@ -14,8 +14,6 @@
 namespace graft::tensorflow {
 namespace {
 
-constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
-
 Ints iota(std::size_t count, std::int64_t first = 0) {
   Ints result(count);
   std::iota(result.begin(), result.end(), first);
@@ -405,7 +403,7 @@ void invert_permutation(NodeConverter& node) {
       onnx::TensorData::from_numbers(node.type(0), {static_cast<std::int64_t>(inverse.size())}, inverse)));
 }
 
-constexpr std::array entries = {
+constexpr std::array array_entries = {
     OperatorEntry{"Bitcast", bit_cast},
     OperatorEntry{"BroadcastArgs", broadcast_shapes},
     OperatorEntry{"BroadcastTo", broadcast_to},
@@ -447,6 +445,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries array_operators() { return entries; }
+OperatorEntries array_operators() { return array_entries; }
 
 }  // namespace graft::tensorflow

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
@@ -214,7 +215,7 @@ void extract_patches(NodeConverter& node) {
   if (sizes.size() != 4 || strides.size() != 4 || rates.size() != 4) node.fail("it needs `ksizes`, `strides`, `rates`");
   onnx::Value* images = node.input(0);
   if (node.known_rank(images, "patches are cut from it") != 4 || !(*images->shape)[3].is_constant()) {
-    node.fail("the number of channels is not known; give the shapes of the inputs with --input");
+    node.fail("the number of channels is not known; " + give_shapes());
   }
   const std::int64_t channels = (*images->shape)[3].value();
   constexpr std::int64_t most = 1 << 12;
@@ -265,7 +266,7 @@ void extract_patches(NodeConverter& node) {
   node.give(type == onnx::ElementType::f32 ? y : node.cast(y, type));
 }
 
-constexpr std::array entries = {
+constexpr std::array block_entries = {
     OperatorEntry{"BatchToSpace", batch_to_space},         OperatorEntry{"BatchToSpaceND", batch_to_space},
     OperatorEntry{"ExtractImagePatches", extract_patches}, OperatorEntry{"SpaceToBatch", space_to_batch},
     OperatorEntry{"SpaceToBatchND", space_to_batch},
@@ -273,6 +274,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries block_operators() { return entries; }
+OperatorEntries block_operators() { return block_entries; }
 
 }  // namespace graft::tensorflow

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
@@ -67,7 +68,7 @@ void suppress_combined(NodeConverter& node) {
   if (of_boxes != 1) {
     node.fail(fmt::format("boxes of {} classes; allowed is one box for all classes", of_boxes));
   }
-  if (classes < 1) node.fail("the number of classes is not known; give the shapes of the inputs with --input");
+  if (classes < 1) node.fail("the number of classes is not known; " + give_shapes());
   const std::int64_t each = node.known_int(2, "the most boxes of a class");
   std::int64_t total = node.known_int(3, "the most boxes");
   if (node.flag_or("pad_per_class", false)) total = std::min(total, (Dim(each) * classes).value());
@@ -182,7 +183,7 @@ void crop_and_resize(NodeConverter& node) {
   node.give(node.add("Where", {inside, result, number(node.float_or("extrapolation_value", 0))}));
 }
 
-constexpr std::array entries = {
+constexpr std::array box_entries = {
     OperatorEntry{"CombinedNonMaxSuppression", suppress_combined},
     OperatorEntry{"CropAndResize", crop_and_resize},
     OperatorEntry{"NonMaxSuppression", suppress},
@@ -194,6 +195,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries box_operators() { return entries; }
+OperatorEntries box_operators() { return box_entries; }
 
 }  // namespace graft::tensorflow

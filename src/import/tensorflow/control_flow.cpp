@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "import/messages.hpp"
 #include "import/tensorflow/scope.hpp"
 
 namespace graft::tensorflow {
@@ -86,9 +87,8 @@ class LoopConverter {
       if (roles_[i] == Role::carried && initial_[i] == nullptr) {
         node_.fail(
             fmt::format("its variable {} is a list ('{}') whose elements have no fixed shape, and not filled "
-                        "from the first element to the last; give the shapes of the inputs with --input, or "
-                        "freeze the network with a fixed batch",
-                        i, plan_.initial[i].node));
+                        "from the first element to the last; {}, or freeze the network with a fixed batch",
+                        i, plan_.initial[i].node, give_shapes()));
       }
     }
     onnx::Node* loop = make_node();

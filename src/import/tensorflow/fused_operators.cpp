@@ -96,7 +96,7 @@ void fused_norm(NodeConverter& node) {
   node.give(2, node.input(4));
 }
 
-constexpr std::array entries = {
+constexpr std::array fused_entries = {
     OperatorEntry{"_FusedBatchMatMulV2", fused_product}, OperatorEntry{"_FusedBatchNormEx", fused_norm},
     OperatorEntry{"_FusedConv2D", fused_product},        OperatorEntry{"_FusedDepthwiseConv2dNative", fused_product},
     OperatorEntry{"_FusedMatMul", fused_product},
@@ -104,6 +104,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries fused_operators() { return entries; }
+OperatorEntries fused_operators() { return fused_entries; }
 
 }  // namespace graft::tensorflow

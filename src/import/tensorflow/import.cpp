@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "import/messages.hpp"
 #include "import/tensorflow/dropout.hpp"
 #include "import/tensorflow/graph.hpp"
@@ -41,9 +42,12 @@ constexpr std::string_view how_to_freeze =
     "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, in TensorFlow 1 with "
     "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
 
-constexpr std::string_view how_to_go_on =
-    "\nIf an output needs none of them, name it with --keep-output, or keep a tensor before them. Otherwise "
-    "docs/guide/from_tensorflow.md says what can stand in";
+std::string how_to_go_on() {
+  return fmt::format(
+      "\nIf an output needs none of them, name it with {}, or keep a tensor before them. Otherwise "
+      "docs/guide/from_tensorflow.md says what can stand in",
+      setting_name(Setting::kept_outputs));
+}
 
 /// What a graph is there for. Not the ends of loops, nor weights and sides of a Switch that only the order of running
 /// still names, where there is anything else.
@@ -82,11 +86,11 @@ void check_known(const Reading& reading) {
                                          names.begin() + static_cast<std::ptrdiff_t>(std::min(few, names.size())));
     text += fmt::format("\n  {} at {}{}", op, fmt::join(first, ", "),
                         names.size() > few ? fmt::format(" and {} more", names.size() - few) : "");
-    if (const std::string_view reason = reason_against(op); !reason.empty()) text += fmt::format(": {}", reason);
+    if (const std::string reason = reason_against(op); !reason.empty()) text += fmt::format(": {}", reason);
     has_variables = has_variables || is_variable(op);
   }
-  throw Error(
-      fmt::format("operators that Graft does not read:{}{}", text, has_variables ? how_to_freeze : how_to_go_on));
+  throw Error(fmt::format("operators that Graft does not read:{}{}", text,
+                          has_variables ? std::string(how_to_freeze) : how_to_go_on()));
 }
 
 void add_output(onnx::Graph& graph, const TensorName& name, onnx::Value* value) {
@@ -128,7 +132,8 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
     }
   }
   if (outputs.empty()) outputs = default_outputs(proto, *nodes);
-  if (outputs.empty()) throw Error("no node gives a result; name the outputs with --keep-output");
+  if (outputs.empty())
+    throw Error(fmt::format("no node gives a result; name the outputs with {}", setting_name(Setting::kept_outputs)));
   // Only now: what nothing reads without dropout was no output.
   for (std::size_t left = remove_dropout(proto); left > 0; --left) {
     reading.origin.leave_out("dropout", "random zeros are for training");
@@ -153,7 +158,8 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   for (const auto& [name, shape] : options.input_shapes) {
     const onnx::Value* value = model.graph().find_local(name);
     if (value == nullptr || !value->is_input) {
-      throw Error(fmt::format("--input: the network has no input '{}'; {}", name, inputs_text(model.graph())));
+      throw Error(fmt::format("{}: the network has no input '{}'; {}", setting_name(Setting::input_shapes), name,
+                              inputs_text(model.graph())));
     }
   }
   reading.origin.format = "TensorFlow graph";

@@ -1,7 +1,9 @@
 // Reading TensorFlow's frozen graphs (.pb, or .pbtxt in text form), without TensorFlow.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +21,8 @@ struct TensorFlowOptions {
   /// Shapes of inputs in place of the file's, by the name of the placeholder.
   std::map<std::string, Shape, std::less<>> input_shapes;
   Origin* origin = nullptr;  ///< Filled in where it is given.
+  /// As in ImportOptions of read_model.hpp.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
 /// An operator of TensorFlow that Graft reads.

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <numeric>
 
+#include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
 namespace {
-
-constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
 Ints iota(std::int64_t count, std::int64_t first = 0) {
   Ints result(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
@@ -126,7 +124,7 @@ void roll(NodeConverter& node) {
       shift = ((shift % dim.value()) + dim.value()) % dim.value();
     } else if (shift != 0) {
       // The size is open: a shift by more than all of it is not known here.
-      node.fail(fmt::format("axis {} has no fixed size; give the shapes of the inputs with --input", axis));
+      node.fail(fmt::format("axis {} has no fixed size; {}", axis, give_shapes()));
     }
     if (shift == 0) continue;
     const auto part = [&](std::int64_t begin, std::int64_t end) {
@@ -200,7 +198,7 @@ void stitch(NodeConverter& node) {
     Ints dims{static_cast<std::int64_t>(numbers.size())};
     for (std::size_t k = rank; k < all; ++k) {
       const Dim& dim = (*data->shape)[k];
-      if (!dim.is_constant()) node.fail("the shape of its data is open; give the shapes of the inputs with --input");
+      if (!dim.is_constant()) node.fail("the shape of its data is open; " + give_shapes());
       dims.push_back(dim.value());
     }
     parts.push_back(node.reshape(data, dims));
@@ -236,7 +234,7 @@ void partition(NodeConverter& node) {
   }
 }
 
-constexpr std::array entries = {
+constexpr std::array index_entries = {
     OperatorEntry{"DynamicPartition", partition},
     OperatorEntry{"DynamicStitch", stitch},
     OperatorEntry{"Gather", gather},
@@ -259,6 +257,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries index_operators() { return entries; }
+OperatorEntries index_operators() { return index_entries; }
 
 }  // namespace graft::tensorflow

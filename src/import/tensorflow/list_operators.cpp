@@ -100,7 +100,7 @@ void scatter_items(NodeConverter& node) {
   node.give(node.input(2));
 }
 
-constexpr std::array entries = {
+constexpr std::array list_entries = {
     OperatorEntry{"EmptyTensorList", empty_list},    OperatorEntry{"TensorArrayGatherV3", gather_items},
     OperatorEntry{"TensorArrayReadV3", get_item},    OperatorEntry{"TensorArrayScatterV3", scatter_items},
     OperatorEntry{"TensorArraySizeV3", length},      OperatorEntry{"TensorArrayV3", array},
@@ -113,6 +113,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries list_operators() { return entries; }
+OperatorEntries list_operators() { return list_entries; }
 
 }  // namespace graft::tensorflow

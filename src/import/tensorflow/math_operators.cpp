@@ -406,10 +406,10 @@ constexpr auto make_entries() {
   return result;
 }
 
-constexpr auto entries = make_entries();
+constexpr auto math_entries = make_entries();
 
 }  // namespace
 
-OperatorEntries math_operators() { return entries; }
+OperatorEntries math_operators() { return math_entries; }
 
 }  // namespace graft::tensorflow

@@ -222,7 +222,7 @@ void complex_number(NodeConverter& node) {
   node.give(node.add("Concat", {real, imaginary}, {{"axis", std::int64_t{-1}}}));
 }
 
-constexpr std::array entries = {
+constexpr std::array matrix_entries = {
     OperatorEntry{"Complex", complex_number},
     OperatorEntry{"ComplexAbs", magnitude},
     OperatorEntry{"Imag", imaginary_part},
@@ -251,6 +251,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries matrix_operators() { return entries; }
+OperatorEntries matrix_operators() { return matrix_entries; }
 
 }  // namespace graft::tensorflow

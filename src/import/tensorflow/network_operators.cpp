@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 #include "import/tensorflow/products.hpp"
 
@@ -285,10 +286,8 @@ void transposed_convolution(NodeConverter& node) {
   onnx::Value* x = order.to_second(node, node.input(2));
   const auto wanted = node.dims_in(node.input(0));
   if (!wanted || wanted->size() != rank || !x->shape || x->shape->size() != rank) {
-    node.fail(
-        fmt::format("the size of its result (input 0, '{}') is computed from what Graft does not know; give "
-                    "the shapes of the inputs with --input",
-                    node.input(0)->name));
+    node.fail(fmt::format("the size of its result (input 0, '{}') is computed from what Graft does not know; {}",
+                          node.input(0)->name, give_shapes()));
   }
   const bool is_same = node.text_or("padding", "VALID") == "SAME";
   if (node.text_or("padding", "VALID") == "EXPLICIT")
@@ -304,10 +303,10 @@ void transposed_convolution(NodeConverter& node) {
     if (size.is_constant()) check_positive(node, {size.value()}, "the shape of its input");
     const auto surplus = surplus_of(size, strides[i], reach, result);
     if (!surplus) {
-      node.fail(
-          fmt::format("the size of its result (input 0, '{}') is {} along axis {}, and Graft does not see how it "
-                      "hangs on the {} of its input; give the shapes of the inputs with --input",
-                      node.input(0)->name, result.to_string(), i + (order.is_last() ? 1 : 2), size.to_string()));
+      node.fail(fmt::format(
+          "the size of its result (input 0, '{}') is {} along axis {}, and Graft does not see how it "
+          "hangs on the {} of its input; {}",
+          node.input(0)->name, result.to_string(), i + (order.is_last() ? 1 : 2), size.to_string(), give_shapes()));
     }
     const std::int64_t total = is_same ? std::max<std::int64_t>(*surplus, 0) : 0;
     const std::int64_t more = total - std::max(*surplus, -2 * largest_size);
@@ -384,7 +383,7 @@ void max_pool_with_places(NodeConverter& node) {
   onnx::Value* x = order.to_second(node, node.input(0));
   const auto sizes = spatial_sizes(*x);
   if (!sizes || !(*x->shape)[1].is_constant()) {
-    node.fail("the shape of its input is open; give the shapes of the inputs with --input");
+    node.fail("the shape of its input is open; " + give_shapes());
   }
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
   add_padding(node, order, *x, kernel, strides, Ints(2, 1), attributes);
@@ -493,7 +492,7 @@ void relu6(NodeConverter& node) {
 
 void activation(NodeConverter& node) { node.give(node.add(node.op(), {node.input(0)})); }
 
-constexpr std::array entries = {
+constexpr std::array network_entries = {
     OperatorEntry{"AvgPool", pool},
     OperatorEntry{"AvgPool3D", pool},
     OperatorEntry{"BiasAdd", bias_add},
@@ -531,6 +530,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries network_operators() { return entries; }
+OperatorEntries network_operators() { return network_entries; }
 
 }  // namespace graft::tensorflow

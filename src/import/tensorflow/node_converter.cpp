@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
+#include "import/messages.hpp"
 #include "import/tensorflow/graph.hpp"
 #include "tensorflow/graph_def.pb.h"
 
@@ -59,8 +60,7 @@ std::optional<std::size_t> NodeConverter::rank(const onnx::Value* value) const {
 
 std::size_t NodeConverter::known_rank(const onnx::Value* value, std::string_view why) const {
   if (const auto found = rank(value)) return *found;
-  fail(fmt::format("the rank of '{}' is not known, and {}; give the shapes of the inputs with --input", value->name,
-                   why));
+  fail(fmt::format("the rank of '{}' is not known, and {}; {}", value->name, why, give_shapes()));
 }
 
 std::optional<onnx::TensorData> NodeConverter::constant(std::size_t i) const { return input(i)->constant(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@
 namespace graft::tensorflow {
 
 class NodeDef;
+
+/// The end of a Slice that takes all there is.
+inline constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
 class NodeConverter : public NodeBuilder {
  public:
@@ -93,7 +97,7 @@ struct OperatorGroup {
 [[nodiscard]] const OperatorEntry* find_converter(std::string_view op);
 
 /// Why an operator is not read, where there is more to say than that it is unknown.
-[[nodiscard]] std::string_view reason_against(std::string_view op);
+[[nodiscard]] std::string reason_against(std::string_view op);
 
 /// What of an operator is refused; empty where nothing that an inference graph holds.
 [[nodiscard]] std::string_view limits_of(std::string_view op);

@@ -274,7 +274,7 @@ void quantize(NodeConverter& node) {
   node.give(2, number(range.high));
 }
 
-constexpr std::array entries = {
+constexpr std::array quantize_entries = {
     OperatorEntry{"Dequantize", dequantize},
     OperatorEntry{"FakeQuantWithMinMaxArgs", fake_quantize},
     OperatorEntry{"FakeQuantWithMinMaxVars", fake_quantize},
@@ -287,6 +287,6 @@ constexpr std::array entries = {
 
 }  // namespace
 
-OperatorEntries quantize_operators() { return entries; }
+OperatorEntries quantize_operators() { return quantize_entries; }
 
 }  // namespace graft::tensorflow

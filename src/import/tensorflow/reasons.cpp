@@ -1,7 +1,10 @@
 // Operators that Graft knows and does not read, with the reason.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
+#include "graft/setting.hpp"
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
@@ -9,14 +12,14 @@ namespace {
 
 struct Reason {
   std::string_view start;  ///< Of the operator's name.
-  std::string_view text;
+  std::string_view text;   ///< {} stands for the setting that names the outputs.
 };
 
 constexpr std::string_view no_text = "ONNX and TensorRT compute on numbers; do this before the network";
 constexpr std::string_view is_input_pipeline =
     "it belongs to the input pipeline; freeze the network from its placeholders on";
 constexpr std::string_view is_random =
-    "its result differs from run to run; cut it off with --keep-output, or export the "
+    "its result differs from run to run; cut it off with {}, or export the "
     "network for inference";
 
 constexpr std::array reasons = {
@@ -31,7 +34,7 @@ constexpr std::array reasons = {
     Reason{"Multinomial", is_random},
     Reason{"NextIteration",
            "it belongs to a loop of TensorFlow 1 and is read without an Exit; name outputs after the "
-           "loop with --keep-output"},
+           "loop with {}"},
     Reason{"ParseExample", is_input_pipeline},
     Reason{"PyFunc", "a function of Python, of which the file holds only the name"},
     Reason{"Queue", is_input_pipeline},
@@ -104,10 +107,11 @@ std::string_view limits_of(std::string_view op) {
   return found == limits.end() ? std::string_view() : found->text;
 }
 
-std::string_view reason_against(std::string_view op) {
+std::string reason_against(std::string_view op) {
   const auto* const found =
       std::find_if(reasons.begin(), reasons.end(), [&](const Reason& reason) { return op.starts_with(reason.start); });
-  return found == reasons.end() ? std::string_view() : found->text;
+  if (found == reasons.end()) return {};
+  return fmt::format(fmt::runtime(found->text), setting_name(Setting::kept_outputs));
 }
 
 }  // namespace graft::tensorflow

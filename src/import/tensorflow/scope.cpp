@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "import/tensorflow/dropout.hpp"
 
 namespace graft::tensorflow {
@@ -193,8 +194,8 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     if (node != nullptr && (node->op() == "Enter" || node->op() == "NextIteration")) {
       throw Error(
           fmt::format("node '{}' (Merge) belongs to a loop of TensorFlow 1 and is read without an Exit: name "
-                      "outputs after the loop with --keep-output",
-                      merge.name()));
+                      "outputs after the loop with {}",
+                      merge.name(), setting_name(Setting::kept_outputs)));
     }
   }
   if (const auto one = arriving(merge)) return {*one};

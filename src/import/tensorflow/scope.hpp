@@ -38,6 +38,7 @@ struct Reading {
   std::list<GraphDef> bodies = {};                               ///< Of functions that became branches and loops.
   std::unordered_set<const NodeDef*> needed = {};                ///< Nodes in all scopes.
   Origin origin = {};
+  std::size_t converted = 0;  ///< Nodes.
   // Functions and loops in one another could grow without end, and constants of one number stand for any size.
   std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Bytes of functions that are inlined.
   ConstantBudget constants = {};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "import/tensorflow/scope.hpp"
 #include "onnx/shape_inference.hpp"
 
@@ -56,7 +57,14 @@ std::vector<onnx::Value*> Scope::convert(onnx::Graph& graph, const std::vector<o
   argument_values_ = arguments;
   captured_values_ = captured;
   values_.clear();
-  for (NodeDef* node : order_) convert(*node);
+  for (NodeDef* node : order_) {
+    // Bodies of loops and branches count with the graph around them, some of them more than once.
+    if (reading_.options.progress) {
+      reading_.options.progress(std::min(reading_.converted, reading_.needed.size()), reading_.needed.size());
+    }
+    ++reading_.converted;
+    convert(*node);
+  }
   std::vector<onnx::Value*> results;
   for (const TensorName& result : results_) results.push_back(try_value(result));
   return results;
@@ -82,8 +90,8 @@ onnx::Value* Scope::value_of(const TensorName& name, const NodeDef& reader) cons
     throw Error(
         fmt::format("node '{}' ({}) reads the list '{}' ({}), whose elements have no fixed shape; Graft reads "
                     "such a list where a loop fills it from the first element to the last. Give the shapes of "
-                    "the inputs with --input, or freeze the network with a fixed batch",
-                    reader.name(), reader.op(), name.node, op));
+                    "the inputs with {}, or freeze the network with a fixed batch",
+                    reader.name(), reader.op(), name.node, op, setting_name(Setting::input_shapes)));
   }
   throw Error(fmt::format("node '{}' ({}) reads '{}'; '{}' ({}) has no such output that Graft keeps", reader.name(),
                           reader.op(), to_string(name), name.node, op));
@@ -145,7 +153,8 @@ void Scope::note_origin(const NodeDef& node, const std::vector<onnx::Value*>& in
     std::string why = "it copies its input";
     if (node.op() == "Merge") why = "one branch alone ever runs";
     if (node.op() == "PlaceholderWithDefault") {
-      why = fmt::format("'{}' is its default; --input {}: with a shape makes it an input", node.name(), node.name());
+      why = fmt::format("'{}' is its default; {} {}: with a shape makes it an input", node.name(),
+                        setting_name(Setting::input_shapes), node.name());
     }
     reading_.origin.leave_out(node.op(), why);
   } else if (!inputs.empty()) {

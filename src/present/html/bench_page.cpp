@@ -40,8 +40,6 @@ Number number_of(const json& object, std::string_view key) {
   return found == object.end() || !found->is_number() ? Number() : Number(found->get<double>());
 }
 
-report::Cell cell_of(const Number& value) { return value ? report::Cell(*value) : report::Cell(); }
-
 std::string text_of(const json& object, const char* key) { return object.value(key, std::string()); }
 
 std::string joined(const json& texts) {
@@ -198,9 +196,9 @@ report::Table figures_of(const json& result, const std::vector<Series>& series) 
     std::vector<report::Cell> cells{text_of(row, "operator"), name_without_operator(row), kind_of(row),
                                     text_of(row, "variant")};
     for (const Series& each : series) {
-      for (const auto& [key, title] : figures) cells.push_back(cell_of(figure_of(row, each.key, key)));
+      for (const auto& [key, title] : figures) cells.push_back(report::cell_of(figure_of(row, each.key, key)));
     }
-    cells.push_back(cell_of(number_of(row, "difference")));
+    cells.push_back(report::cell_of(number_of(row, "difference")));
     cells.emplace_back(row.contains("failed") ? text_of(row, "failed") : joined(row["misses"]));
     table.rows.push_back(std::move(cells));
   }

@@ -18,7 +18,7 @@ report::Kind kind_of(inspect::Verdict verdict) {
   report::Kind kind{.key = std::string(inspect::name_of(verdict)),
                     .mark = {},
                     .title = std::string(inspect::name_of(verdict)),
-                    .meaning = std::string(inspect::meaning_of(verdict)),
+                    .meaning = inspect::meaning_of(verdict),
                     .tone = report::Tone::plain,
                     .is_problem = inspect::is_bad(verdict)};
   switch (verdict) {

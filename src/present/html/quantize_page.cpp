@@ -17,15 +17,15 @@ namespace graft::present {
 namespace {
 
 constexpr auto narrow_kind = "narrow";
-constexpr auto kept_kind = "kept";
+constexpr auto kept_type_kind = "kept";
 constexpr auto left_kind = "left";
-constexpr auto cast_kind = "cast";
+constexpr auto type_cast_kind = "cast";
 
 const char* kind_of(const quant::ChosenNode& node) {
   switch (node.node.type) {
     case quant::NodeType::narrow: return narrow_kind;
     case quant::NodeType::kept:
-      return node.why == quant::WhyKept::form || node.why == quant::WhyKept::asked ? left_kind : kept_kind;
+      return node.why == quant::WhyKept::form || node.why == quant::WhyKept::asked ? left_kind : kept_type_kind;
     case quant::NodeType::follows: return left_kind;
     case quant::NodeType::none: return "";
   }
@@ -40,8 +40,8 @@ void add_kinds(report::Report& page, verify::Precision precision) {
   };
   add(narrow_kind, "✓", type, "computes in " + type, report::Tone::green);
   add(left_kind, "=", "f32", "has no other form, was asked for, or all around it is f32", report::Tone::blue);
-  add(kept_kind, "!", "kept in f32", "would break or lose in " + type, report::Tone::amber);
-  add(cast_kind, "⇄", "cast", "from one type to the other", report::Tone::violet);
+  add(kept_type_kind, "!", "kept in f32", "would break or lose in " + type, report::Tone::amber);
+  add(type_cast_kind, "⇄", "cast", "from one type to the other", report::Tone::violet);
 }
 
 std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
@@ -119,7 +119,7 @@ report::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles
   const report::ModelPlaces drawn = report::add_graphs(page, chosen.typed.model, "in " + type);
   for (report::Graph& graph : page.graphs) {
     for (report::Node& node : graph.nodes) {
-      if (node.op == "Cast" && !node.is_end) node.kind = cast_kind;
+      if (node.op == "Cast" && !node.is_end) node.kind = type_cast_kind;
     }
   }
   report::Table outputs{.title = "Outputs, against the f32 network on the CPU",

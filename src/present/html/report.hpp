@@ -93,6 +93,8 @@ struct DistributionAt {
 
 /// Nothing, a text (in a column of kinds, a key), a number, a node, or a distribution.
 using Cell = std::variant<std::monostate, std::string, double, Place, DistributionAt>;
+/// Empty where there is no number.
+[[nodiscard]] inline Cell cell_of(const std::optional<double>& number) { return number ? Cell(*number) : Cell(); }
 
 struct Column {
   enum class Type : std::uint8_t { text, code, number, kind, node, distribution };

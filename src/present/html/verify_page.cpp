@@ -148,8 +148,6 @@ report::Histogram histogram_of(const ComparedTensor& tensor) {
           .bins = tensor.errors};
 }
 
-report::Cell cell_of(const std::optional<double>& value) { return value ? report::Cell(*value) : report::Cell(); }
-
 report::Table table_of(const std::vector<ComparedTensor>& tensors,
                        const std::vector<std::optional<report::Place>>& places) {
   report::Table table{.title = "Tensors",
@@ -172,7 +170,7 @@ report::Table table_of(const std::vector<ComparedTensor>& tensors,
     table.rows.push_back({name_of(tensor), node_cell(places[i], ""), kind_of(tensor), tensor.type,
                           figure(difference.worst_absolute()), figure(difference.worst_relative()),
                           figure(difference.excess), figure(static_cast<double>(difference.mismatched)),
-                          cell_of(difference.cosine), cell_of(tensor.snr_db), reason_of(tensor)});
+                          report::cell_of(difference.cosine), report::cell_of(tensor.snr_db), reason_of(tensor)});
   }
   return table;
 }

@@ -15,12 +15,6 @@ namespace {
 
 using inspect::SmallestPart;
 
-std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
-  std::vector<std::string> names;
-  for (const NodeRef& node : nodes) names.push_back(node.name);
-  return names;
-}
-
 Json to_json(const SmallestPart& part) {
   return {{"file", part.file},
           {"nodes", part.node_count},

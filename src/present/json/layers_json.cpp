@@ -12,12 +12,6 @@ namespace {
 constexpr std::string_view schema = "graft.verify.layers";
 constexpr int schema_version = 2;
 
-std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
-  std::vector<std::string> names;
-  for (const NodeRef& node : nodes) names.push_back(node.name);
-  return names;
-}
-
 Json to_json(const verify::TensorRange& range) {
   return {{"lowest", number(range.lowest)},
           {"highest", number(range.highest)},

@@ -38,7 +38,7 @@ Table counts_table(const std::vector<inspect::NodeVerdict>& nodes) {
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
     table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {std::string(inspect::meaning_of(verdict)), Color::faint}});
+               {inspect::meaning_of(verdict), Color::faint}});
   }
   return table;
 }

@@ -264,14 +264,63 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
     check_result(result, "build", page=False)
     assert result.bytes == (tmp_path / "digits.engine").stat().st_size > 0
     assert "TensorRT-RTX" in result.tensorrt and result.targets == ["sm89"] and result.layers > 0
-    with pytest.raises(graft.Error, match="without --shapes: image"):
+    with pytest.raises(graft.Error, match="without shapes: image"):
         graft.build(int8, tmp_path / "other.engine", targets=["sm89"])
     with pytest.raises(graft.Error, match="memory: found the pool shop"):
         graft.build(int8, tmp_path / "other.engine", memory={"shop": 1})
     assert not (tmp_path / "other.engine").exists()
 
 
-# ---- Progress, cancellation, interrupts
+def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertResult, tmp_path: pathlib.Path) -> None:
+    said = []
+    for call in (
+        lambda: graft.load(DIGITS / "digits.pb", shapes={"nothing": [1]}),
+        lambda: graft.load(DIGITS / "digits.pb", outputs=["nothing"]),
+        lambda: graft.verify(network, network, relative=0.1, snr_db=20),
+        lambda: graft.quantize(network, precision="f16", keep=["nothing"]),
+        lambda: graft.write_calibration_cache(network, tmp_path / "no.cache"),
+        lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["sm89"]),
+        lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["nothing"], shapes=SHAPES),
+        lambda: graft.build(converted.model, tmp_path / "no.engine", dla_core=0, gpu_fallback=True, shapes=SHAPES),
+    ):
+        with pytest.raises(graft.Error) as raised:
+            call()
+        said.append(str(raised.value))
+    words = [
+        "shapes: the network has no input 'nothing'",
+        "`graft inspect` without outputs",
+        "snr_db takes the place of a tolerance of each element\nGive it, or relative and absolute",
+        "keep nothing: no node",
+        'quantize(precision="int8") makes such a model',
+        "without shapes: image",
+        "targets nothing: not a target",
+        "dla_core 0",
+    ]
+    for text, word in zip(said, words, strict=True):
+        assert word in text
+        assert not re.search(r"--[a-z]|Options::", text), text
+    reasons = [node.advice for node in graft.inspect(converted.model, judge="rule").nodes]
+    assert not re.search(r"--[a-z]|Options::", "".join(reasons))
+
+
+def test_errors_of_tensorrt_have_their_parts(converted: graft.ConvertResult, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(graft.EngineError) as raised:
+        graft.build(converted.model, tmp_path / "no.engine", targets=["sm89"])
+    error = raised.value
+    assert (error.kind, error.failure, error.library, error.cause) == ("bad_input", "shapes", "", "")
+    assert str(error) == f"{error.message}\n{error.next_step}" and "image" in error.message
+    assert error.facts["inputs"] == ["image"]
+    library = tmp_path / "libnothing.so"
+    library.write_text("no library")
+    with pytest.raises(graft.EngineError) as raised:
+        graft.build(
+            converted.model, tmp_path / "no.engine", targets=["sm89"], shapes=SHAPES, plugin_libraries=[library]
+        )
+    assert (raised.value.failure, raised.value.library) == ("plugin_library", str(library))
+    assert raised.value.cause == "not_elf"
+
+
+# ---- A network in two halves
 
 
 def test_cut(tmp_path: pathlib.Path) -> None:
@@ -294,9 +343,40 @@ def test_cut(tmp_path: pathlib.Path) -> None:
         np.testing.assert_allclose(found["detections"], stored["detections"], atol=1e-5)
     assert graft.verify(folder / "detector.onnx", files.network).same
 
+    token = graft.CancelToken()
+    said: list[tuple[float, str]] = []
+    session = graft.Session(result.network, progress=lambda part, what: said.append((part, what)), cancel=token)
+    assert said[-1][0] == 1 and "compiling" in said[0][1]
+    token.cancel()
+    with pytest.raises(graft.Cancelled):
+        session.run(stored["image"])
+
 
 def test_nothing_is_cut_where_everything_runs(network: graft.Model) -> None:
     assert graft.cut(network) is None
+
+
+# ---- Progress, cancellation, interrupts
+
+
+def test_reading_and_compiling_are_watched(network: graft.Model, images: np.ndarray) -> None:
+    said: list[tuple[float, str]] = []
+    graft.load(DIGITS / "digits.pb", progress=lambda part, what: said.append((part, what)))
+    assert said[-1][0] == 1 and len(said) > 5 and "digits.pb" in said[0][1]
+    said.clear()
+    token = graft.CancelToken()
+    session = graft.Session(network, progress=lambda part, what: said.append((part, what)), cancel=token)
+    assert said[-1][0] == 1 and "compiling" in said[0][1]
+    assert session.run(images[:1])["logits"].shape == (1, 10)
+    token.cancel()
+    for call in (
+        lambda: session.run(images[:1]),
+        lambda: graft.load(DIGITS / "digits.pb", cancel=token),
+        lambda: graft.Session(network, cancel=token),
+        lambda: graft.convert(DIGITS / "digits.onnx", cancel=token),
+    ):
+        with pytest.raises(graft.Cancelled):
+            call()
 
 
 def test_progress_is_told_in_the_callers_thread(network: graft.Model) -> None:
@@ -335,6 +415,8 @@ def test_what_progress_raises_ends_the_work(network: graft.Model, tmp_path: path
         raise error
 
     for call in (
+        lambda: graft.load(DIGITS / "digits.pb", progress=progress),
+        lambda: graft.Session(network, progress=progress),
         lambda: graft.convert(network, progress=progress),
         lambda: graft.verify(network, network, progress=progress),
         lambda: graft.verify_layers(network, network, progress=progress),

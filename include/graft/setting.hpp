@@ -1,0 +1,78 @@
+// How messages call what a caller can set: by its field, by the option of a program, by a keyword of Python.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace graft {
+
+/// Every setting, and every function to call, that a message names.
+enum class Setting : std::uint8_t {
+  input_shapes,
+  kept_outputs,
+  rules,
+  without_proofs,
+  cut,
+  explanation,
+  data,
+  keep,
+  only,
+  improve,
+  cache,
+  metric,
+  quantize_int8,
+  synthetic_shapes,
+  synthetic_ranges,
+  relative_tolerance,
+  absolute_tolerance,
+  least_snr,
+  judge_builder,
+  inspect_builder,
+  reduce,
+  trial_seconds,
+  max_builds,
+  max_seconds,
+  targets,
+  shape_ranges,
+  profiles,
+  memory,
+  optimization_level,
+  input_formats,
+  output_formats,
+  timing_cache,
+  tf32,
+  version_compatible,
+  exclude_lean_runtime,
+  embed_plugins,
+  refit,
+  strip_weights,
+  weight_streaming,
+  dla,
+  gpu_fallback,
+  device,
+  plugin_override,
+  verbosity,
+  time_limit,
+  without_plugins,
+  plugin_libraries,
+  build_with_library,
+  verbose,
+  quantize_typed_io,
+  tensorrt,
+  bench_operators,
+  project_kind,
+  project_operator,
+};
+
+/// What messages call a setting: by default its field.
+[[nodiscard]] std::string_view setting_name(Setting setting);
+
+/// What applications in C++ know it by: "ImportOptions::shapes".
+[[nodiscard]] std::string_view field_name(Setting setting);
+
+using SettingNames = std::string_view (*)(Setting setting);
+
+/// For a program whose users know the settings by other names. Before any other call.
+void set_setting_names(SettingNames names);
+
+}  // namespace graft
