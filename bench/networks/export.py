@@ -18,6 +18,8 @@ import subprocess
 import sys
 import warnings
 
+import unseen
+
 SEED = 7
 OPSET = 17  # of the TorchScript exporter; the other one chooses its own
 LONGEST = 900  # seconds that an export may take before it counts as refused
@@ -369,7 +371,7 @@ def transformers_network(name):
     options = dict(options)
     if options.pop("small_backbone", False):
         options["backbone_config"] = transformers.RTDetrResNetConfig(
-            embedding_size=16,
+            embedding_size=32,
             hidden_sizes=[32, 64, 128, 256],
             depths=[1, 1, 1, 1],
             layer_type="basic",
@@ -544,6 +546,7 @@ NETWORKS = {
     **{f"transformers_{name}": (transformers_network, name) for name in TRANSFORMERS},
     **{f"timm_{name}": (timm_network, name) for name in TIMM},
     **{f"torch_{name}": (plain_network, name) for name in PLAIN},
+    **{name: (unseen.make, name) for name in unseen.NETWORKS},
 }
 
 

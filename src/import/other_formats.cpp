@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "import/cut_network.hpp"
 #include "onnx/mapped_file.hpp"
 
 namespace graft {
@@ -96,6 +97,8 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
     return "this is a folder; allowed are .onnx, .pb, .pbtxt and .prototxt files" +
            (inside.empty() ? "" : ". It holds " + inside);
   }
+  // Names of its nodes are any text, and what is wrong with one of its halves is said of that.
+  if (is_cut_network(path)) return std::nullopt;
   const std::string name = path.filename().string();
   for (const Kind& kind : kinds) {
     if (name.ends_with(kind.end)) return sentence(kind.what, kind.remedy);

@@ -197,6 +197,20 @@ def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, 
     assert "out.cut.json" in answer.err
 
 
+def test_a_half_that_cannot_be_read_is_what_the_error_names(graft, detector, tmp_path):
+    """The names of nodes, "layers.7" among them, do not make the text of a Caffe network of the file."""
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    file = tmp_path / "out.cut.json"
+    written = json.loads(file.read_text())
+    file.write_text(json.dumps({"node": "/model/layers.7/lstm/LSTM"} | written))
+    half = tmp_path / written["tensorrt"]["file"]
+    half.write_bytes(half.read_bytes()[:100])
+    answer = graft("verify", detector, file)
+    assert answer.code == 2
+    assert half.name in answer.err
+    assert "Caffe" not in answer.err
+
+
 def test_files_of_a_cut_are_none_of_those_that_are_read(graft, detector, tmp_path):
     (tmp_path / "out.host.onnx").write_bytes(detector.read_bytes())
     answer = graft("convert", tmp_path / "out.host.onnx", "-o", tmp_path / "out.onnx", "--cut")
