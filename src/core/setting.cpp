@@ -44,7 +44,7 @@ std::string_view field_name(Setting setting) {
     case Setting::profiles: return "BuildOptions::profiles";
     case Setting::memory: return "BuildOptions::memory";
     case Setting::optimization_level: return "BuildOptions::optimization_level";
-    case Setting::input_formats: return "BuildOptions::formats";
+    case Setting::input_formats:
     case Setting::output_formats: return "BuildOptions::formats";
     case Setting::timing_cache: return "BuildOptions::timing_cache";
     case Setting::tf32: return "BuildOptions::tf32";

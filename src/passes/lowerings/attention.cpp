@@ -159,7 +159,7 @@ class AttentionWriter {
   }
 
   std::string with_past(const std::string& past, const std::string& now, std::size_t output) {
-    const std::string name = fmt::format("y{}", output);
+    std::string name = fmt::format("y{}", output);
     if (site_.has_input(4)) {
       result_.line(fmt::format("{} = Concat<axis=2>({}, {})", name, past, now));
       return name;

@@ -40,9 +40,9 @@ std::optional<Replacement> lower_col2im(Site& site) {
   }
 
   Replacement result;
-  const auto shape = [&](const char* name, std::vector<std::int64_t> sizes) {
+  const auto shape = [&](const char* name, const std::vector<std::int64_t>& sizes) {
     const auto rank = static_cast<std::int64_t>(sizes.size());
-    return result.constant(name, ints_tensor({rank}, std::move(sizes)));
+    return result.constant(name, ints_tensor({rank}, sizes));
   };
   if (tiles) {
     std::vector<std::int64_t> apart{0, channels};

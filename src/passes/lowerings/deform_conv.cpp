@@ -37,9 +37,9 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   const std::int64_t places = kernel[0] * kernel[1];
 
   Replacement result;
-  const auto shape = [&](const char* name, std::vector<std::int64_t> sizes) {
+  const auto shape = [&](const char* name, const std::vector<std::int64_t>& sizes) {
     const auto rank = static_cast<std::int64_t>(sizes.size());
-    return result.constant(name, ints_tensor({rank}, std::move(sizes)));
+    return result.constant(name, ints_tensor({rank}, sizes));
   };
   // x first, as GridSample has it: 2 (p + 1/2) / size - 1 of a pixel p.
   std::vector<double> base;

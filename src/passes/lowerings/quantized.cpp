@@ -34,7 +34,7 @@ std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
 std::string centered(Replacement& result, const Site& site, std::size_t x, std::size_t zero,
                      const std::vector<std::int64_t>& per_channel) {
   const std::string name = fmt::format("x{}", x);
-  const std::string real = result.in_f32(name, site.type(x));
+  std::string real = result.in_f32(name, site.type(x));
   if (!site.has_input(zero)) return real;
   const auto zeros = site.ints(zero);
   if (zeros && std::all_of(zeros->begin(), zeros->end(), [](std::int64_t n) { return n == 0; })) return real;

@@ -58,7 +58,7 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
     for (const std::int64_t i : axes) {
       AxisScale& axis = result[static_cast<std::size_t>(i)];
       axis.scale = scale;
-      axis.to = static_cast<std::int64_t>(scale * static_cast<double>(axis.from) + 0.5);
+      axis.to = std::llround(scale * static_cast<double>(axis.from));
     }
   }
   return result;
