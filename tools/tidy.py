@@ -106,18 +106,18 @@ def main(arguments: list[str]) -> int:
     stale: dict[pathlib.Path, pathlib.Path] = {}
     alike: dict[tuple[tuple[str, ...], pathlib.Path | None], list[pathlib.Path]] = {}
     total = 0
-    for entry in json.loads((tree / "compile_commands.json").read_text()):
-        for source in sources_of(entry):
-            if source.suffix != ".cpp" or not is_own(source) or (only and source not in only):
-                continue
-            total += 1
-            own = files.get(entry.get("output", ""), []) + [source]
-            stamp = passed / fingerprint(f"{source.name} {entry['command']}", own, common)
-            if not stamp.exists():
-                stale[source] = stamp
-                # An example stands alone: HeaderFilterRegex passes over what is included from outside of src.
-                alone = None if source.is_relative_to(ROOT / "src") else source
-                alike.setdefault((flags_of(entry), alone), []).append(source)
+    entries = json.loads((tree / "compile_commands.json").read_text())
+    for entry, source in ((entry, source) for entry in entries for source in sources_of(entry)):
+        if source.suffix != ".cpp" or not is_own(source) or (only and source not in only):
+            continue
+        total += 1
+        own = files.get(entry.get("output", ""), []) + [source]
+        stamp = passed / fingerprint(f"{source.name} {entry['command']}", own, common)
+        if not stamp.exists():
+            stale[source] = stamp
+            # An example stands alone: HeaderFilterRegex passes over what is included from outside of src.
+            alone = None if source.is_relative_to(ROOT / "src") else source
+            alike.setdefault((flags_of(entry), alone), []).append(source)
 
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -269,22 +269,7 @@ TRANSFORMERS = {
     "rt_detr": (
         "RTDetrConfig",
         "RTDetrForObjectDetection",
-        {
-            "num_labels": 5,
-            "d_model": 32,
-            "encoder_hidden_dim": 32,
-            "encoder_in_channels": [64, 128, 256],
-            "decoder_in_channels": [32, 32, 32],
-            "encoder_ffn_dim": 64,
-            "decoder_ffn_dim": 64,
-            "encoder_attention_heads": 4,
-            "decoder_attention_heads": 4,
-            "decoder_layers": 2,
-            "num_queries": 30,
-            "num_denoising": 0,
-            "hidden_expansion": 0.5,
-            "small_backbone": True,
-        },
+        {**unseen.HYBRID, "small_backbone": True},
         "image64",
     ),
     "segformer": (
@@ -370,13 +355,7 @@ def transformers_network(name):
     config_name, model_name, options, kind = TRANSFORMERS[name]
     options = dict(options)
     if options.pop("small_backbone", False):
-        options["backbone_config"] = transformers.RTDetrResNetConfig(
-            embedding_size=32,
-            hidden_sizes=[32, 64, 128, 256],
-            depths=[1, 1, 1, 1],
-            layer_type="basic",
-            out_features=["stage2", "stage3", "stage4"],
-        )
+        options["backbone_config"] = unseen.hybrid_backbone()
     config = getattr(transformers, config_name)(**options)
     config._attn_implementation = "eager"
     config.use_cache = False

@@ -16,7 +16,7 @@
 #include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
-#include "toolkit/read.hpp"
+#include "graft/toolkit/import.hpp"
 
 namespace graft::cli {
 namespace {
@@ -33,7 +33,7 @@ struct Arguments {
 /// dynamic size is one in TensorRT too.
 toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
   toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
-  if (toolkit::takes_shapes_while_read(arguments.model.model)) {
+  if (toolkit::format_of(arguments.model.model) != toolkit::Format::onnx) {
     options.shapes = {shapes.begin(), shapes.end()};
     for (const auto& [name, tensor] : data) options.shapes.emplace(name, tensor.dims);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace graft::onnx {
 namespace {
@@ -38,6 +39,29 @@ Interpolation interpolation_of(const Node& resize) {
   how.antialias = resize.int_or("antialias", 0) != 0 && how.mode != "nearest";
   how.exclude_outside = resize.int_or("exclude_outside", 0) != 0;
   return how;
+}
+
+std::optional<std::vector<std::int64_t>> resized_axes(const Node& resize, std::size_t rank) {
+  std::vector<std::int64_t> axes = resize.ints("axes").value_or(std::vector<std::int64_t>());
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const auto count = static_cast<std::int64_t>(rank);
+  for (std::int64_t& axis : axes) {
+    axis += axis < 0 ? count : 0;
+    if (axis < 0 || axis >= count) return std::nullopt;
+  }
+  return axes;
+}
+
+AxisScale scale_axis(std::int64_t from, double wanted, bool by_sizes) {
+  const auto length = static_cast<double>(from);
+  AxisScale axis;
+  axis.from = from;
+  axis.scale = by_sizes ? wanted / length : static_cast<double>(static_cast<float>(wanted));
+  axis.to = static_cast<std::int64_t>(by_sizes ? wanted : std::floor(axis.scale * length));
+  return axis;
 }
 
 double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates) {

@@ -4,7 +4,9 @@
 // number, or, with exclude_outside, weighs nothing. After ONNX's reference implementation of Resize.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,13 @@ struct AxisScale {
 };
 
 [[nodiscard]] Interpolation interpolation_of(const Node& resize);
+
+/// The axes that sizes or scales are given for, from the front, of an input of that rank; nothing where one is beyond
+/// it.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> resized_axes(const Node& resize, std::size_t rank);
+
+/// What becomes of an axis of `from` numbers, by its element of the input `sizes`, or of `scales`, which is of floats.
+[[nodiscard]] AxisScale scale_axis(std::int64_t from, double wanted, bool by_sizes);
 
 /// Where in the input the number `at` of the output lies.
 [[nodiscard]] double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates);

@@ -24,8 +24,6 @@ std::string inputs_without_shapes(const std::filesystem::path& file, const Impor
 
 }  // namespace
 
-bool takes_shapes_while_read(const std::filesystem::path& file) { return is_imported(file); }
-
 InputShapes to_internal(const Shapes& shapes) {
   InputShapes internal;
   for (const auto& [name, sizes] : shapes) {

@@ -20,9 +20,6 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 
 [[nodiscard]] InputShapes to_internal(const Shapes& shapes);
 
-/// Whether the format of a file takes the shapes of inputs while it is read; ONNX has its own.
-[[nodiscard]] bool takes_shapes_while_read(const std::filesystem::path& file);
-
 /// Reads as `load` does, and infers nothing. `shapes` are for formats that need them while they read; where the file
 /// does not fit them the message also tells the inputs that the file itself has, and calls what was given
 /// `shapes_name`.

@@ -2,6 +2,7 @@
 #include "verify/compare.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -29,8 +30,6 @@ std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std:
   }
   return index;
 }
-
-std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
 
 /// Fewer numbers are small together by chance.
 constexpr std::int64_t fewest_of_slice = 16;
@@ -195,8 +194,8 @@ class Comparison {
 
 Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   Difference result;
-  result.incomparable = fmt::format("dimensions differ: {} in the reference, {} in the candidate",
-                                    text_of(reference.dims), text_of(candidate.dims));
+  result.incomparable =
+      fmt::format("dimensions differ: {} in the reference, {} in the candidate", reference.dims, candidate.dims);
   return result;
 }
 
@@ -430,12 +429,12 @@ std::string Difference::to_string() const {
     if (mismatched + within_noise == 0) return "no difference";
     return fmt::format(
         "{} of {} elements differ{}: {:.0f} in the reference, {:.0f} in the candidate", mismatched + within_noise,
-        count, first_index.empty() ? "" : ", first at " + text_of(first_index), first_reference, first_candidate);
+        count, first_index.empty() ? "" : fmt::format(", first at {}", first_index), first_reference, first_candidate);
   }
   const auto largest = [&] {
     // An index of a scalar says nothing; two that are the same are said once.
     const auto at = [](const std::vector<std::int64_t>& index) {
-      return index.empty() ? std::string() : " at " + text_of(index);
+      return index.empty() ? std::string() : fmt::format(" at {}", index);
     };
     const bool same = max_absolute_at == max_relative_at;
     return fmt::format("largest difference {:.2g}{}, relative {:.2g}{}", max_absolute, same ? "" : at(max_absolute_at),
@@ -444,9 +443,9 @@ std::string Difference::to_string() const {
   const std::string both_nan =
       nan_agreements == 0 ? "" : fmt::format("; {} of {} elements are NaN on both sides", nan_agreements, count);
   if (equal()) return (max_absolute == 0 ? "no difference" : largest()) + both_nan;
-  std::string text =
-      fmt::format("{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", mismatched, count,
-                  first_index.empty() ? "" : ", first at " + text_of(first_index), first_reference, first_candidate);
+  std::string text = fmt::format(
+      "{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", mismatched, count,
+      first_index.empty() ? "" : fmt::format(", first at {}", first_index), first_reference, first_candidate);
   if (nan_disagreements != 0) text += fmt::format("; {} are NaN on one side only", nan_disagreements);
   if (infinity_disagreements != 0) text += fmt::format("; {} are infinite on one side only", infinity_disagreements);
   if (max_absolute != 0) text += "; " + largest();

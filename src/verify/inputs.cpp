@@ -2,6 +2,7 @@
 #include "verify/inputs.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -190,8 +191,6 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
   return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
 }
 
-std::string list_of(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
-
 /// The numbers that a type holds, for integers as far as the CPU engine does.
 std::pair<double, double> limits_of(onnx::ElementType type) {
   if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
@@ -335,7 +334,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
       }
       if (!fits) {
         throw Error(fmt::format("{}: input '{}' cannot have the shape {}; the model says {}", model.source, input->name,
-                                list_of(given->second), to_string(*input->shape)));
+                                given->second, to_string(*input->shape)));
       }
       dims = given->second;
     }

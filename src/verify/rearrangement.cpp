@@ -264,8 +264,6 @@ std::string known_exchange(std::size_t rank, const Dims& axes) {
   return "";
 }
 
-std::string text_of(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
-
 /// Layouts that differ in the order of the axes of `dims`, those of channels first and last before the others.
 std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_dims) {
   std::vector<Rearrangement> layouts;
@@ -286,10 +284,10 @@ std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_d
     layout.kind = is_transposed ? Rearrangement::Kind::transposed : Rearrangement::Kind::flattened;
     const std::string names = known_exchange(dims.size(), axes);
     if (is_transposed) {
-      layout.text = fmt::format("transposed by {}{}", text_of(axes), names.empty() ? "" : ": " + names);
+      layout.text = fmt::format("transposed by {}{}", axes, names.empty() ? "" : ": " + names);
     } else {
-      layout.text = fmt::format("flattened in another order: from {} with the axes in the order {}{}", text_of(dims),
-                                text_of(axes), names.empty() ? "" : ", " + names);
+      layout.text = fmt::format("flattened in another order: from {} with the axes in the order {}{}", dims, axes,
+                                names.empty() ? "" : ", " + names);
     }
     layouts.push_back(std::move(layout));
   }
@@ -361,10 +359,10 @@ std::optional<Rearrangement> order_along(const Search& search, const onnx::Tenso
       slices == 3 || slices == most_colors;  // which axis they lie on, the order tells well enough
   if (may_be_channels) {
     layout.kind = Rearrangement::Kind::channels;
-    layout.text = reversed && slices == 3
-                      ? fmt::format("channels swapped along axis {}: BGR in one, RGB in the other", axis)
-                      : fmt::format("channels swapped along axis {}: the candidate has the reference's {}", axis,
-                                    text_of(*order));
+    layout.text =
+        reversed && slices == 3
+            ? fmt::format("channels swapped along axis {}: BGR in one, RGB in the other", axis)
+            : fmt::format("channels swapped along axis {}: the candidate has the reference's {}", axis, *order);
   } else if (reversed && slices > 2) {
     layout.kind = Rearrangement::Kind::flipped;
     layout.text = fmt::format("mirrored along axis {}", axis);
@@ -433,8 +431,7 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
   as_it_is.final_dims = candidate.dims;
   if (search.is_the_same()) {
     if (reference.dims == candidate.dims) return std::nullopt;
-    as_it_is.text = fmt::format("reshaped: {} in the candidate, {} in the reference", text_of(candidate.dims),
-                                text_of(reference.dims));
+    as_it_is.text = fmt::format("reshaped: {} in the candidate, {} in the reference", candidate.dims, reference.dims);
     return as_it_is;
   }
   std::vector<Rearrangement> guesses = permutations_of(reference.dims, candidate.dims);
@@ -505,7 +502,7 @@ std::optional<Rearrangement> transposition_between(const Dims& reference, const 
     Rearrangement layout;
     layout.dims = reference;
     layout.final_dims = candidate;
-    layout.text = fmt::format("reshaped from {} to {}", text_of(reference), text_of(candidate));
+    layout.text = fmt::format("reshaped from {} to {}", reference, candidate);
     return layout;
   }
   std::optional<Rearrangement> only;
@@ -528,7 +525,7 @@ std::optional<Rearrangement> exchange_channels(const std::vector<std::int64_t>& 
     layout.dims = dims;
     layout.axes = axes;
     layout.final_dims = permuted(dims, axes);
-    layout.text = fmt::format("transposed by {}", text_of(axes));
+    layout.text = fmt::format("transposed by {}", axes);
     return layout;
   }
   return std::nullopt;

@@ -47,7 +47,6 @@ BESIDE_PUBLIC_HEADERS = {
     "operators.hpp",
     "plugins.hpp",
     "quantize.hpp",
-    "read.hpp",
     "reduced_case.hpp",
     "run.hpp",
     "suggest.hpp",

@@ -62,7 +62,7 @@ class AttentionWriter {
     if (q_heads_ != kv_heads_) {
       std::vector<std::int64_t> heads;
       for (std::int64_t head = 0; head < q_heads_; ++head) heads.push_back(head / (q_heads_ / kv_heads_));
-      const std::string which = result_.constant("which_head", ints_tensor({q_heads_}, heads));
+      const std::string which = result_.ints("which_head", heads);
       result_.line(fmt::format("k_of_all = Gather<axis=1>({}, {})", key, which));
       result_.line(fmt::format("v_of_all = Gather<axis=1>({}, {})", value, which));
       key = "k_of_all";
@@ -88,9 +88,9 @@ class AttentionWriter {
     }
     const bool casts = precision != undefined && precision != site_.type(0);
     if (casts) {
-      result_.line(fmt::format("precise = Cast<to={}>({})", text_of(precision), scores));
+      result_.line(fmt::format("precise = Cast<to={}>({})", to_string(precision), scores));
       result_.line("shares = Softmax<axis=-1>(precise)");
-      result_.line(fmt::format("shares_back = Cast<to={}>(shares)", text_of(site_.type(0))));
+      result_.line(fmt::format("shares_back = Cast<to={}>(shares)", to_string(site_.type(0))));
     } else {
       result_.line(fmt::format("shares = Softmax<axis=-1>({})", scores));
     }
@@ -106,7 +106,7 @@ class AttentionWriter {
     result_.line(fmt::format("{} = MatMul({}, {})", rank_ == 4 ? "y0" : "of_heads", shares, value));
     if (rank_ == 3) {
       result_.line("together = Transpose<perm=[0, 2, 1, 3]>(of_heads)");
-      const std::string shape = result_.constant("y_shape", ints_tensor({3}, {0, 0, q_heads_ * v_size_}));
+      const std::string shape = result_.ints("y_shape", {0, 0, q_heads_ * v_size_});
       result_.line(fmt::format("y0 = Reshape(together, {})", shape));
     }
     result_.summary = fmt::format("MatMul, {}Softmax and MatMul of {} heads", mask->empty() ? "" : "Add, ", q_heads_);
@@ -152,7 +152,7 @@ class AttentionWriter {
   /// [batch, heads, length, size].
   std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads) {
     if (rank_ == 4) return x;
-    const std::string shape = result_.constant(name + "_shape", ints_tensor({4}, {0, 0, heads, -1}));
+    const std::string shape = result_.ints(name + "_shape", {0, 0, heads, -1});
     result_.line(fmt::format("{0}_apart = Reshape({1}, {2})", name, x, shape));
     result_.line(fmt::format("{0} = Transpose<perm=[0, 2, 1, 3]>({0}_apart)", name));
     return name;
@@ -216,10 +216,10 @@ class AttentionWriter {
 
   /// The same table from lengths that are known when the network runs.
   void write_open_causal(const std::string& name) {
-    const std::string zero = result_.constant("zero", ints_tensor({}, {0}));
-    const std::string one = result_.constant("one", ints_tensor({}, {1}));
-    const std::string first = result_.constant("first", ints_tensor({1}, {0}));
-    const std::string second = result_.constant("second", ints_tensor({1}, {1}));
+    const std::string zero = result_.integer("zero", 0);
+    const std::string one = result_.integer("one", 1);
+    const std::string first = result_.ints("first", {0});
+    const std::string second = result_.ints("second", {1});
     const auto length = [&](const std::string& of, const std::string& x, int axis) {
       result_.line(fmt::format("{}_size = Shape<start={}, end={}>({})", of, axis, axis + 1, x));
       result_.line(fmt::format("{0} = Squeeze({0}_size, {1})", of, first));

@@ -4,6 +4,7 @@
 // which adds up blocks just so, with a kernel that puts the numbers of a block where they belong: 1 for its own place,
 // 0 for all others. One group for each channel.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -40,10 +41,6 @@ std::optional<Replacement> lower_col2im(Site& site) {
   }
 
   Replacement result;
-  const auto shape = [&](const char* name, const std::vector<std::int64_t>& sizes) {
-    const auto rank = static_cast<std::int64_t>(sizes.size());
-    return result.constant(name, ints_tensor({rank}, sizes));
-  };
   if (tiles) {
     std::vector<std::int64_t> apart{0, channels};
     apart.insert(apart.end(), block->begin(), block->end());
@@ -55,9 +52,9 @@ std::optional<Replacement> lower_col2im(Site& site) {
     }
     std::vector<std::int64_t> whole{0, channels};
     whole.insert(whole.end(), image->begin(), image->end());
-    result.line(fmt::format("apart = Reshape(x0, {})", shape("apart_shape", apart)));
-    result.line(fmt::format("woven = Transpose<perm={}>(apart)", list_text(order)));
-    result.line(fmt::format("y0 = Reshape(woven, {})", shape("image_shape", whole)));
+    result.line(fmt::format("apart = Reshape(x0, {})", result.ints("apart_shape", apart)));
+    result.line(fmt::format("woven = Transpose<perm={}>(apart)", order));
+    result.line(fmt::format("y0 = Reshape(woven, {})", result.ints("image_shape", whole)));
     result.summary = "Reshape, Transpose and Reshape: the blocks do not overlap";
     return result;
   }
@@ -95,12 +92,11 @@ std::optional<Replacement> lower_col2im(Site& site) {
   grid.insert(grid.end(), blocks.begin(), blocks.end());
   const std::string weights =
       result.constant("kernel", onnx::TensorData::from_numbers(site.type(0), std::move(kernel_shape), kernel));
-  result.line(fmt::format("grid = Reshape(x0, {})", shape("grid_shape", grid)));
+  result.line(fmt::format("grid = Reshape(x0, {})", result.ints("grid_shape", grid)));
   result.line(fmt::format("{} = ConvTranspose<group={}, kernel_shape={}, strides={}, dilations={}, pads={}>(grid, {})",
-                          pads_after ? "sum" : "y0", channels, list_text(window), list_text(strides),
-                          list_text(has_gaps ? std::vector<std::int64_t>(axes, 1) : dilations), list_text(crops),
-                          weights));
-  if (pads_after) result.line(fmt::format("y0 = Pad(sum, {})", shape("missing", missing)));
+                          pads_after ? "sum" : "y0", channels, window, strides,
+                          has_gaps ? std::vector<std::int64_t>(axes, 1) : dilations, crops, weights));
+  if (pads_after) result.line(fmt::format("y0 = Pad(sum, {})", result.ints("missing", missing)));
   result.summary = "ConvTranspose, whose kernel puts each number in its place";
   return result;
 }

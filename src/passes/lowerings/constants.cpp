@@ -40,11 +40,11 @@ std::optional<Replacement> lower_compress(Site& site) {
   }
   if (kept.empty()) return site.no("its condition keeps nothing");
   Replacement result;
-  const std::string which = result.constant("which", ints_tensor({static_cast<std::int64_t>(kept.size())}, kept));
+  const std::string which = result.ints("which", kept);
   if (site.node().attribute("axis") != nullptr) {
     result.line(fmt::format("y0 = Gather<axis={}>(x0, {})", site.node().int_or("axis", 0), which));
   } else {
-    result.line(fmt::format("line = Reshape(x0, {})", result.constant("line_shape", ints_tensor({1}, {-1}))));
+    result.line(fmt::format("line = Reshape(x0, {})", result.ints("line_shape", {-1})));
     result.line(fmt::format("y0 = Gather<axis=0>(line, {})", which));
   }
   result.summary = "Gather with constant indices";

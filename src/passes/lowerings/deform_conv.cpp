@@ -37,10 +37,6 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   const std::int64_t places = kernel[0] * kernel[1];
 
   Replacement result;
-  const auto shape = [&](const char* name, const std::vector<std::int64_t>& sizes) {
-    const auto rank = static_cast<std::int64_t>(sizes.size());
-    return result.constant(name, ints_tensor({rank}, sizes));
-  };
   // x first, as GridSample has it: 2 (p + 1/2) / size - 1 of a pixel p.
   std::vector<double> base;
   for_each_index({kernel[0], kernel[1], rows, columns}, [&](const std::vector<std::int64_t>& at) {
@@ -52,33 +48,35 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   const std::string grid = result.constant("base", f32_tensor({1, places, rows, columns, 2}, base));
   const std::string units = result.constant(
       "units", f32_tensor({1, 1, 1, 1, 2}, {2.0 / static_cast<double>(width), 2.0 / static_cast<double>(height)}));
-  const std::string x_first = shape("x_first", {1, 0});
+  const std::string x_first = result.ints("x_first", {1, 0});
   const std::string offset = result.in_f32("x2", site.type(2));
-  result.line(fmt::format("offsets = Reshape({}, {})", offset, shape("offsets_shape", {-1, places, 2, rows, columns})));
+  result.line(
+      fmt::format("offsets = Reshape({}, {})", offset, result.ints("offsets_shape", {-1, places, 2, rows, columns})));
   result.line("pairs = Transpose<perm=[0, 1, 3, 4, 2]>(offsets)");
   result.line(fmt::format("pairs_xy = Gather<axis=4>(pairs, {})", x_first));
   result.line(fmt::format("moves = Mul(pairs_xy, {})", units));
   result.line(fmt::format("points = Add(moves, {})", grid));
-  result.line(fmt::format("grid = Reshape(points, {})", shape("grid_shape", {-1, places * rows, columns, 2})));
+  result.line(fmt::format("grid = Reshape(points, {})", result.ints("grid_shape", {-1, places * rows, columns, 2})));
   const std::int64_t sampled = channels / offset_groups;
   std::string x = result.in_f32("x0", site.type(0));
   if (offset_groups != 1) {
-    result.line(fmt::format("apart = Reshape({}, {})", x, shape("apart_shape", {-1, sampled, height, width})));
+    result.line(fmt::format("apart = Reshape({}, {})", x, result.ints("apart_shape", {-1, sampled, height, width})));
     x = "apart";
   }
   result.line(
       fmt::format("samples = GridSample<mode=\"bilinear\", padding_mode=\"zeros\", align_corners=0>({}, grid)", x));
   if (site.has_input(4)) {
     const std::string mask = result.in_f32("x4", site.type(4));
-    result.line(fmt::format("mask = Reshape({}, {})", mask, shape("mask_shape", {-1, 1, places * rows, columns})));
+    result.line(
+        fmt::format("mask = Reshape({}, {})", mask, result.ints("mask_shape", {-1, 1, places * rows, columns})));
     result.line("kept = Mul(samples, mask)");
   }
   const char* samples = site.has_input(4) ? "kept" : "samples";
   // [channel, place] becomes one axis, as the weights have it.
   result.line(fmt::format("columns = Reshape({}, {})", samples,
-                          shape("columns_shape", {-1, channels * places, rows, columns})));
+                          result.ints("columns_shape", {-1, channels * places, rows, columns})));
   const std::string w = result.in_f32("x1", site.type(1));
-  result.line(fmt::format("weights = Reshape({}, {})", w, shape("weights_shape", {0, -1, 1, 1})));
+  result.line(fmt::format("weights = Reshape({}, {})", w, result.ints("weights_shape", {0, -1, 1, 1})));
   std::string convolution = fmt::format("Conv<group={}, kernel_shape=[1, 1]>(columns, weights", groups);
   if (site.has_input(3)) convolution += ", " + result.in_f32("x3", site.type(3));
   result.give("y0", site.type(0), convolution + ")");

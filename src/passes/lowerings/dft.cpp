@@ -8,6 +8,7 @@
 // Real and imaginary parts lie beside each other, so one real matrix holds the whole complex product. The inverse has
 // the opposite sign and 1 / length; of a one-sided spectrum, whose other half follows from it, the result is real.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -103,9 +104,9 @@ std::optional<Replacement> lower_dft(Site& site) {
     x = name;
   };
   if (t.rows < *size) {
-    const std::string from = result.constant("from", ints_tensor({1}, {0}));
-    const std::string to = result.constant("to", ints_tensor({1}, {t.rows}));
-    const std::string along = result.constant("along", ints_tensor({1}, {axis}));
+    const std::string from = result.ints("from", {0});
+    const std::string to = result.ints("to", {t.rows});
+    const std::string along = result.ints("along", {axis});
     step("used", fmt::format("Slice({}, {}, {}, {})", x, from, to, along));
   }
   // The axis goes beside the parts, and comes back.
@@ -113,20 +114,20 @@ std::optional<Replacement> lower_dft(Site& site) {
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
   const bool moves = axis != rank - 2;
-  if (moves) step("beside", fmt::format("Transpose<perm={}>({})", list_text(order), x));
+  if (moves) step("beside", fmt::format("Transpose<perm={}>({})", order, x));
   std::vector<std::int64_t> rows(static_cast<std::size_t>(rank - 2), 0);
   std::vector<std::int64_t> spectrum = rows;
   if (rank == 2) rows.push_back(1);
   rows.push_back(inner);
   spectrum.insert(spectrum.end(), {t.columns, t.parts_out});
-  const std::string flat = result.constant("rows", ints_tensor({static_cast<std::int64_t>(rows.size())}, rows));
-  const std::string whole = result.constant("spectrum", ints_tensor({rank}, spectrum));
+  const std::string flat = result.ints("rows", rows);
+  const std::string whole = result.ints("spectrum", spectrum);
   step("flat", fmt::format("Reshape({}, {})", x, flat));
   step("product", fmt::format("MatMul({}, {})", x, matrix));
   std::string last = fmt::format("Reshape({}, {})", x, whole);
   if (moves) {
     step("parts", last);
-    last = fmt::format("Transpose<perm={}>({})", list_text(order), x);
+    last = fmt::format("Transpose<perm={}>({})", order, x);
   }
   result.give("y0", site.type(0), last);
   // OpenVINO 2026.4.1 takes axis 1 whatever the axis is, no length beyond the signal's, and is a hundred times farther

@@ -1,6 +1,7 @@
 // Operators that are a formula of others: SwiGLU, Celu in 16 bits, Mod of real numbers, CumProd, Det of small matrices,
 // the largest of truth values, and the bits of integers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,10 +9,6 @@
 
 namespace graft::passes {
 namespace {
-
-std::string i64(Replacement& result, const std::string& name, std::int64_t value) {
-  return result.constant(name, ints_tensor({}, {value}));
-}
 
 std::string i32(Replacement& result, const std::string& name, std::int64_t value) {
   return result.constant(name,
@@ -80,7 +77,7 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
   if (site.has_input(1)) {
     const auto given = site.ints(1);
     if (!given) return site.no("its axes are not constants");
-    if (!given->empty()) axes = fmt::format("axes={}, ", list_text(*given));
+    if (!given->empty()) axes = fmt::format("axes={}, ", *given);
   }
   const Shape* shape = site.shape(0);
   if (shape == nullptr || std::any_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(0); })) {
@@ -110,15 +107,15 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
 
   Replacement result;
   const std::string one = result.constant("one", f32_tensor({}, {1}));
-  const std::string along = result.constant("along", ints_tensor({1}, {axis}));
+  const std::string along = result.ints("along", {axis});
   std::string x = result.in_f32("x0", site.type(0));
   // Moves the numbers on by `distance` places; those that come in are 1.
   const auto moved = [&](std::int64_t distance, const std::string& name) {
-    const std::string from = result.constant(name + "_from", ints_tensor({1}, {reverse ? distance : 0}));
-    const std::string to = result.constant(name + "_to", ints_tensor({1}, {reverse ? *length : *length - distance}));
+    const std::string from = result.ints(name + "_from", {reverse ? distance : 0});
+    const std::string to = result.ints(name + "_to", {reverse ? *length : *length - distance});
     std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank), 0);
     pads[static_cast<std::size_t>(reverse ? axis + rank : axis)] = distance;
-    const std::string padding = result.constant(name + "_pads", ints_tensor({2 * rank}, pads));
+    const std::string padding = result.ints(name + "_pads", pads);
     result.line(fmt::format("{}_kept = Slice({}, {}, {}, {})", name, x, from, to, along));
     result.line(fmt::format("{0} = Pad({0}_kept, {1}, {2})", name, padding, one));
     return name;
@@ -146,10 +143,10 @@ std::optional<Replacement> lower_det(Site& site) {
   Replacement result;
   std::vector<std::int64_t> flat(shape->size() - 2, 0);
   flat.push_back(*size * *size);
-  const std::string target = result.constant("flat_shape", ints_tensor({static_cast<std::int64_t>(flat.size())}, flat));
+  const std::string target = result.ints("flat_shape", flat);
   result.line(fmt::format("flat = Reshape({}, {})", result.in_f32("x0", site.type(0)), target));
   for (std::int64_t i = 0; i < *size * *size; ++i) {
-    result.line(fmt::format("e{0} = Gather<axis=-1>(flat, {1})", i, i64(result, fmt::format("place{}", i), i)));
+    result.line(fmt::format("e{0} = Gather<axis=-1>(flat, {1})", i, result.integer(fmt::format("place{}", i), i)));
   }
   int count = 0;
   const auto combine = [&](const char* op, const std::string& a, const std::string& b) {
@@ -217,7 +214,7 @@ std::optional<Replacement> lower_bitwise_not(Site& site) {
   const std::string all = i32(result, "all", site.type(0) == onnx::ElementType::u8 ? 255 : -1);
   result.line("number = Cast<to=int32>(x0)");
   result.line(fmt::format("other = Sub({}, number)", all));
-  result.line(fmt::format("y0 = Cast<to={}>(other)", text_of(site.type(0))));
+  result.line(fmt::format("y0 = Cast<to={}>(other)", to_string(site.type(0))));
   result.summary = "the difference to all bits";
   return result;
 }
@@ -312,7 +309,7 @@ std::optional<Replacement> lower_bitwise(Site& site) {
     result.line(fmt::format("signed = Where(is_negative, lowered, {})", low));
     low = "signed";
   }
-  result.line(fmt::format("y0 = Cast<to={}>({})", text_of(site.type(0)), low));
+  result.line(fmt::format("y0 = Cast<to={}>({})", to_string(site.type(0)), low));
   if (bits == 32) {
     result.by_definition =
         "by definition: the bits are added up where both numbers have them; the CPU engine computes such integers in "

@@ -35,7 +35,7 @@ std::optional<Replacement> lower_affine_grid(Site& site) {
   std::vector<std::int64_t> shape{-1};
   shape.insert(shape.end(), image.begin(), image.end());
   shape.push_back(axes);
-  const std::string whole = result.constant("grid_shape", ints_tensor({axes + 2}, shape));
+  const std::string whole = result.ints("grid_shape", shape);
   result.line(fmt::format("turned = Transpose<perm=[0, 2, 1]>({})", result.in_f32("x0", site.type(0))));
   result.line(fmt::format("moved = MatMul({}, turned)", table));
   result.give("y0", site.type(0), fmt::format("Reshape(moved, {})", whole));
@@ -76,14 +76,12 @@ std::optional<Replacement> lower_center_crop_pad(Site& site) {
     }
   }
   Replacement result;
-  const auto ints = [&](const char* name, const std::vector<std::int64_t>& numbers) {
-    return result.constant(name, ints_tensor({static_cast<std::int64_t>(numbers.size())}, numbers));
-  };
   if (!from.empty()) {
-    result.line(fmt::format("{} = Slice(x0, {}, {}, {})", is_padded ? "cropped" : "y0", ints("from", from),
-                            ints("to", to), ints("along", along)));
+    result.line(fmt::format("{} = Slice(x0, {}, {}, {})", is_padded ? "cropped" : "y0", result.ints("from", from),
+                            result.ints("to", to), result.ints("along", along)));
   }
-  if (is_padded) result.line(fmt::format("y0 = Pad({}, {})", from.empty() ? "x0" : "cropped", ints("pads", pads)));
+  if (is_padded)
+    result.line(fmt::format("y0 = Pad({}, {})", from.empty() ? "x0" : "cropped", result.ints("pads", pads)));
   if (from.empty() && !is_padded) result.line("y0 = Identity(x0)");
   result.summary = "Slice and Pad";
   return result;

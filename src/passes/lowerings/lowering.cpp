@@ -2,7 +2,6 @@
 #include "passes/lowerings/lowering.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,6 +12,14 @@ namespace graft::passes {
 std::string Replacement::constant(std::string name, onnx::TensorData tensor) {
   constants.insert_or_assign(name, std::move(tensor));
   return name;
+}
+
+std::string Replacement::ints(std::string name, const std::vector<std::int64_t>& values) {
+  return constant(std::move(name), onnx::TensorData::from_ints(values));
+}
+
+std::string Replacement::integer(std::string name, std::int64_t value) {
+  return constant(std::move(name), ints_tensor({}, {value}));
 }
 
 std::string Replacement::in_f32(const std::string& name, onnx::ElementType from) {
@@ -27,7 +34,7 @@ void Replacement::give(const std::string& output, onnx::ElementType to, const st
     return;
   }
   line(fmt::format("{}_f32 = {}", output, computation));
-  line(fmt::format("{} = Cast<to={}>({}_f32)", output, text_of(to), output));
+  line(fmt::format("{} = Cast<to={}>({}_f32)", output, to_string(to), output));
 }
 
 bool Site::is_used(std::size_t output) const {
@@ -102,29 +109,6 @@ std::vector<std::int64_t> Site::ints_or(std::string_view attribute, std::size_t 
 std::nullopt_t Site::no(std::string why) {
   why_not_ = std::move(why);
   return std::nullopt;
-}
-
-std::string text_of(onnx::ElementType type) {
-  switch (type) {
-    case onnx::ElementType::f32: return "float";
-    case onnx::ElementType::f64: return "double";
-    case onnx::ElementType::f16: return "float16";
-    case onnx::ElementType::bf16: return "bfloat16";
-    case onnx::ElementType::u8: return "uint8";
-    case onnx::ElementType::i8: return "int8";
-    case onnx::ElementType::u16: return "uint16";
-    case onnx::ElementType::i16: return "int16";
-    case onnx::ElementType::u32: return "uint32";
-    case onnx::ElementType::i32: return "int32";
-    case onnx::ElementType::u64: return "uint64";
-    case onnx::ElementType::i64: return "int64";
-    case onnx::ElementType::boolean: return "bool";
-    default: throw Error(Error::Kind::internal, fmt::format("no text for {}", onnx::to_string(type)));
-  }
-}
-
-std::string list_text(const std::vector<std::int64_t>& numbers) {
-  return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
 
 std::int64_t product(const std::vector<std::int64_t>& sizes) {

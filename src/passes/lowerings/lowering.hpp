@@ -32,6 +32,8 @@ struct Replacement {
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);
   /// Names a constant, and returns the name.
   std::string constant(std::string name, onnx::TensorData tensor);
+  std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< An i64 constant of one axis.
+  std::string integer(std::string name, std::int64_t value);                    ///< An i64 constant without axes.
 };
 
 /// Shapes that follow from the inputs of the network, inferred when somebody first asks.
@@ -97,10 +99,6 @@ struct Lowering {
 /// something counts.
 [[nodiscard]] std::span<const Lowering> lowerings();
 
-/// "f32" as the text of nodes writes it, "float"; of f16, bf16, f32, f64 and integers.
-[[nodiscard]] std::string text_of(onnx::ElementType type);
-/// "[1, 2, 3]".
-[[nodiscard]] std::string list_text(const std::vector<std::int64_t>& numbers);
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);

@@ -1,5 +1,6 @@
 // LayerNormalization whose mean or inverse deviation is used too: TensorRT's layer gives the normalized tensor alone.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <numeric>
 
@@ -21,7 +22,7 @@ std::optional<Replacement> lower_layer_normalization(Site& site) {
 
   Replacement result;
   const std::string x = result.in_f32("x0", site.type(0));
-  const std::string along = list_text(axes);
+  const std::string along = axes;
   const double epsilon = site.node().float_or("epsilon", 1e-5F);
   result.line(fmt::format("y1 = ReduceMean<axes={}, keepdims=1>({})", along, x));
   result.line(fmt::format("centered = Sub({}, y1)", x));
@@ -34,7 +35,7 @@ std::optional<Replacement> lower_layer_normalization(Site& site) {
     result.line("normalized = Mul(centered, y2)");
   } else {
     result.line("precise = Mul(centered, y2)");
-    result.line(fmt::format("normalized = Cast<to={}>(precise)", text_of(site.type(0))));
+    result.line(fmt::format("normalized = Cast<to={}>(precise)", to_string(site.type(0))));
   }
   const bool has_bias = site.has_input(2);
   result.line(fmt::format("{} = Mul(normalized, x1)", has_bias ? "scaled" : "y0"));

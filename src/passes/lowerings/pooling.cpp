@@ -16,10 +16,6 @@
 namespace graft::passes {
 namespace {
 
-std::string ints(Replacement& result, std::string name, const std::vector<std::int64_t>& numbers) {
-  return result.constant(std::move(name), ints_tensor({static_cast<std::int64_t>(numbers.size())}, numbers));
-}
-
 /// How many places of each window lie in the image: what a mean without its padding is divided by.
 std::vector<double> counts_of(const std::vector<Window>& windows, const std::vector<std::int64_t>& sizes) {
   std::vector<std::vector<double>> along;
@@ -109,7 +105,7 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
     }
     const std::string filling =
         result.constant("filling", f32_tensor({}, {is_max ? -std::numeric_limits<double>::infinity() : 0.0}));
-    result.line(fmt::format("padded = Pad({}, {}, {})", x, ints(result, "pads", pads), filling));
+    result.line(fmt::format("padded = Pad({}, {}, {})", x, result.ints("pads", pads), filling));
     x = "padded";
   }
   std::vector<std::int64_t> along;
@@ -118,8 +114,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
     along.push_back(static_cast<std::int64_t>(i + 2));
     strides.push_back((*windows)[i].stride);
   }
-  const std::string along_name = ints(result, "along", along);
-  const std::string strides_name = ints(result, "strides", strides);
+  const std::string along_name = result.ints("along", along);
+  const std::string strides_name = result.ints("strides", strides);
   std::vector<std::string> slices;
   for_each_index(*kernel, [&](const std::vector<std::int64_t>& place) {
     std::vector<std::int64_t> from;
@@ -131,8 +127,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
       to.push_back(left == 0 ? std::numeric_limits<std::int64_t>::max() : -left);
     }
     const std::string name = fmt::format("place{}", slices.size());
-    result.line(fmt::format("{} = Slice({}, {}, {}, {}, {})", name, x, ints(result, name + "_from", from),
-                            ints(result, name + "_to", to), along_name, strides_name));
+    result.line(fmt::format("{} = Slice({}, {}, {}, {}, {})", name, x, result.ints(name + "_from", from),
+                            result.ints(name + "_to", to), along_name, strides_name));
     slices.push_back(name);
   });
   const std::string all = fmt::format("{}({})", is_max ? "Max" : "Sum", joined(slices));
@@ -200,26 +196,26 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   Replacement result;
   std::vector<std::int64_t> pooled{0, 0};
   pooled.insert(pooled.end(), outer.begin(), outer.end());
-  const std::string pooled_shape = ints(result, "pooled_shape", pooled);
+  const std::string pooled_shape = result.ints("pooled_shape", pooled);
   std::vector<std::int64_t> starts;
   for (std::int64_t row = 0; row < rows; ++row) starts.push_back(row * places);
-  result.line(fmt::format("flat = Reshape(x0, {})", ints(result, "flat_shape", {0, 0, pixels})));
-  result.line(fmt::format("places = Gather<axis=2>(flat, {})", ints(result, "positions", positions)));
-  result.line(fmt::format("rows = Reshape(places, {})", ints(result, "rows_shape", {0, 0, rows, places})));
+  result.line(fmt::format("flat = Reshape(x0, {})", result.ints("flat_shape", {0, 0, pixels})));
+  result.line(fmt::format("places = Gather<axis=2>(flat, {})", result.ints("positions", positions)));
+  result.line(fmt::format("rows = Reshape(places, {})", result.ints("rows_shape", {0, 0, rows, places})));
   result.line("largest = ReduceMax<axes=[3], keepdims=0>(rows)");
   result.line(fmt::format("y0 = Reshape(largest, {})", pooled_shape));
   result.line("which = ArgMax<axis=3, keepdims=0>(rows)");
-  result.line(fmt::format("place = Add(which, {})", ints(result, "starts", starts)));
-  result.line(fmt::format("within = Gather<axis=0>({}, place)", ints(result, "indices", indices)));
+  result.line(fmt::format("place = Add(which, {})", result.ints("starts", starts)));
+  result.line(fmt::format("within = Gather<axis=0>({}, place)", result.ints("indices", indices)));
   // The indices count through the whole tensor.
   result.line("batch = Shape<start=0, end=1>(x0)");
-  result.line(fmt::format("images = Mul(batch, {})", ints(result, "channels", {*channels})));
-  result.line(fmt::format("count = Squeeze(images, {})", ints(result, "first", {0})));
-  const std::string zero = result.constant("zero", ints_tensor({}, {0}));
-  const std::string one = result.constant("one", ints_tensor({}, {1}));
+  result.line(fmt::format("images = Mul(batch, {})", result.ints("channels", {*channels})));
+  result.line(fmt::format("count = Squeeze(images, {})", result.ints("first", {0})));
+  const std::string zero = result.integer("zero", 0);
+  const std::string one = result.integer("one", 1);
   result.line(fmt::format("numbers = Range({}, count, {})", zero, one));
-  result.line(fmt::format("begins = Mul(numbers, {})", ints(result, "pixels", {pixels})));
-  result.line(fmt::format("bases = Reshape(begins, {})", ints(result, "bases_shape", {-1, *channels, 1})));
+  result.line(fmt::format("begins = Mul(numbers, {})", result.ints("pixels", {pixels})));
+  result.line(fmt::format("bases = Reshape(begins, {})", result.ints("bases_shape", {-1, *channels, 1})));
   result.line("index = Add(within, bases)");
   result.line(fmt::format("y1 = Reshape(index, {})", pooled_shape));
   if (is_column_major) {
@@ -262,16 +258,16 @@ std::optional<Replacement> lower_max_unpool(Site& site) {
   Replacement result;
   std::vector<std::int64_t> whole{-1, channels};
   whole.insert(whole.end(), image.begin(), image.end());
-  const std::string line = ints(result, "line", {-1});
+  const std::string line = result.ints("line", {-1});
   result.line("batch = Shape<start=0, end=1>(x0)");
-  result.line(fmt::format("count = Mul(batch, {})", ints(result, "of_one", {channels * product(image)})));
-  result.line(fmt::format("nothing = ConstantOfShape<value={}([0])>(count)", text_of(site.type(0))));
+  result.line(fmt::format("count = Mul(batch, {})", result.ints("of_one", {channels * product(image)})));
+  result.line(fmt::format("nothing = ConstantOfShape<value={}([0])>(count)", to_string(site.type(0))));
   result.line(fmt::format("numbers = Reshape(x0, {})", line));
   result.line(fmt::format("places = Reshape(x1, {})", line));
   result.line("scattered = ScatterElements<axis=0>(nothing, places, numbers)");
   result.line(
-      fmt::format("{} = Reshape(scattered, {})", is_larger ? "image" : "y0", ints(result, "image_shape", whole)));
-  if (is_larger) result.line(fmt::format("y0 = Pad(image, {})", ints(result, "missing", missing)));
+      fmt::format("{} = Reshape(scattered, {})", is_larger ? "image" : "y0", result.ints("image_shape", whole)));
+  if (is_larger) result.line(fmt::format("y0 = Pad(image, {})", result.ints("missing", missing)));
   result.summary = "ScatterElements into zeros";
   return result;
 }

@@ -5,6 +5,7 @@
 // left alone. Rounding is to the nearest even number, as ONNX has it. What the next of them reads is turned into real
 // numbers again: a number that was rounded and limited to 8 bits is the same after Cast to these and back (lower_cast).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,8 +42,7 @@ std::string centered(Replacement& result, const Site& site, std::size_t x, std::
   std::string offset = result.in_f32(fmt::format("x{}", zero), site.type(zero));
   const Shape* shape = site.shape(zero);
   if (shape != nullptr && shape->size() == 1 && !per_channel.empty()) {
-    const std::string target =
-        result.constant(name + "_channels", ints_tensor({static_cast<std::int64_t>(per_channel.size())}, per_channel));
+    const std::string target = result.ints(name + "_channels", per_channel);
     result.line(fmt::format("{}_zeros = Reshape({}, {})", name, offset, target));
     offset = name + "_zeros";
   }
@@ -63,7 +63,7 @@ void give_quantized(Replacement& result, const std::string& y, const std::string
   const std::string low = result.constant("low", f32_tensor({}, {is_signed ? -128.0 : 0.0}));
   const std::string high = result.constant("high", f32_tensor({}, {is_signed ? 127.0 : 255.0}));
   result.line(fmt::format("{}_limited = Clip({}, {}, {})", y, moved, low, high));
-  result.line(fmt::format("{0} = Cast<to={1}>({0}_limited)", y, text_of(type)));
+  result.line(fmt::format("{0} = Cast<to={1}>({0}_limited)", y, to_string(type)));
 }
 
 /// x3 * x4 / x7, or whichever inputs: one constant where all are.
@@ -74,8 +74,7 @@ std::string factor(Replacement& result, const Site& site, std::size_t a, std::si
   result.line(fmt::format("factor = Div(both_scales, {})", name(y)));
   const Shape* shape = site.shape(b);
   if (shape == nullptr || shape->size() != 1 || per_channel.empty()) return "factor";
-  const std::string target =
-      result.constant("factor_channels", ints_tensor({static_cast<std::int64_t>(per_channel.size())}, per_channel));
+  const std::string target = result.ints("factor_channels", per_channel);
   result.line(fmt::format("factors = Reshape(factor, {})", target));
   return "factors";
 }
@@ -85,7 +84,7 @@ std::string convolution_text(const onnx::Node& node) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
-    if (const auto list = node.ints(name)) add(fmt::format("{}={}", name, list_text(*list)));
+    if (const auto list = node.ints(name)) add(fmt::format("{}={}", name, *list));
   }
   add(fmt::format("group={}", node.int_or("group", 1)));
   if (const std::string rule = node.string_or("auto_pad", "NOTSET"); rule != "NOTSET") {
@@ -155,8 +154,8 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
     return Sums{"sums", true};
   }
   std::vector<std::string> parts;
-  const std::string columns = result.constant("columns", ints_tensor({1}, {-1}));
-  const std::string rows = result.constant("rows", ints_tensor({1}, {-2}));
+  const std::string columns = result.ints("columns", {-1});
+  const std::string rows = result.ints("rows", {-2});
   constexpr std::int64_t most_parts = 64;
   if ((*inner + at_once - 1) / at_once > most_parts) {
     static_cast<void>(site.no("its sums are too long"));
@@ -164,9 +163,8 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   }
   for (std::int64_t from = 0; from < *inner; from += at_once) {
     const std::size_t i = parts.size();
-    const std::string begin = result.constant(fmt::format("from{}", i), ints_tensor({1}, {from}));
-    const std::string end =
-        result.constant(fmt::format("to{}", i), ints_tensor({1}, {std::min(from + at_once, *inner)}));
+    const std::string begin = result.ints(fmt::format("from{}", i), {from});
+    const std::string end = result.ints(fmt::format("to{}", i), {std::min(from + at_once, *inner)});
     result.line(fmt::format("left{} = Slice({}, {}, {}, {})", i, left, begin, end, columns));
     result.line(fmt::format("right{} = Slice({}, {}, {}, {})", i, right, begin, end, rows));
     result.line(fmt::format("part{0} = MatMul(left{0}, right{0})", i));
@@ -273,8 +271,7 @@ std::optional<Replacement> lower_qlinear_conv(Site& site) {
   const std::size_t rank = site.shape(3)->size();
   std::string whole = sums;
   if (site.has_input(8)) {
-    const std::string target =
-        result.constant("bias_shape", ints_tensor({static_cast<std::int64_t>(rank)}, channels_at(1, rank)));
+    const std::string target = result.ints("bias_shape", channels_at(1, rank));
     result.line("bias = Cast<to=float>(x8)");
     result.line(fmt::format("biases = Reshape(bias, {})", target));
     result.line(fmt::format("biased = Add({}, biases)", sums));

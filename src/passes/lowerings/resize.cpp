@@ -5,13 +5,14 @@
 // much wider as the image gets smaller. Beyond its ends the input repeats its last number, or, with exclude_outside,
 // weighs nothing. The matrix is on the left of the image for its rows, on the right for its columns.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "onnx/resize_weights.hpp"
-#include "passes/lowerings/lowering.hpp"
+#include "passes/lowerings/windows.hpp"
 
 namespace graft::passes {
 namespace {
@@ -40,15 +41,13 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   double most = 0;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     AxisScale& axis = result[static_cast<std::size_t>(axes[i])];
-    const auto from = static_cast<double>(axis.from);
-    axis.scale = by_sizes ? (*wanted)[i] / from : static_cast<double>(static_cast<float>((*wanted)[i]));
-    axis.to =
-        by_sizes ? static_cast<std::int64_t>((*wanted)[i]) : static_cast<std::int64_t>(std::floor(axis.scale * from));
+    if (axis.from < 1) return refuse("an axis has no size");
+    axis = onnx::scale_axis(axis.from, (*wanted)[i], by_sizes);
     if (!roi.empty()) {
       axis.roi_begin = roi[i];
       axis.roi_end = roi[i + axes.size()];
     }
-    if (axis.to < 1 || axis.from < 1) return refuse("an axis has no size");
+    if (axis.to < 1) return refuse("an axis has no size");
     least = i == 0 ? axis.scale : std::min(least, axis.scale);
     most = i == 0 ? axis.scale : std::max(most, axis.scale);
   }
@@ -78,18 +77,15 @@ std::optional<Replacement> lower_resize(Site& site) {
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
-  std::vector<std::int64_t> axes = site.node().ints("axes").value_or(std::vector<std::int64_t>());
-  if (axes.empty()) {
-    axes.resize(static_cast<std::size_t>(rank));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  const auto resized = onnx::resized_axes(site.node(), shape->size());
+  if (!resized) return site.no("an axis is beyond its rank");
+  const std::vector<std::int64_t>& axes = *resized;
   // Axes that are not resized may be open; of all, the sizes are needed where scales follow from sizes.
   std::vector<std::int64_t> sizes;
   for (std::int64_t axis = 0; axis < rank; ++axis) sizes.push_back(site.size(0, axis).value_or(0));
   std::vector<std::int64_t> open;
   for (const std::int64_t axis : axes) {
-    if (axis >= 0 && axis < rank && sizes[static_cast<std::size_t>(axis)] == 0) open.push_back(axis);
+    if (sizes[static_cast<std::size_t>(axis)] == 0) open.push_back(axis);
   }
   if (!open.empty()) {
     // An open batch is left alone by a scale of 1.
@@ -149,32 +145,25 @@ std::optional<Replacement> lower_resize(Site& site) {
       std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
       std::iota(order.begin(), order.end(), 0);
       std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(rank - 2)]);
-      if (i != rank - 2) steps.push_back(fmt::format("Transpose<perm={}>(@)", list_text(order)));
+      if (i != rank - 2) steps.push_back(fmt::format("Transpose<perm={}>(@)", order));
       steps.push_back(fmt::format("MatMul({}, @)", name));
-      if (i != rank - 2) steps.push_back(fmt::format("Transpose<perm={}>(@)", list_text(order)));
+      if (i != rank - 2) steps.push_back(fmt::format("Transpose<perm={}>(@)", order));
     }
   }
   if (rank < 2) return site.no("its rank is below 2");
   const double extrapolation = site.node().float_or("extrapolation_value", 0);
-  std::vector<std::int64_t> outside;
   if (extrapolates) {
-    std::vector<std::int64_t> index(static_cast<std::size_t>(rank), 0);
+    std::vector<double> flags;
     bool any = false;
-    const std::int64_t count = product(outside_shape);
-    for (std::int64_t i = 0; i < count; ++i) {
+    for_each_index(outside_shape, [&](const std::vector<std::int64_t>& at) {
       bool is_out = false;
-      for (std::size_t axis = 0; axis < index.size(); ++axis) {
-        is_out = is_out || is_outside[axis][static_cast<std::size_t>(index[axis])];
+      for (std::size_t axis = 0; axis < at.size(); ++axis) {
+        is_out = is_out || is_outside[axis][static_cast<std::size_t>(at[axis])];
       }
-      outside.push_back(is_out ? 1 : 0);
+      flags.push_back(is_out ? 1 : 0);
       any = any || is_out;
-      for (std::size_t axis = index.size(); axis-- > 0;) {
-        if (++index[axis] < outside_shape[axis]) break;
-        index[axis] = 0;
-      }
-    }
+    });
     if (any) {
-      std::vector<double> flags(outside.begin(), outside.end());
       const std::string is_out = result.constant(
           "is_outside", onnx::TensorData::from_numbers(onnx::ElementType::boolean, outside_shape, flags));
       const std::string filling = result.constant("filling", f32_tensor({}, {extrapolation}));

@@ -8,11 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <numeric>
 
-#include "passes/lowerings/lowering.hpp"
+#include "passes/lowerings/windows.hpp"
 
 namespace graft::passes {
 namespace {
@@ -41,8 +39,7 @@ std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<st
 /// What GatherND gives for places of `depth` numbers each.
 std::vector<double> rows_at(const std::vector<double>& data, const std::vector<std::int64_t>& places,
                             const std::vector<std::int64_t>& dims, std::size_t depth) {
-  const auto row = std::accumulate(dims.begin() + static_cast<std::ptrdiff_t>(depth), dims.end(), std::int64_t{1},
-                                   std::multiplies<>());
+  const std::int64_t row = product({dims.begin() + static_cast<std::ptrdiff_t>(depth), dims.end()});
   std::vector<double> rows;
   for (std::size_t first = 0; first < places.size(); first += depth) {
     std::int64_t begin = 0;
@@ -51,6 +48,14 @@ std::vector<double> rows_at(const std::vector<double>& data, const std::vector<s
     rows.insert(rows.end(), from, from + row);
   }
   return rows;
+}
+
+/// The name of the updates that a turn takes.
+std::string updates_of(Replacement& result, const std::vector<std::vector<std::int64_t>>& turns, std::size_t turn) {
+  if (turns.size() == 1) return "updates";
+  const std::string which = result.ints(fmt::format("which{}", turn), turns[turn]);
+  result.line(fmt::format("updates{} = Gather<axis=0>(updates, {})", turn, which));
+  return fmt::format("updates{}", turn);
 }
 
 }  // namespace
@@ -93,7 +98,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   Replacement result;
   std::vector<std::int64_t> rows{static_cast<std::int64_t>(count)};
   rows.insert(rows.end(), row.begin(), row.end());
-  const std::string shape = result.constant("rows", ints_tensor({static_cast<std::int64_t>(rows.size())}, rows));
+  const std::string shape = result.ints("rows", rows);
   result.line(fmt::format("updates = Reshape(x2, {})", shape));
   std::string x = "x0";
   for (std::size_t turn = 0; turn < turns.size(); ++turn) {
@@ -105,12 +110,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
     const auto length = static_cast<std::int64_t>(turns[turn].size());
     const std::string where =
         result.constant(fmt::format("places{}", turn), ints_tensor({length, static_cast<std::int64_t>(depth)}, at));
-    std::string updates = "updates";
-    if (turns.size() > 1) {
-      const std::string which = result.constant(fmt::format("which{}", turn), ints_tensor({length}, turns[turn]));
-      updates = fmt::format("updates{}", turn);
-      result.line(fmt::format("{} = Gather<axis=0>(updates, {})", updates, which));
-    }
+    const std::string updates = updates_of(result, turns, turn);
     const std::string y = turn + 1 == turns.size() ? "y0" : fmt::format("data{}", turn);
     std::string old = fmt::format("old{}", turn);
     if (turn == 0 && constant) {
@@ -149,8 +149,8 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   }
   // Places in the flattened data.
   std::vector<std::vector<std::int64_t>> places;
-  std::vector<std::int64_t> at(rank, 0);
-  for (const std::int64_t index : *indices) {
+  for_each_index(*index_shape, [&](const std::vector<std::int64_t>& at) {
+    const std::int64_t index = (*indices)[places.size()];
     std::int64_t place = 0;
     for (std::size_t i = 0; i < rank; ++i) {
       std::int64_t here = at[i];
@@ -158,32 +158,22 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
       place = place * (*data)[i] + here;
     }
     places.push_back({place});
-    for (std::size_t i = rank; i-- > 0;) {
-      if (++at[i] < (*index_shape)[i]) break;
-      at[i] = 0;
-    }
-  }
+  });
   const auto turns = turns_of(places);
   if (turns.size() > most_turns) return site.no(fmt::format("its indices name one place {} times", turns.size()));
 
   if (site.sizes(2) != index_shape) return site.no("its updates do not fit its indices");
   Replacement result;
-  const std::string line = result.constant("line", ints_tensor({1}, {-1}));
-  const std::string shape = result.constant("data_shape", ints_tensor({static_cast<std::int64_t>(rank)}, *data));
+  const std::string line = result.ints("line", {-1});
+  const std::string shape = result.ints("data_shape", *data);
   result.line(fmt::format("data = Reshape(x0, {})", line));
   result.line(fmt::format("updates = Reshape(x2, {})", line));
   std::string x = "data";
   for (std::size_t turn = 0; turn < turns.size(); ++turn) {
     std::vector<std::int64_t> where;
     for (const std::int64_t i : turns[turn]) where.push_back(places[static_cast<std::size_t>(i)].front());
-    const auto length = static_cast<std::int64_t>(where.size());
-    const std::string to = result.constant(fmt::format("places{}", turn), ints_tensor({length}, where));
-    std::string updates = "updates";
-    if (turns.size() > 1) {
-      const std::string which = result.constant(fmt::format("which{}", turn), ints_tensor({length}, turns[turn]));
-      updates = fmt::format("updates{}", turn);
-      result.line(fmt::format("{} = Gather<axis=0>(updates, {})", updates, which));
-    }
+    const std::string to = result.ints(fmt::format("places{}", turn), where);
+    const std::string updates = updates_of(result, turns, turn);
     result.line(fmt::format("old{} = Gather<axis=0>({}, {})", turn, x, to));
     result.line(fmt::format("new{0} = {1}(old{0}, {2})", turn, compute, updates));
     result.line(fmt::format("data{0} = ScatterElements<axis=0>({1}, {2}, new{0})", turn, x, to));

@@ -74,14 +74,14 @@ std::optional<Replacement> lower_sequence_at(Site& site) {
   Replacement result = replacement_for(*maker);
   result.reads.emplace("whole", maker->input(0));
   if (maker->input(1) == nullptr && maker->int_or("keepdims", 1) == 0) {
-    const std::string which = result.constant("which", ints_tensor({}, {position}));
+    const std::string which = result.integer("which", position);
     result.line(fmt::format("y0 = Gather<axis={}>(whole, {})", axis, which));
     result.summary = "Gather";
     return result;
   }
-  const std::string from = result.constant("from", ints_tensor({1}, {part->from}));
-  const std::string to = result.constant("to", ints_tensor({1}, {part->to}));
-  const std::string along = result.constant("along", ints_tensor({1}, {axis}));
+  const std::string from = result.ints("from", {part->from});
+  const std::string to = result.ints("to", {part->to});
+  const std::string along = result.ints("along", {axis});
   result.line(fmt::format("y0 = Slice(whole, {}, {}, {})", from, to, along));
   result.summary = "Slice";
   return result;
@@ -105,7 +105,7 @@ std::optional<Replacement> lower_concat_from_sequence(Site& site) {
   if (!maker->is("SequenceConstruct"))
     return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
   Replacement result = replacement_for(*maker);
-  const std::string along = result.constant("along", ints_tensor({1}, {axis}));
+  const std::string along = result.ints("along", {axis});
   std::string items;
   for (std::size_t i = 0; i < maker->inputs.size(); ++i) {
     std::string item = fmt::format("item{}", i);
@@ -127,7 +127,7 @@ std::optional<Replacement> lower_sequence_length(Site& site) {
     return site.no("its sequence is not made by SequenceConstruct");
   Replacement result = replacement_for(*maker);
   const auto count = static_cast<std::int64_t>(maker->inputs.size());
-  result.line(fmt::format("y0 = Identity({})", result.constant("count", ints_tensor({}, {count}))));
+  result.line(fmt::format("y0 = Identity({})", result.integer("count", count)));
   result.summary = fmt::format("the constant {}", count);
   return result;
 }

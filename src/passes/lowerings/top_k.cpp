@@ -41,7 +41,7 @@ std::optional<Replacement> lower_top_k(Site& site) {
   std::string indices;
   std::int64_t rounds = 0;
   for (std::int64_t left = k; left > 0; left -= most, ++rounds) {
-    const std::string count = result.constant(fmt::format("k{}", rounds), ints_tensor({1}, {std::min(left, most)}));
+    const std::string count = result.ints(fmt::format("k{}", rounds), {std::min(left, most)});
     result.line(fmt::format("top{0}, i{0} = TopK<axis={1}, largest={2:d}, sorted=1>(keys{0}, {3})", rounds, axis,
                             largest, count));
     indices += fmt::format("{}i{}", indices.empty() ? "" : ", ", rounds);

@@ -2,7 +2,6 @@
 #include "runtime/openvino/antialias.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -34,28 +33,19 @@ std::optional<std::vector<double>> numbers_of(const onnx::Node& node, std::size_
 std::optional<std::vector<AxisScale>> scales_of(const onnx::Node& node) {
   const onnx::Value& x = *node.input(0);
   if (!x.shape || x.shape->size() < 2) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(x.shape->size());
-  std::vector<std::int64_t> axes = node.ints("axes").value_or(std::vector<std::int64_t>());
-  if (axes.empty()) {
-    axes.resize(x.shape->size());
-    std::iota(axes.begin(), axes.end(), 0);
-  }
+  const std::optional<std::vector<std::int64_t>> axes = onnx::resized_axes(node, x.shape->size());
   const bool by_sizes = node.input(3) != nullptr;
   const std::optional<std::vector<double>> wanted = numbers_of(node, by_sizes ? 3 : 2);
-  if (!wanted || wanted->size() != axes.size()) return std::nullopt;
+  if (!axes || !wanted || wanted->size() != axes->size()) return std::nullopt;
   std::vector<AxisScale> scales(x.shape->size());
   bool shrinks = false;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto place = static_cast<std::size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
-    if (place >= scales.size()) return std::nullopt;
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    const auto place = static_cast<std::size_t>((*axes)[i]);
     const Dim& dim = (*x.shape)[place];
-    AxisScale& axis = scales[place];
     if (!by_sizes && (*wanted)[i] == 1) continue;
     if (!dim.is_constant() || dim.value() < 1) return std::nullopt;
-    axis.from = dim.value();
-    const auto from = static_cast<double>(axis.from);
-    axis.scale = by_sizes ? (*wanted)[i] / from : static_cast<double>(static_cast<float>((*wanted)[i]));
-    axis.to = static_cast<std::int64_t>(by_sizes ? (*wanted)[i] : std::floor(axis.scale * from));
+    AxisScale& axis = scales[place];
+    axis = onnx::scale_axis(dim.value(), (*wanted)[i], by_sizes);
     if (axis.to < 1 || axis.from > largest_matrix / axis.to) return std::nullopt;
     shrinks = shrinks || axis.scale < 1;
   }
