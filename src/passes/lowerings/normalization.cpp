@@ -22,12 +22,11 @@ std::optional<Replacement> lower_layer_normalization(Site& site) {
 
   Replacement result;
   const std::string x = result.in_f32("x0", site.type(0));
-  const std::string along = axes;
   const double epsilon = site.node().float_or("epsilon", 1e-5F);
-  result.line(fmt::format("y1 = ReduceMean<axes={}, keepdims=1>({})", along, x));
+  result.line(fmt::format("y1 = ReduceMean<axes={}, keepdims=1>({})", axes, x));
   result.line(fmt::format("centered = Sub({}, y1)", x));
   result.line("squares = Mul(centered, centered)");
-  result.line(fmt::format("variance = ReduceMean<axes={}, keepdims=1>(squares)", along));
+  result.line(fmt::format("variance = ReduceMean<axes={}, keepdims=1>(squares)", axes));
   result.line(fmt::format("above = Add(variance, {})", result.constant("epsilon", f32_tensor({}, {epsilon}))));
   result.line("deviation = Sqrt(above)");
   result.line("y2 = Reciprocal(deviation)");
