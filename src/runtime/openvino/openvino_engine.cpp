@@ -300,10 +300,12 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
   add_guards(*read, own.source);
-  // The low precision transformations: see integer_arithmetic.hpp.
+  // The low precision transformations: see integer_arithmetic.hpp. Beside weights of 8 bits, processors with VNNI would
+  // round what they are multiplied with to 8 bits as well, in groups (dynamic quantization).
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
                         ov::hint::enable_cpu_pinning(false),
+                        ov::hint::dynamic_quantization_group_size(0),
                         ov::intel_cpu::denormals_optimization(false),
                         ov::num_streams(options.streams),
                         {"LP_TRANSFORMS_MODE", false}};

@@ -512,6 +512,19 @@ def test_only_weights(tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=64 * 5 * 2**-24)
 
 
+def test_qlinear_matmul(tmp_path):
+    """Sums that f32 holds, by a power of two: on processors with VNNI the plugin would round the left side once more."""
+    net = Network(15)
+    x = net.input(net.random.integers(0, 34, (8, 700)).astype("u1"))
+    w = net.random.integers(0, 256, (700, 5)).astype("u1")
+    sixteen = net.constant(np.uint8(16))
+    scales = [net.constant(F32(scale)) for scale in (2**-6, 2**-6, 2)]
+    sums = (net.inputs[x].astype("i8") - 16) @ (w.astype("i8") - 16)
+    y = np.clip(np.rint(sums / 2**13) + 16, 0, 255).astype("u1")
+    net.node("QLinearMatMul", [x, scales[0], sixteen, net.constant(w), scales[1], sixteen, scales[2], sixteen], y)
+    net.check(tmp_path)
+
+
 X_SCALE, Y_SCALE = F32(0.031), F32(0.023)
 WEIGHTS = np.random.default_rng(1).integers(-127, 128, (6, 4, 3, 3)).astype("i1")
 WEIGHT_SCALES = np.random.default_rng(2).uniform(1e-3, 4e-3, 6).astype("f4")
