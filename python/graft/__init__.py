@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graft._toolkit import (
         BuildResult,
+        CanaryResult,
         CancelToken,
         ConvertResult,
         CutNetwork,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from graft.toolkit import (
         Session,
         build,
+        canary,
         convert,
         cut,
         inspect,
@@ -54,6 +56,7 @@ __version__ = "0.1.0"
 # Where each name is defined.
 _HOMES = {
     "BuildResult": "graft._toolkit",
+    "CanaryResult": "graft._toolkit",
     "CancelToken": "graft._toolkit",
     "ConvertResult": "graft._toolkit",
     "CutNetwork": "graft._toolkit",
@@ -71,6 +74,7 @@ _HOMES = {
     "Error": "graft.errors",
     "Session": "graft.toolkit",
     "build": "graft.toolkit",
+    "canary": "graft.toolkit",
     "convert": "graft.toolkit",
     "cut": "graft.toolkit",
     "inspect": "graft.toolkit",
@@ -89,6 +93,7 @@ _MODULES = ("ops", "plugins", "torch")
 
 __all__ = [
     "BuildResult",
+    "CanaryResult",
     "CancelToken",
     "Cancelled",
     "ConvertResult",
@@ -107,6 +112,7 @@ __all__ = [
     "VerifyResult",
     "__version__",
     "build",
+    "canary",
     "convert",
     "cut",
     "inspect",

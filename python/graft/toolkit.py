@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from graft._toolkit import (
         BuildResult,
+        CanaryResult,
         CancelToken,
         ConvertResult,
         CutNetwork,
@@ -496,6 +497,47 @@ def cut(
             plugin_libraries=_paths(plugin_libraries),
             tensorrt=tensorrt,
             verify=verify,
+            progress=show,
+            cancel=cancel,
+        )
+
+
+def canary(
+    model: ModelLike,
+    folder: Path,
+    *,
+    data: samples.Data | None = None,
+    seeds: int = 1,
+    shapes: Shapes | None = None,
+    plugin_libraries: Sequence[Path] = (),
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> CanaryResult:
+    """Writes a folder to take to a machine with a GPU, where its run_canary.py asks the TensorRT that is installed there
+    which node of the model it computes wrongly.
+
+    The folder has the model, inputs, what the CPU has for every tensor, what each element may be off by, and the script,
+    which needs Python with NumPy, TensorRT and PyTorch or cuda-python, and no Graft. It is written whole or not at all.
+
+    data: inputs to run with, as verify has them. None: synthetic inputs.
+    seeds: runs with synthetic inputs. shapes: theirs, without a dynamic dimension.
+    plugin_libraries: copied into the folder and loaded there; the model then has plugin nodes in place of the functions
+        of Graft's operators.
+
+    result.left_out has the tensors that are not compared (random ones, and those whose size depends on numbers), and why.
+
+    Raises graft.Error for a folder that is there already, for data and shapes that do not fit the model, for a model that
+    does not run on the CPU, and for one without an output that can be compared.
+    """
+    model = _loaded(model, cancel)
+    with shown(progress, "canary") as show:
+        return _toolkit.canary(
+            model,
+            _path(folder),
+            data=_packed(data, model),
+            seeds=seeds,
+            shapes=_sizes(shapes),
+            plugin_libraries=_paths(plugin_libraries),
             progress=show,
             cancel=cancel,
         )

@@ -18,6 +18,7 @@ void add_verification(nanobind::module_& module);
 void add_layers(nanobind::module_& module);
 void add_quantization(nanobind::module_& module);
 void add_cuts(nanobind::module_& module);
+void add_canaries(nanobind::module_& module);
 void add_engines(nanobind::module_& module);
 
 }  // namespace graft::python

@@ -39,6 +39,15 @@ toolkit::TensorViews views_of(const ArraysIn& arrays) {
   return views;
 }
 
+toolkit::Tensors copies_of(const ArraysIn& arrays) {
+  toolkit::Tensors tensors;
+  for (const auto& [name, view] : views_of(arrays)) {
+    tensors.emplace(
+        name, toolkit::Tensor{.dtype = view.dtype, .shape = view.shape, .data = {view.data.begin(), view.data.end()}});
+  }
+  return tensors;
+}
+
 ArraysOut arrays_of(toolkit::Tensors tensors) {
   toolkit::TensorViews views;
   for (auto& [name, tensor] : tensors) {

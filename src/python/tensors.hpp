@@ -30,6 +30,9 @@ using ArraysOut = Arrays<BytesOut>;
 /// Views that keep the arrays. Throws Error for a type that DType does not have.
 [[nodiscard]] toolkit::TensorViews views_of(const ArraysIn& arrays);
 
+/// Copies, for what keeps them. Throws as views_of does.
+[[nodiscard]] toolkit::Tensors copies_of(const ArraysIn& arrays);
+
 /// Arrays that own what the tensors owned.
 [[nodiscard]] ArraysOut arrays_of(toolkit::Tensors tensors);
 

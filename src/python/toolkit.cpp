@@ -14,5 +14,6 @@ NB_MODULE(_toolkit, module) {
   graft::python::add_quantization(module);
   graft::python::add_engines(module);
   graft::python::add_cuts(module);
+  graft::python::add_canaries(module);
   graft::python::add_sessions(module);
 }

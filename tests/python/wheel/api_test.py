@@ -356,6 +356,51 @@ def test_nothing_is_cut_where_everything_runs(network: graft.Model) -> None:
     assert graft.cut(network) is None
 
 
+# ---- A folder to ask a TensorRT with
+
+
+def test_canary(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path) -> None:
+    said: list[tuple[float, str]] = []
+    folder = tmp_path / "canary"
+    result = graft.canary(
+        network, folder, data={"image": images[:3]}, progress=lambda part, what: said.append((part, what))
+    )
+    assert said
+    assert result.folder == folder and result.runs == 1 and not result.left_out
+    assert sorted(result.files) == sorted(file.name for file in folder.iterdir())
+    assert repr(result).startswith("<graft.CanaryResult ")
+    outputs = [tensor.tensor.name for tensor in result.tensors if tensor.is_output]
+    assert set(outputs) == {port.name for port in network.outputs}
+    assert all(0 < tensor.samples <= tensor.elements for tensor in result.tensors)
+    np.testing.assert_array_equal(np.load(folder / "inputs_0.npz")["image"], images[:3])
+    with np.load(folder / "expected_0.npz") as expected:
+        assert set(expected) == {tensor.tensor.name for tensor in result.tensors}
+        np.testing.assert_allclose(expected["logits"], logits(network, images[:3]).ravel(), atol=1e-4)
+
+    # The script finds the one node that a stand-in for TensorRT computes wrongly, and nothing without it.
+    wrong = next(tensor for tensor in result.tensors if tensor.node.op == "Conv")
+    for fault, code in (({}, 0), ({"tensor": wrong.tensor.name}, 1)):
+        done = subprocess.run(
+            [sys.executable, folder / "run_canary.py", "--memory", "cuda-python", "--tensorrt", "tensorrt"],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT / "tests" / "cli" / "canary_stand_in"),
+                "CANARY_FAULT": json.dumps(fault),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert (f"first wrong tensor is '{wrong.tensor.name}'" in done.stdout) == bool(code)
+
+    with pytest.raises(graft.Error, match="canary"):
+        graft.canary(network, folder)
+    with pytest.raises(graft.Error, match="seeds"):
+        graft.canary(network, tmp_path / "other", seeds=0)
+    assert not (tmp_path / "other").exists()
+
+
 # ---- Progress, cancellation, interrupts
 
 
