@@ -62,6 +62,8 @@ enum class Setting : std::uint8_t {
   bench_operators,
   project_kind,
   project_operator,
+  cpu_engine,
+  own_kernels,
 };
 
 /// What messages call a setting: by default its field.

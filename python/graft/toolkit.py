@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     # Of a dynamic input: the smallest, the usual and the largest shape.
     ShapeRanges = Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]]
     Precision = Literal["f16", "fp16", "bf16", "int8"]
+    CpuEngine = Literal["openvino", "onnxruntime"]
 
 # The interpreter that has TensorRT, if any has; the environment's GRAFT_PYTHON goes before it.
 _toolkit.set_python(sys.executable)
@@ -165,6 +166,7 @@ def convert(
     prove: bool = True,
     prove_each: bool = False,
     functions: bool = True,
+    engine: CpuEngine = "openvino",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> ConvertResult:
@@ -179,6 +181,7 @@ def convert(
         the values of weights alone.
     functions: False leaves out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser;
         such a model needs the plugin library, and other runtimes cannot run it.
+    engine: what runs the proofs: `openvino`, or `onnxruntime`, which has to be installed.
 
     Raises graft.Error for an unknown pass, rules that cannot be read, and a model that contradicts itself.
     """
@@ -192,6 +195,7 @@ def convert(
             prove=prove,
             prove_each=prove_each,
             functions=functions,
+            engine=engine,
             progress=show,
             cancel=cancel,
         )
@@ -209,6 +213,7 @@ def verify(
     absolute: float | None = None,
     snr_db: float | None = None,
     own_kernels: bool = False,
+    engine: CpuEngine = "openvino",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> VerifyResult:
@@ -223,6 +228,7 @@ def verify(
     relative, absolute: tolerance of each element, in place of what rounding explains. snr_db: least signal to noise ratio
         of each output, in place of a tolerance.
     own_kernels: compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
+    engine: what runs both models: `openvino`, or `onnxruntime`, which has to be installed and has no own kernels.
 
     Raises graft.Error where the reference does not run, and for data or shapes that fit neither model. A candidate that
     differs is no error.
@@ -240,6 +246,7 @@ def verify(
             absolute=absolute,
             snr_db=snr_db,
             own_kernels=own_kernels,
+            engine=engine,
             progress=show,
             cancel=cancel,
         )
@@ -258,6 +265,7 @@ def verify_layers(
     absolute: float | None = None,
     snr_db: float | None = None,
     own_kernels: bool = False,
+    engine: CpuEngine = "openvino",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> LayersResult:
@@ -284,6 +292,7 @@ def verify_layers(
             absolute=absolute,
             snr_db=snr_db,
             own_kernels=own_kernels,
+            engine=engine,
             progress=show,
             cancel=cancel,
         )
@@ -310,6 +319,7 @@ def quantize(
     metric: Callable[[Model], float] | None = None,
     max_drop: float | None = None,
     judged: int = 64,
+    engine: CpuEngine = "openvino",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> QuantizeResult:
@@ -339,6 +349,8 @@ def quantize(
     max_drop: how much the metric may fall. Layers that lose most stay in f32 until that is met.
     judged: outputs are compared for so many samples at most.
 
+    engine: what runs the model on the CPU: `openvino`, or `onnxruntime`, which has to be installed.
+
     Raises graft.Error for int8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
     and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
     """
@@ -366,6 +378,7 @@ def quantize(
             metric=metric,
             max_drop=max_drop,
             judged=judged,
+            engine=engine,
             progress=show,
             cancel=cancel,
         )
@@ -472,6 +485,7 @@ def cut(
     plugin_libraries: Sequence[Path] = (),
     tensorrt: Literal["auto", "rtx", "full"] = "auto",
     verify: bool = True,
+    engine: CpuEngine = "openvino",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> CutResult | None:
@@ -482,7 +496,7 @@ def cut(
     end is told: result.tails has the tensors of boxes and scores, and the thresholds.
 
     judge, max_seconds, shapes, targets, plugin_libraries, tensorrt: as inspect has them.
-    verify: run both halves beside the whole network; result.verified is what that found.
+    verify: run both halves beside the whole network, with `engine` as verify has it; result.verified is what that found.
 
     None where no node is known to fail. Raises graft.Error where a cut would leave TensorRT nothing to compute, and as
     inspect and verify do.
@@ -497,6 +511,7 @@ def cut(
             plugin_libraries=_paths(plugin_libraries),
             tensorrt=tensorrt,
             verify=verify,
+            engine=engine,
             progress=show,
             cancel=cancel,
         )
@@ -554,6 +569,7 @@ class Session:
     model: or a graft.CutNetwork, whose halves run one after the other.
     threads: 0: as many as the machine has cores.
     own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
+    engine: `openvino`, or `onnxruntime`, which has to be installed and has no own kernels.
 
     progress, cancel: of reading and compiling it; the token is looked at before each run too.
 
@@ -566,13 +582,14 @@ class Session:
         *,
         threads: int = 0,
         own_kernels: bool = False,
+        engine: CpuEngine = "openvino",
         progress: Progress | bool | None = None,
         cancel: CancelToken | None = None,
     ) -> None:
         self._model = model if isinstance(model, _toolkit.CutNetwork) else _loaded(model, cancel)
         with shown(progress, "compile") as show:
             self._session = _toolkit.Session(
-                self._model, threads=threads, own_kernels=own_kernels, progress=show, cancel=cancel
+                self._model, threads=threads, own_kernels=own_kernels, engine=engine, progress=show, cancel=cancel
             )
 
     @property

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/engine_option.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
@@ -42,6 +43,7 @@ struct Arguments {
   bool no_functions = false;
   bool prove_each = false;
   bool cut = false;
+  std::string engine = default_engine_name;
   ProbeArguments probe;  ///< Who says what TensorRT does not run, where the network is cut.
 };
 
@@ -85,6 +87,7 @@ toolkit::ConvertRequest request_of(const Arguments& arguments) {
                                   .shapes_name = shapes_option};
   toolkit::ConvertOptions& options = request.options;
   options.rules = arguments.rules;
+  options.engine = engine_of(arguments.engine);
   options.prove = !arguments.no_prove;
   options.prove_each = arguments.prove_each;
   options.functions = !arguments.no_functions;
@@ -158,7 +161,8 @@ std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& 
   probe(console, inspection, arguments.probe);
   Progress progress(console);
   try {
-    std::optional<toolkit::CutResult> result = toolkit::cut(inspection, !arguments.no_prove, watch_of(progress));
+    std::optional<toolkit::CutResult> result =
+        toolkit::cut(inspection, !arguments.no_prove, watch_of(progress), engine_of(arguments.engine));
     progress.clear();
     return result;
   } catch (const Error& error) {
@@ -258,6 +262,7 @@ void add_convert(Program& program) {
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");
+  add_engine_option(*command, arguments->engine);
   command->add_flag("--no-prove", arguments->no_prove, "rewrite without running anything");
   command->add_flag("--prove-each", arguments->prove_each,
                     "prove also the rewrites that differ from a proven one in the values of weights alone");

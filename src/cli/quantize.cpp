@@ -158,6 +158,7 @@ void add_quantize(Program& program) {
           ->check(at_least(0, "a number from 0"));
   add_int8_options(*command, *arguments);
   program.add_operators_option(*command);
+  add_engine_option(*command, arguments->engine);
   add_report_option(*command, arguments->report, "the typed network, colored by the types of its nodes");
   command->add_flag("--explain", arguments->explain, "the type of every node, and why");
 }

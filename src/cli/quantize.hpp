@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/console.hpp"
+#include "cli/engine_option.hpp"
 #include "cli/program.hpp"
 
 namespace graft::cli {
@@ -22,6 +23,7 @@ struct QuantizeArguments {
   double limit = 0;
   bool typed_io = false;
   bool explain = false;
+  std::string engine = default_engine_name;
 
   // Of int8 alone.
   std::string recipe;

@@ -98,7 +98,8 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   const toolkit::Model model = toolkit::load(arguments.model);
   const toolkit::Samples samples = samples_of(console, arguments);
   Progress progress(console);
-  const toolkit::Int8Report report = toolkit::quantize_int8(model, options, samples, watch_of(progress));
+  const toolkit::Int8Report report =
+      toolkit::quantize_int8(model, options, samples, watch_of(progress), engine_of(arguments.engine));
   const quant::ChosenInt8& chosen = report.chosen;
   present::QuantizedFiles files{.model = arguments.model, .output = arguments.output};
   {

@@ -49,7 +49,8 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   check_report(arguments.report);
   const toolkit::Model model = toolkit::load(arguments.model);
   Progress progress(console);
-  const toolkit::TypesReport report = toolkit::quantize_types(model, options, data, "--data", watch_of(progress));
+  const toolkit::TypesReport report =
+      toolkit::quantize_types(model, options, data, "--data", watch_of(progress), engine_of(arguments.engine));
   const quant::ChosenTypes& chosen = report.chosen;
   present::QuantizedFiles files{.model = arguments.model, .output = arguments.output};
   {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "cli/engine_option.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
@@ -21,6 +22,7 @@ struct Arguments {
   std::string output;
   std::string kernels = "functions";
   int threads = 0;
+  std::string engine = default_engine_name;
 };
 
 Exit run(const Console& console, const Arguments& arguments) {
@@ -30,7 +32,8 @@ Exit run(const Console& console, const Arguments& arguments) {
   const toolkit::ModelFiles files{
       .model = arguments.model.model, .weights = arguments.model.weights, .outputs = arguments.model.outputs};
   const auto kernels = arguments.kernels == "own" ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;
-  const toolkit::RunReport report = toolkit::run_files(files, inputs, kernels, arguments.threads);
+  const toolkit::RunReport report =
+      toolkit::run_files(files, inputs, kernels, arguments.threads, engine_of(arguments.engine));
   {
     const DeferInterrupts defer;
     toolkit::write_tensors(arguments.output, report.outputs);
@@ -41,6 +44,7 @@ Exit run(const Console& console, const Arguments& arguments) {
   console.result({{"model", arguments.model.model},
                   {"output", arguments.output},
                   {"kernels", arguments.kernels},
+                  {"engine", arguments.engine},
                   {"seconds", report.seconds},
                   {"outputs", present::outputs_json(report.outputs)}});
   return Exit::done;
@@ -72,6 +76,7 @@ void add_run(Program& program) {
                    "kernels) (functions)")
       ->type_name("WHICH")
       ->check(one_of({"functions", "own"}));
+  add_engine_option(*command, arguments->engine);
   command->add_option("--threads", arguments->threads, "0 takes every core (0)")
       ->type_name("N")
       ->check(at_least(0, "an integer from 0"));

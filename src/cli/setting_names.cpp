@@ -56,6 +56,8 @@ std::string_view option_of(Setting setting) {
     case Setting::verbose: return "--verbose";
     case Setting::quantize_typed_io: return "`graft quantize MODEL -o OUT --precision f16 --typed-io`";
     case Setting::tensorrt: return "--tensorrt";
+    case Setting::cpu_engine: return "--engine";
+    case Setting::own_kernels: return "--kernels own";
     case Setting::bench_operators: return "--op";
     case Setting::project_kind: return "--like";
     case Setting::project_operator: return "--operator";

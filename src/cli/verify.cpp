@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/dimensions.hpp"
+#include "cli/engine_option.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
@@ -39,6 +40,7 @@ struct Arguments {
   double absolute = 0;
   double snr = 0;
   std::string kernels = "functions";
+  std::string engine = default_engine_name;
   std::string report;
   bool layers = false;
   std::string reduce;
@@ -116,6 +118,7 @@ toolkit::CompareOptions options_of(const Console& console, const Arguments& argu
   if (arguments.snr_option->count() != 0) common.snr_db = arguments.snr;
   if (arguments.kernels == "own") common.candidate_kernels = runtime::OperatorKernels::own;
   if (arguments.seeds != 0) options.seeds = arguments.seeds;
+  options.engine = engine_of(arguments.engine);
   options.emulated = verify::parse_precision(arguments.emulate);
   return options;
 }
@@ -127,6 +130,7 @@ std::string repeated_options(const Arguments& arguments, bool runs) {
   if (runs && arguments.absolute_option->count() != 0) text += fmt::format(" --atol {}", arguments.absolute);
   if (runs && arguments.snr_option->count() != 0) text += fmt::format(" --snr {}", arguments.snr);
   if (arguments.kernels == "own") text += " --kernels own";
+  if (arguments.engine != default_engine_name) text += " --engine " + arguments.engine;
   return text;
 }
 
@@ -271,6 +275,7 @@ void add_verify(Program& program) {
           ->check(at_least(-1000, "a number of decibels"));
   add_report_option(*command, arguments->report, "the candidate, colored by the error of its tensors");
   program.add_operators_option(*command);
+  add_engine_option(*command, arguments->engine);
   command
       ->add_option("--kernels", arguments->kernels,
                    "how the candidate's Graft operators are computed: functions or own (functions)")

@@ -66,6 +66,8 @@ std::string_view field_name(Setting setting) {
     case Setting::verbose: return "`graft build -v`";
     case Setting::quantize_typed_io: return "quantize with QuantizeOptions::typed_io";
     case Setting::tensorrt: return "BuildOptions::tensorrt";
+    case Setting::cpu_engine: return "VerifyOptions::engine";
+    case Setting::own_kernels: return "VerifyOptions::own_kernels";
     case Setting::bench_operators: return "OperatorBench::operators";
     case Setting::project_kind: return "NewProject::kind";
     case Setting::project_operator: return "NewProject::operator_name";

@@ -83,7 +83,8 @@ fs::path find_python() {
   if (is_program(callers_python())) return callers_python();
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
   if (const std::optional<fs::path> found = on_path("python3")) return *found;
-  throw Error(Error::Kind::missing_tool, fmt::format("no Python, which drives TensorRT\n{}", install_python));
+  throw Error(Error::Kind::missing_tool,
+              fmt::format("no Python, which drives TensorRT and ONNX Runtime\n{}", install_python));
 }
 
 fs::path find_package() {
@@ -261,6 +262,11 @@ fs::path executable_folder() {
 void set_python(const fs::path& interpreter) { callers_python() = interpreter; }
 
 EngineDriver find_engine_driver() { return {.python = find_python(), .package_folder = find_package()}; }
+
+DriverCommand command_of(const EngineDriver& driver, const std::vector<std::string>& arguments) {
+  return {.arguments = driver_command(driver, arguments),
+          .environment = merged_environment(driver_environment(driver))};
+}
 
 json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                 const DriverCallbacks& callbacks) {

@@ -27,6 +27,13 @@ struct EngineDriver {
 /// Throws Error (missing_tool) where there is no Python; its message names the command that installs it.
 [[nodiscard]] EngineDriver find_engine_driver();
 
+/// How a module of the package is started in a process: the program with its arguments, and the whole environment.
+struct DriverCommand {
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+};
+[[nodiscard]] DriverCommand command_of(const EngineDriver& driver, const std::vector<std::string>& arguments = {});
+
 /// The Python of an application that knows one. Before any other call.
 void set_python(const std::filesystem::path& interpreter);
 

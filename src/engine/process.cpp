@@ -77,20 +77,6 @@ struct Stream {
   }
 };
 
-std::vector<std::string> merged_environment(const std::vector<std::string>& changes) {
-  std::vector<std::string> merged = changes;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    bool replaced = false;
-    for (const std::string& change : changes) {
-      replaced = replaced || std::string_view(change).substr(0, change.find('=')) == name;
-    }
-    if (!replaced) merged.emplace_back(text);
-  }
-  return merged;
-}
-
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
   for (std::string& text : strings) result.push_back(text.data());
@@ -273,6 +259,20 @@ bool ChildProcess::read_some() {
 }
 
 ProcessResult ChildProcess::wait() { return state_->wait(); }
+
+std::vector<std::string> merged_environment(const std::vector<std::string>& changes) {
+  std::vector<std::string> merged = changes;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const std::string& change : changes) {
+      replaced = replaced || std::string_view(change).substr(0, change.find('=')) == name;
+    }
+    if (!replaced) merged.emplace_back(text);
+  }
+  return merged;
+}
 
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                           const ProcessCallbacks& callbacks) {

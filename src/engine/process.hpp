@@ -49,6 +49,9 @@ class ChildProcess {
   std::unique_ptr<State> state_;
 };
 
+/// This process's environment, with NAME=value entries that are added to it or replace its own.
+[[nodiscard]] std::vector<std::string> merged_environment(const std::vector<std::string>& changes);
+
 /// Runs a program like ChildProcess, with nothing on its standard input, and waits for its end.
 [[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
                                         const std::vector<std::string>& environment, const ProcessCallbacks& callbacks);

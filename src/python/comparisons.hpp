@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "graft/toolkit/verify.hpp"
+#include "python/cpu_engines.hpp"
 #include "python/tensors.hpp"
 
 namespace graft::python {
@@ -33,7 +34,7 @@ using PyRanges = std::map<std::string, std::pair<double, double>>;
                                                            const toolkit::Shapes& shapes, const PyRanges& ranges,
                                                            std::optional<double> relative,
                                                            std::optional<double> absolute, std::optional<double> snr_db,
-                                                           bool own_kernels) {
+                                                           bool own_kernels, const std::string& engine) {
   toolkit::VerifyOptions options{.data = {},
                                  .data_views = views_of(data),
                                  .seeds = seeds,
@@ -43,6 +44,7 @@ using PyRanges = std::map<std::string, std::pair<double, double>>;
                                  .absolute = absolute,
                                  .snr_db = snr_db,
                                  .own_kernels = own_kernels,
+                                 .engine = cpu_engine_of(engine),
                                  .watch = {}};
   for (const auto& [input, range] : ranges) options.ranges.emplace(input, toolkit::Range{range.first, range.second});
   return options;

@@ -12,6 +12,7 @@
 #include "graft/toolkit/convert.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/cpu_engines.hpp"
 #include "python/results.hpp"
 
 namespace graft::python {
@@ -41,7 +42,7 @@ const char* name_of(OperatorChoice::Kind kind) {
 
 ConvertResult convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
                       const std::vector<std::string>& without, const std::filesystem::path& rules, bool prove,
-                      bool prove_each, bool functions, const nb::object& progress,
+                      bool prove_each, bool functions, const std::string& engine, const nb::object& progress,
                       const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::ConvertOptions options{.plugins = plugins_of(plugins),
                                   .only = only,
@@ -50,6 +51,7 @@ ConvertResult convert(const toolkit::Model& model, const std::string& plugins, c
                                   .prove = prove,
                                   .prove_each = prove_each,
                                   .functions = functions,
+                                  .engine = cpu_engine_of(engine),
                                   .watch = {}};
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
@@ -100,7 +102,7 @@ void add_conversion(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "rules"_a, "prove"_a,
-             "prove_each"_a, "functions"_a, "progress"_a.none(), "cancel"_a.none());
+             "prove_each"_a, "functions"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("pass_names", toolkit::pass_names, "The names of convert's passes, in the order in which they run.");
 }
 

@@ -15,6 +15,7 @@
 #include "graft/toolkit/present.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/cpu_engines.hpp"
 #include "python/judges.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
@@ -32,7 +33,7 @@ using toolkit::DetectionTail;
 std::optional<CutResult> cut(const toolkit::Model& model, const std::string& judge, double max_seconds,
                              const PyShapeRanges& shapes, const std::vector<std::string>& targets,
                              const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
-                             bool verify, const nb::object& progress,
+                             bool verify, const std::string& engine, const nb::object& progress,
                              const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::CutOptions options;
   options.inspect.judge = judge_of(judge);
@@ -42,6 +43,7 @@ std::optional<CutResult> cut(const toolkit::Model& model, const std::string& jud
   options.inspect.plugin_libraries = plugin_libraries;
   options.inspect.tensorrt = tensorrt;
   options.verify = verify;
+  options.engine = cpu_engine_of(engine);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
     return toolkit::cut(model, options);
@@ -110,7 +112,7 @@ void add_cuts(nb::module_& module) {
           "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves.")
       .def("__repr__", describe);
   module.def("cut", cut, "model"_a, nb::kw_only(), "judge"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
-             "plugin_libraries"_a, "tensorrt"_a, "verify"_a, "progress"_a.none(), "cancel"_a.none());
+             "plugin_libraries"_a, "tensorrt"_a, "verify"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("load_cut", toolkit::load_cut, "file"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -27,8 +27,10 @@ LayersResult verify_layers(const toolkit::Model& reference, const toolkit::Model
                            const std::optional<std::string>& emulated, const ArraysIn& data, std::size_t seeds,
                            const toolkit::Shapes& shapes, const PyRanges& ranges, std::optional<double> relative,
                            std::optional<double> absolute, std::optional<double> snr_db, bool own_kernels,
-                           const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
-  toolkit::VerifyOptions options = verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels);
+                           const std::string& engine, const nb::object& progress,
+                           const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::VerifyOptions options =
+      verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels, engine);
   std::optional<toolkit::Precision> precision;
   if (emulated) precision = precision_of("emulated", *emulated);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
@@ -109,7 +111,7 @@ void add_layers(nb::module_& module) {
   add_page(result);
   module.def("verify_layers", verify_layers, "reference"_a, "candidate"_a, nb::kw_only(), "emulated"_a.none(), "data"_a,
              "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(),
-             "own_kernels"_a, "progress"_a.none(), "cancel"_a.none());
+             "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
 }
 
 }  // namespace graft::python

@@ -14,6 +14,7 @@
 #include "graft/toolkit/quantize.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/cpu_engines.hpp"
 #include "python/precisions.hpp"
 #include "python/results.hpp"
 #include "python/tensors.hpp"
@@ -68,8 +69,8 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
                         const std::string& calibration, double percentile, const std::filesystem::path& cache,
                         const std::filesystem::path& state, const std::vector<std::string>& improve,
                         const std::optional<std::string>& rest, const nb::object& metric,
-                        std::optional<double> max_drop, std::int64_t judged, const nb::object& progress,
-                        const std::optional<toolkit::CancelToken>& cancel) {
+                        std::optional<double> max_drop, std::int64_t judged, const std::string& engine,
+                        const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
   QuantizeOptions options{.precision = precision_of("precision", precision),
                           .data = {},
                           .data_views = views_of(data),
@@ -90,6 +91,7 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
                                    .metric = {},
                                    .max_drop = max_drop,
                                    .judged = judged},
+                          .engine = cpu_engine_of(engine),
                           .watch = {}};
   if (rest) options.int8.rest = precision_of("rest", *rest);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& caller) {
@@ -154,7 +156,7 @@ void add_quantization(nb::module_& module) {
   module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_path"_a, "shapes"_a,
              "keep"_a, "only"_a, "typed_io"_a, "limit_db"_a.none(), "recipe"_a, "samples"_a, "calibration"_a,
              "percentile"_a, "cache"_a, "state"_a, "improve"_a, "rest"_a.none(), "metric"_a.none(), "max_drop"_a.none(),
-             "judged"_a, "progress"_a.none(), "cancel"_a.none());
+             "judged"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("write_calibration_cache", toolkit::write_calibration_cache, "model"_a, "file"_a);
 }
 

@@ -1,6 +1,7 @@
 // Running a model on the CPU, without copies.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include "graft/toolkit/run.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/cpu_engines.hpp"
 #include "python/tensors.hpp"
 
 namespace graft::python {
@@ -20,22 +22,23 @@ using nb::literals::operator""_a;
 
 /// Of a model, or of a network in two halves.
 template <typename Network>
-toolkit::Session compile(const Network& network, int threads, bool own_kernels, const nb::object& progress,
-                         const std::optional<toolkit::CancelToken>& cancel) {
+toolkit::Session compile(const Network& network, int threads, bool own_kernels, const std::string& engine,
+                         const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
-    return toolkit::Session(network, {.threads = threads, .own_kernels = own_kernels, .watch = watch});
+    return toolkit::Session(
+        network, {.threads = threads, .own_kernels = own_kernels, .engine = cpu_engine_of(engine), .watch = watch});
   });
 }
 
 class Session {
  public:
-  Session(const toolkit::Model& model, int threads, bool own_kernels, const nb::object& progress,
-          const std::optional<toolkit::CancelToken>& cancel)
-      : session_(compile(model, threads, own_kernels, progress, cancel)) {}
+  Session(const toolkit::Model& model, int threads, bool own_kernels, const std::string& engine,
+          const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel)
+      : session_(compile(model, threads, own_kernels, engine, progress, cancel)) {}
 
-  Session(const toolkit::CutNetwork& network, int threads, bool own_kernels, const nb::object& progress,
-          const std::optional<toolkit::CancelToken>& cancel)
-      : session_(compile(network, threads, own_kernels, progress, cancel)) {}
+  Session(const toolkit::CutNetwork& network, int threads, bool own_kernels, const std::string& engine,
+          const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel)
+      : session_(compile(network, threads, own_kernels, engine, progress, cancel)) {}
 
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
@@ -57,11 +60,12 @@ class Session {
 
 void add_sessions(nb::module_& module) {
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const toolkit::Model&, int, bool, const nb::object&, const std::optional<toolkit::CancelToken>&>(),
-           "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "progress"_a.none(), "cancel"_a.none())
-      .def(nb::init<const toolkit::CutNetwork&, int, bool, const nb::object&,
+      .def(nb::init<const toolkit::Model&, int, bool, const std::string&, const nb::object&,
                     const std::optional<toolkit::CancelToken>&>(),
-           "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "progress"_a.none(), "cancel"_a.none())
+           "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none())
+      .def(nb::init<const toolkit::CutNetwork&, int, bool, const std::string&, const nb::object&,
+                    const std::optional<toolkit::CancelToken>&>(),
+           "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none())
       .def("run", &Session::run, "inputs"_a);
 }
 

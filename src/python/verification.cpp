@@ -21,8 +21,10 @@ using toolkit::VerifyResult;
 VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candidate, const ArraysIn& data,
                     std::size_t seeds, const toolkit::Shapes& shapes, const PyRanges& ranges,
                     std::optional<double> relative, std::optional<double> absolute, std::optional<double> snr_db,
-                    bool own_kernels, const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
-  toolkit::VerifyOptions options = verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels);
+                    bool own_kernels, const std::string& engine, const nb::object& progress,
+                    const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::VerifyOptions options =
+      verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels, engine);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
     return toolkit::verify(reference, candidate, options);
@@ -69,8 +71,8 @@ void add_verification(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a, "ranges"_a,
-             "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(), "own_kernels"_a, "progress"_a.none(),
-             "cancel"_a.none());
+             "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(), "own_kernels"_a, "engine"_a,
+             "progress"_a.none(), "cancel"_a.none());
 }
 
 }  // namespace graft::python

@@ -35,7 +35,7 @@ struct CompileOptions {
   /// f16 and bf16 tensors are rounded wherever a node makes one, as a device does, not only where they leave the model.
   bool round_inside = false;
   /// Each f32 result that is rounded moves by a few of its last bits, up or down by the draw: what becomes of that in
-  /// the outputs is how far the model is from itself by rounding alone.
+  /// the outputs is how far the model is from itself by rounding alone. ONNX Runtime's engine takes it from OpenVINO's.
   std::shared_ptr<RoundingNoise> noise = nullptr;
 };
 
@@ -62,8 +62,8 @@ class CompiledModel {
   [[nodiscard]] TensorMap run(const TensorMap& inputs);
 };
 
-/// Models are computed in f32: f16, bf16 and f64 tensors are rounded once, where they leave the model. May be called
-/// from several threads.
+/// Models are computed in f32 (f64 perhaps in f64): f16, bf16 and f64 tensors are rounded once, where they leave the
+/// model. May be called from several threads.
 class Engine {
  public:
   Engine() = default;

@@ -96,6 +96,10 @@ verify::LayerOptions layer_options(const CompareOptions& options) {
 
 }  // namespace
 
+void check_engine(const CompareOptions& options) {
+  check_own_kernels(options.engine, options.common.candidate_kernels == runtime::OperatorKernels::own);
+}
+
 void check_tolerances(const graft::verify::VerifyOptions& options) {
   if (!options.snr_db || (!options.relative && !options.absolute)) return;
   throw Error(fmt::format("{} takes the place of a tolerance of each element\nGive it, or {} and {}",
@@ -105,6 +109,7 @@ void check_tolerances(const graft::verify::VerifyOptions& options) {
 
 ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files, CompareOptions& options) {
   check_tolerances(options.common);
+  check_engine(options);
   const InputShapes shapes = given_shapes(options.common);
   if (shapes.empty()) {
     graft::onnx::Model candidate = read(candidate_files, {});
@@ -124,7 +129,7 @@ ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candida
 
 OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                  CompareOptions options, const Watch& watch, const EngineAround& around) {
-  Work work(watch);
+  Work work(watch, options.engine);
   return work.run([&] {
     const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
     complete(reference, candidate, options);
@@ -142,7 +147,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
 
 TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                  CompareOptions options, const Watch& watch) {
-  Work work(watch);
+  Work work(watch, options.engine);
   return work.run([&] {
     complete(reference, candidate, options);
     verify::LayerOptions layers = layer_options(options);

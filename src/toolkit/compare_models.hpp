@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "toolkit/model_files.hpp"
@@ -26,6 +27,7 @@ struct CompareOptions {
   std::optional<std::size_t> seeds = {};  ///< Nothing: 3 for outputs; 1 for all tensors, 2 where int8 is emulated.
   std::optional<graft::verify::Precision> emulated = {};  ///< Of all tensors only.
   verify::GivenNames names = {};
+  CpuEngine engine = CpuEngine::openvino;
 };
 
 struct OutputComparison {
@@ -57,19 +59,22 @@ struct LayerVerification {
   std::optional<graft::verify::Precision> emulated;
 };
 
+/// Throws Error where own kernels are asked of an engine that has none.
+void check_engine(const CompareOptions& options);
+
 /// Throws Error where a signal to noise ratio and a tolerance of each element are given.
 void check_tolerances(const graft::verify::VerifyOptions& options);
 
-/// Reads both models, after check_tolerances. A network of another format than ONNX is read with the shapes that the
-/// options or the other model give; data and shapes in the options are brought to the names and the layout of the
-/// reference.
+/// Reads both models, after check_tolerances and check_engine. A network of another format than ONNX is read with the
+/// shapes that the options or the other model give; data and shapes in the options are brought to the names and the
+/// layout of the reference.
 [[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
 
-/// What runs the models, made from the default engine.
+/// What runs the models, made from the engine of the options.
 using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtime::Engine& engine)>;
 
-/// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the default
-/// engine, or in one around it.
+/// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the
+/// engine of the options, or in one around it.
 [[nodiscard]] OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                                CompareOptions options, const Watch& watch,
                                                const EngineAround& around = {});

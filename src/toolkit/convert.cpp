@@ -160,7 +160,7 @@ void check_pass_name(const std::string& name, std::string_view option) {
 }
 
 ConvertResult convert(const Model& model, const ConvertOptions& options) {
-  Work work(options.watch);
+  Work work(options.watch, options.engine);
   return work.run([&] {
     const graft::passes::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
@@ -182,7 +182,7 @@ bool Conversion::are_rules_done() const {
 }
 
 Conversion convert_file(const ConvertRequest& request) {
-  Work work(request.options.watch);
+  Work work(request.options.watch, request.options.engine);
   return work.run([&] {
     graft::passes::ConvertOptions inner = internal_options(work, request.options);
     inner.input_shapes = to_internal(request.import.shapes);

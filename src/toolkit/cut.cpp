@@ -94,7 +94,7 @@ DetectionTail tail_of(const inspect::DetectionTail& tail) {
           .lowest_score = tail.lowest_score};
 }
 
-void run_halves(CutResult& result, const Model& whole, const Watch& watch) {
+void run_halves(CutResult& result, const Model& whole, const Watch& watch, CpuEngine engine) {
   const graft::CutNetwork network = to_internal(result.network);
   onnx::Model joined = join(network);
   joined.metadata[HalvesEngine::mark] = "";
@@ -102,6 +102,7 @@ void run_halves(CutResult& result, const Model& whole, const Watch& watch) {
   try {
     VerifyOptions options;
     options.watch = watch;
+    options.engine = engine;
     result.verified = verify(whole, candidate, options, [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network);
     });
@@ -124,7 +125,7 @@ Inspection inspection_of(const Conversion& conversion) {
   return inspection;
 }
 
-std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch) {
+std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch, CpuEngine engine) {
   const onnx::Model& model = inspection.model;
   const std::set<std::string, std::less<>> ids = failing(inspection.nodes);
   if (ids.empty()) return std::nullopt;
@@ -152,7 +153,7 @@ std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Wa
   if (found->tensorrt_is_first) {
     for (const auto& tail : inspect::find_tails(found->host, found->between)) result.tails.push_back(tail_of(tail));
   }
-  if (verify) run_halves(result, ModelAccess::make(model.clone()), watch);
+  if (verify) run_halves(result, ModelAccess::make(model.clone()), watch, engine);
   return result;
 }
 
@@ -162,7 +163,7 @@ std::optional<CutResult> cut(const Model& model, const CutOptions& options) {
   inspect_options.reduce.clear();
   inspect_options.watch = options.watch;
   const InspectResult inspected = inspect(model, inspect_options);
-  return cut(*inspected.details, options.verify, options.watch);
+  return cut(*inspected.details, options.verify, options.watch, options.engine);
 }
 
 std::vector<Port> CutNetwork::inputs() const {

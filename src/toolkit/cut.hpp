@@ -14,7 +14,8 @@ namespace graft::toolkit {
 [[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
 /// `cut` after `inspect`.
-[[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch);
+[[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch,
+                                           CpuEngine engine);
 
 /// The files that `save` writes.
 [[nodiscard]] CutFiles cut_files(const std::filesystem::path& file);

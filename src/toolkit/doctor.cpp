@@ -7,6 +7,7 @@
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "runtime/default_engine.hpp"
+#include "toolkit/cpu_engines.hpp"
 
 namespace graft::toolkit {
 
@@ -14,6 +15,11 @@ Diagnosis diagnose(const AskDriver& ask) {
   Diagnosis found;
   const runtime::Engine& engine = runtime::default_engine();
   if (engine.can_run()) found.cpu_engine = engine.name();
+  try {
+    found.onnxruntime = engine_of(CpuEngine::onnxruntime).name();
+  } catch (const Error& error) {
+    found.onnxruntime_error = error.what();
+  }
   found.plugin_library = engine::own_plugin_library();
   std::error_code ignored;
   if (found.plugin_library.exists) {

@@ -12,7 +12,9 @@
 namespace graft::toolkit {
 
 struct Diagnosis {
-  std::string cpu_engine;  ///< "OpenVINO 2026.4.1"; empty in a build without one.
+  std::string cpu_engine;         ///< "OpenVINO 2026.4.1"; empty in a build without one.
+  std::string onnxruntime;        ///< "ONNX Runtime 1.31.1"; empty where it cannot be started.
+  std::string onnxruntime_error;  ///< Why not.
   engine::PluginLibrary plugin_library;
   std::uint64_t plugin_library_bytes = 0;
   std::size_t operators = 0;

@@ -97,8 +97,8 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   inner.only = options.only;
   inner.limit_db = options.limit_db;
   inner.shapes = {options.shapes.begin(), options.shapes.end()};
-  TypesReport report =
-      quantize_types(model, inner, to_internal(options.data, options.data_views, data_name), data_name, options.watch);
+  TypesReport report = quantize_types(model, inner, to_internal(options.data, options.data_views, data_name), data_name,
+                                      options.watch, options.engine);
   const quant::ChosenTypes& chosen = report.chosen;
   QuantizeResult result;
   for (const quant::ChosenNode& node : chosen.nodes) {
@@ -165,7 +165,7 @@ QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
                         .limit = options.int8.samples,
                         .name = data_name};
   graft::quant::Int8Options inner = int8_options(options);
-  Int8Report report = quantize_int8(model, inner, samples, options.watch);
+  Int8Report report = quantize_int8(model, inner, samples, options.watch, options.engine);
   const quant::ChosenInt8& chosen = report.chosen;
   QuantizeResult result;
   for (const quant::Int8Node& node : chosen.plan.nodes) {

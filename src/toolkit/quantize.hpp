@@ -9,6 +9,7 @@
 
 #include "engine/metric_command.hpp"
 #include "graft/setting.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "quant/choose_int8.hpp"
@@ -57,11 +58,11 @@ struct Samples {
 /// In f16 or bf16. `data` are split into runs where the model has a fixed batch.
 [[nodiscard]] TypesReport quantize_types(const Model& given, quant::ChooseOptions options,
                                          const runtime::TensorMap& data, const std::string& data_name,
-                                         const Watch& watch);
+                                         const Watch& watch, CpuEngine engine);
 
 /// In int8.
 [[nodiscard]] Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, const Samples& samples,
-                                       const Watch& watch);
+                                       const Watch& watch, CpuEngine engine);
 
 /// Writes the model, and returns the file beside it that has its weights, where there is one.
 std::optional<std::filesystem::path> write(const TypesReport& report, const std::filesystem::path& output);

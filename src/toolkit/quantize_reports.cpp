@@ -45,8 +45,8 @@ std::optional<quant::ImageRecipe> read_recipe(const std::filesystem::path& file,
 }
 
 TypesReport quantize_types(const Model& given, quant::ChooseOptions options, const runtime::TensorMap& data,
-                           const std::string& data_name, const Watch& watch) {
-  Work work(watch);
+                           const std::string& data_name, const Watch& watch, CpuEngine engine) {
+  Work work(watch, engine);
   return work.run([&] {
     const onnx::Model& model = model_of(given);
     check_operators(model);
@@ -62,8 +62,8 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
 }
 
 Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, const Samples& samples,
-                         const Watch& watch) {
-  Work work(watch);
+                         const Watch& watch, CpuEngine engine) {
+  Work work(watch, engine);
   return work.run([&] {
     const onnx::Model& model = model_of(given);
     check_operators(model);

@@ -11,9 +11,9 @@
 #include "import/cut_network.hpp"
 #include "import/read_model.hpp"
 #include "runtime/chain.hpp"
-#include "runtime/default_engine.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/cpu_engines.hpp"
 #include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/work.hpp"
@@ -30,10 +30,8 @@ runtime::CompileOptions compile_options(const SessionOptions& options) {
 
 std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& first, const onnx::Model& second,
                                                 const std::vector<std::string>& outputs,
-                                                const runtime::CompileOptions& options) {
-  const auto link = [&](const onnx::Model& half) {
-    return runtime::link_of(runtime::default_engine().compile(half, options), half);
-  };
+                                                const runtime::CompileOptions& options, const runtime::Engine& engine) {
+  const auto link = [&](const onnx::Model& half) { return runtime::link_of(engine.compile(half, options), half); };
   return runtime::chain(link(first), link(second), outputs);
 }
 
@@ -47,7 +45,8 @@ struct Session::State {
   /// token by itself.
   template <class Compile>
   static std::unique_ptr<State> watched(const SessionOptions& options, const std::string& what, Compile&& compile) {
-    Work work(options.watch);
+    check_own_kernels(options.engine, options.own_kernels);
+    Work work(options.watch, options.engine);
     return work.run([&] {
       work.report(0, "compiling " + what);
       return std::make_unique<State>(State{.compiled = compile(), .cancel = options.watch.cancel});
@@ -63,15 +62,16 @@ struct Session::State {
 
 Session::Session(const Model& model, const SessionOptions& options)
     : state_(State::watched(options, model.source(), [&] {
-        return runtime::default_engine().compile(toolkit::model_of(model), compile_options(options));
+        return engine_of(options.engine).compile(toolkit::model_of(model), compile_options(options));
       })) {}
 
 Session::Session(const CutNetwork& network, const SessionOptions& options)
     : state_(State::watched(options, network.tensorrt.source() + " and " + network.host.source(), [&] {
         const onnx::Model& tensorrt = toolkit::model_of(network.tensorrt);
         const onnx::Model& host = toolkit::model_of(network.host);
-        return network.tensorrt_is_first ? compile(tensorrt, host, network.outputs, compile_options(options))
-                                         : compile(host, tensorrt, network.outputs, compile_options(options));
+        return network.tensorrt_is_first
+                   ? compile(tensorrt, host, network.outputs, compile_options(options), engine_of(options.engine))
+                   : compile(host, tensorrt, network.outputs, compile_options(options), engine_of(options.engine));
       })) {}
 
 Session::~Session() = default;
@@ -101,12 +101,13 @@ namespace {
 
 std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
                                                       const std::map<std::string, Shape, std::less<>>& shapes,
-                                                      const runtime::CompileOptions& options) {
+                                                      const runtime::CompileOptions& options,
+                                                      const runtime::Engine& engine) {
   if (is_cut_network(files.model)) {
     const graft::CutNetwork network = read_cut_network(files.model);
-    return compile(network.first(), network.second(), network.outputs, options);
+    return compile(network.first(), network.second(), network.outputs, options, engine);
   }
-  return runtime::default_engine().compile(
+  return engine.compile(
       read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr}),
       options);
 }
@@ -114,11 +115,12 @@ std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
 }  // namespace
 
 RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,
-                    int threads) {
+                    int threads, CpuEngine engine) {
+  check_own_kernels(engine, kernels == runtime::OperatorKernels::own);
   std::map<std::string, Shape, std::less<>> shapes;
   for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
   const std::unique_ptr<runtime::CompiledModel> compiled =
-      compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads});
+      compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads}, engine_of(engine));
   const auto started = std::chrono::steady_clock::now();
   RunReport report;
   report.outputs = compiled->run(inputs);

@@ -1,6 +1,7 @@
 // One run of a network that is read for these inputs.
 #pragma once
 
+#include "graft/toolkit/cpu_engine.hpp"
 #include "runtime/engine.hpp"
 #include "toolkit/model_files.hpp"
 
@@ -14,6 +15,6 @@ struct RunReport {
 /// Reads the network, other formats than ONNX with the shapes of the inputs, and runs it on the CPU. Throws Error as
 /// `load` and Session do.
 [[nodiscard]] RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs,
-                                  runtime::OperatorKernels kernels, int threads);
+                                  runtime::OperatorKernels kernels, int threads, CpuEngine engine);
 
 }  // namespace graft::toolkit

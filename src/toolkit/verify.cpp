@@ -67,8 +67,10 @@ CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Mo
   options.common.relative = given.relative;
   options.common.absolute = given.absolute;
   options.common.snr_db = given.snr_db;
+  options.engine = given.engine;
   check_tolerances(options.common);
   if (given.own_kernels) options.common.candidate_kernels = runtime::OperatorKernels::own;
+  check_engine(options);
   place_inputs(reference, candidate, options.common, options.names);
   return options;
 }

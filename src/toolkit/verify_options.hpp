@@ -13,7 +13,7 @@ namespace graft::toolkit {
 [[nodiscard]] CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Model& reference,
                                              const graft::onnx::Model& candidate);
 
-/// `verify` in an engine around the default one.
+/// `verify` in an engine around that of the options.
 [[nodiscard]] VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options,
                                   const EngineAround& around);
 

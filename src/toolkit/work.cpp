@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/default_engine.hpp"
-
 namespace graft::toolkit {
 namespace {
 
@@ -30,8 +28,6 @@ class WatchedModel final : public runtime::CompiledModel {
 };
 
 }  // namespace
-
-Work::Engine::Engine(const Work& work) : work_(work), engine_(runtime::default_engine()) {}
 
 std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx::Model& model,
                                                               const runtime::CompileOptions& options) const {

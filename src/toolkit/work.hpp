@@ -10,16 +10,18 @@
 
 #include "graft/toolkit/progress.hpp"
 #include "runtime/engine.hpp"
+#include "toolkit/cpu_engines.hpp"
 
 namespace graft::toolkit {
 
 class Work {
  public:
-  explicit Work(const Watch& watch) : watch_(watch), engine_(*this) {}
+  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::openvino)
+      : watch_(watch), engine_(*this, engine_of(engine)) {}
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// The default engine, which looks at the token before each run.
+  /// The engine that was chosen, which looks at the token before each run.
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
   [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
 
@@ -56,7 +58,7 @@ class Work {
 
   class Engine final : public runtime::Engine {
    public:
-    explicit Engine(const Work& work);
+    Engine(const Work& work, const runtime::Engine& engine) : work_(work), engine_(engine) {}
     using runtime::Engine::compile;
     [[nodiscard]] std::string_view name() const override { return engine_.name(); }
     [[nodiscard]] bool can_run() const override { return engine_.can_run(); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
@@ -32,6 +33,7 @@ struct ConvertOptions {
   /// False: Graft's nodes are left without their ONNX functions, which win over plugins in TensorRT's own parser. Such
   /// a model needs the plugin library, and other runtimes than Graft cannot run it.
   bool functions = true;
+  CpuEngine engine = CpuEngine::openvino;  ///< Runs the proofs.
   Watch watch = {};
 };
 

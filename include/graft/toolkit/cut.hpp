@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/model.hpp"
@@ -51,8 +52,9 @@ struct DetectionTail {
 struct CutOptions {
   /// Who judges what TensorRT runs. `convert` and `reduce` are not looked at: the model is cut as it is.
   InspectOptions inspect = {};
-  bool verify = true;  ///< Run both halves beside the whole network.
-  Watch watch = {};    ///< In place of that in `inspect`.
+  bool verify = true;                      ///< Run both halves beside the whole network.
+  CpuEngine engine = CpuEngine::openvino;  ///< Runs them.
+  Watch watch = {};                        ///< In place of that in `inspect`.
 };
 
 struct CutResult {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -72,6 +73,7 @@ struct QuantizeOptions {
   /// bf16, and none in int8.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
+  CpuEngine engine = CpuEngine::openvino;  ///< Runs the model for calibration and comparisons.
   Watch watch = {};
 };
 

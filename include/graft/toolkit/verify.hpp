@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -45,6 +46,7 @@ struct VerifyOptions {
   std::optional<double> snr_db = {};
   /// Compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
   bool own_kernels = false;
+  CpuEngine engine = CpuEngine::openvino;  ///< Runs both models.
   Watch watch = {};
 };
 

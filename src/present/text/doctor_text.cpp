@@ -27,6 +27,20 @@ Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
   return finding;
 }
 
+/// Not needed: it takes the place of OpenVINO where that is asked for.
+Finding second_cpu_engine(const toolkit::Diagnosis& diagnosis) {
+  Finding finding{.name = "second CPU engine", .found = !diagnosis.onnxruntime.empty()};
+  if (finding.found) {
+    finding.text = diagnosis.onnxruntime + ", for --engine onnxruntime";
+    finding.facts["version"] = diagnosis.onnxruntime.substr(diagnosis.onnxruntime.rfind(' ') + 1);
+  } else {
+    const std::string& why = diagnosis.onnxruntime_error;
+    finding.text = why.substr(0, why.find('\n')) + "; needed for --engine onnxruntime alone";
+    finding.remedy = "pip install onnxruntime";
+  }
+  return finding;
+}
+
 Finding plugin_library(const toolkit::Diagnosis& diagnosis) {
   const engine::PluginLibrary& library = diagnosis.plugin_library;
   Finding finding{.name = "plugin library", .found = library.exists, .needed = true};
@@ -118,7 +132,7 @@ void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findi
 }  // namespace
 
 std::vector<Finding> findings_of(const toolkit::Diagnosis& diagnosis) {
-  std::vector<Finding> findings{cpu_engine(diagnosis), plugin_library(diagnosis)};
+  std::vector<Finding> findings{cpu_engine(diagnosis), second_cpu_engine(diagnosis), plugin_library(diagnosis)};
   add_driver(diagnosis, findings);
   return findings;
 }

@@ -29,6 +29,7 @@
 #include "onnx/check_operators.hpp"
 #include "onnx/schema.hpp"
 #include "runtime/keeps_outputs.hpp"
+#include "runtime/model_io.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
@@ -46,23 +47,6 @@ namespace {
 ov::Core& core() {
   static ov::Core core;
   return core;
-}
-
-/// What a model declares of one input.
-struct Declared {
-  std::string name;
-  onnx::ElementType type = onnx::ElementType::undefined;
-  std::optional<Shape> shape;
-};
-
-std::string type_text(onnx::ElementType type, const std::string& shape) { return onnx::to_string(type) + shape; }
-
-std::string to_text(const onnx::TensorData& tensor) {
-  return type_text(tensor.type, to_string(Shape(tensor.dims.begin(), tensor.dims.end())));
-}
-
-std::string to_text(onnx::ElementType type, const std::optional<Shape>& shape) {
-  return type_text(type, shape ? to_string(*shape) : " of any shape");
 }
 
 /// The plugin keeps 64-bit and unsigned 32-bit integers in 32 signed bits and would cut off the rest without a word.
@@ -174,35 +158,12 @@ ov::CompiledModel compile(const std::shared_ptr<ov::Model>& model, const ov::Any
   }
 }
 
-std::string joined(const std::vector<Declared>& inputs) {
-  std::string names;
-  for (const Declared& input : inputs) names += (names.empty() ? "'" : ", '") + input.name + "'";
-  return names.empty() ? "none" : names;
+bool takes_input(onnx::ElementType type) {
+  return to_openvino(type) != ov::element::dynamic && type != onnx::ElementType::string;
 }
 
-std::vector<Declared> declared_inputs(const onnx::Model& model) {
-  std::vector<Declared> inputs;
-  for (const onnx::Value* value : model.graph().inputs()) {
-    if (value->initializer) continue;
-    if (!value->type || to_openvino(*value->type) == ov::element::dynamic ||
-        *value->type == onnx::ElementType::string) {
-      throw Error(model.source + ": input '" + value->name + "' is " +
-                  (value->type ? "of type " + to_string(*value->type) : std::string("no tensor, or of unknown type")) +
-                  ", which the CPU engine does not take");
-    }
-    inputs.push_back({value->name, *value->type, value->shape});
-  }
-  return inputs;
-}
-
-/// A default makes an input a constant here, as old exporters mean it: they list every weight as an input.
-void fix_defaults(onnx::Model& model) {
-  for (onnx::Value* value : std::vector<onnx::Value*>(model.graph().inputs())) {
-    if (value->initializer) model.graph().set_is_input(*value, false);
-  }
-}
-
-std::vector<std::optional<std::size_t>> places_of(const std::vector<Declared>& inputs, const ov::Model& read) {
+std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInputs::Input>& inputs,
+                                                  const ov::Model& read) {
   const auto& parameters = read.get_parameters();
   std::vector<std::optional<std::size_t>> places(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -217,19 +178,6 @@ std::vector<std::optional<std::size_t>> places_of(const std::vector<Declared>& i
   return places;
 }
 
-std::vector<std::string> output_names(const onnx::Model& model) {
-  std::vector<std::string> names;
-  for (const onnx::Value* value : model.graph().outputs()) {
-    // A sequence or a map is kept in wire form; of a tensor only notes are, which newer exporters write everywhere.
-    if (value->type == onnx::ElementType::string || (!value->type && !value->opaque.empty())) {
-      throw Error(model.source + ": output '" + value->name +
-                  "' is no tensor of numbers, which the CPU engine does not return");
-    }
-    names.push_back(value->name);
-  }
-  return names;
-}
-
 /// See cut_into_segments; most models are a single one.
 struct Part {
   std::vector<std::optional<std::size_t>> inputs;
@@ -242,21 +190,14 @@ struct Part {
 struct State {
   std::string source;
   std::shared_ptr<const onnx::Model> model;  ///< Looked at where a run fails.
-  std::vector<Declared> inputs;
+  DeclaredInputs inputs;
   std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
-  std::set<std::string, std::less<>> defaults;
   std::vector<std::string> outputs;
   std::set<std::size_t> bf16_outputs;
   std::vector<Part> parts;
   /// Of each of the model's outputs: the part, and its place there.
   std::vector<std::pair<std::size_t, std::size_t>> output_places;
 };
-
-std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& inputs) {
-  std::map<std::string, Shape, std::less<>> shapes;
-  for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-  return shapes;
-}
 
 class OpenvinoModel final : public CompiledModel, public KeepsOutputs {
  public:
@@ -281,22 +222,19 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   State own;
   own.source = model.source;
   own.model = std::make_shared<const onnx::Model>(model.clone());
-  own.inputs = declared_inputs(model);
-  for (const onnx::Value* value : model.graph().inputs()) {
-    if (value->initializer) own.defaults.insert(value->name);
-  }
+  own.inputs = DeclaredInputs(model, takes_input);
   PreparedModel prepared = prepare(model, options);
   fix_defaults(prepared.model);
   own.outputs = output_names(prepared.model);
   const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
-  own.places = places_of(own.inputs, *read);
+  own.places = places_of(own.inputs.all(), *read);
   const auto used = static_cast<std::size_t>(
       std::count_if(own.places.begin(), own.places.end(), [](const auto& place) { return place.has_value(); }));
   if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {
     throw Error(Error::Kind::internal,
                 own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +
                     " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
-                    std::to_string(own.inputs.size()) + " and " + std::to_string(own.outputs.size()));
+                    std::to_string(own.inputs.all().size()) + " and " + std::to_string(own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
   add_guards(*read, own.source);
@@ -342,32 +280,15 @@ std::unique_ptr<CompiledModel> OpenvinoModel::new_request() const {
 
 void OpenvinoModel::infer(const TensorMap& inputs) {
   const State& own = state_;
-  for (const auto& entry : inputs) {
-    const std::string& name = entry.first;
-    const auto known = [&](const Declared& input) { return input.name == name; };
-    if (std::any_of(own.inputs.begin(), own.inputs.end(), known)) continue;
-    if (own.defaults.contains(name)) {
-      throw Error(own.source + ": input '" + name +
-                  "' has a default in the file, which the CPU engine uses; leave it out");
-    }
-    throw Error(own.source + ": there is no input '" + name + "'; its inputs are " + joined(own.inputs));
-  }
-  for (std::size_t i = 0; i < own.inputs.size(); ++i) {
-    const Declared& input = own.inputs[i];
-    const std::string where = own.source + ": input '" + input.name + "'";
-    const auto found = inputs.find(input.name);
-    if (found == inputs.end())
-      throw Error(where + " (" + to_text(input.type, input.shape) + ") is missing; its inputs are " +
-                  joined(own.inputs));
-    const onnx::TensorData& tensor = found->second;
-    const std::string mismatch = mismatch_of(tensor, input.type, input.shape);
-    if (!mismatch.empty()) throw Error(fmt::format("{}: {}", where, mismatch));
-    check_integers(where, tensor);
+  own.inputs.check(inputs);
+  const std::vector<DeclaredInputs::Input>& declared = own.inputs.all();
+  for (const DeclaredInputs::Input& input : declared) {
+    check_integers(own.inputs.place_of(input), inputs.find(input.name)->second);
   }
   try {
     std::map<std::size_t, ov::Tensor> given;
-    for (std::size_t i = 0; i < own.inputs.size(); ++i) {
-      if (own.places[i]) given.emplace(*own.places[i], wrap(inputs.find(own.inputs[i].name)->second));
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+      if (own.places[i]) given.emplace(*own.places[i], wrap(inputs.find(declared[i].name)->second));
     }
     ov::Tensor before;
     for (Part& part : state_.parts) {
@@ -379,9 +300,7 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
     }
   } catch (const std::exception& failed) {
     check_operators(*own.model, shapes_of(inputs));  // with these sizes an operator's node may be what fails
-    std::string given;
-    for (const auto& [name, tensor] : inputs) given += (given.empty() ? "" : ", ") + name + ": " + to_text(tensor);
-    throw Error(own.source + ": cannot run with " + (given.empty() ? "no inputs" : given) + ": " +
+    throw Error(own.source + ": cannot run with " + types_and_shapes(inputs) + ": " +
                 shorten_openvino_message(failed.what()));
   }
 }
@@ -422,15 +341,7 @@ TensorMap OpenvinoModel::run_and_keep(const TensorMap& inputs) {
 }
 
 TensorMap compute(const onnx::Model& model) {
-  if (!declared_inputs(model).empty()) {
-    throw Error(Error::Kind::internal,
-                model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
-  }
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    if (has_trait(node, onnx::trait::random)) {
-      throw Error(model.source + ": " + onnx::describe(node) + " gives other numbers each time, so it is no constant");
-    }
-  });
+  check_constant_graph(model);
   PreparedModel prepared = prepare(model, {});
   fix_defaults(prepared.model);
   const std::vector<std::string> names = output_names(prepared.model);

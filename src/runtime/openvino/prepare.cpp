@@ -15,24 +15,13 @@
 #include "onnx/opset.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
+#include "runtime/model_io.hpp"
 #include "runtime/openvino/antialias.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_arithmetic.hpp"
 
 namespace graft::runtime {
 namespace {
-
-void add_extra_outputs(onnx::Model& model, const std::vector<std::string>& names) {
-  onnx::Graph& graph = model.graph();
-  for (const std::string& name : names) {
-    onnx::Value* value = graph.find_local(name);
-    if (value == nullptr) {
-      throw Error(model.source + ": there is no tensor '" + name + "' in the main graph to return as an extra output");
-    }
-    const auto& outputs = graph.outputs();
-    if (std::find(outputs.begin(), outputs.end(), value) == outputs.end()) graph.add_output(*value);
-  }
-}
 
 void place_operators(PreparedModel& prepared) {
   prepared.model.graph().for_each_node([&](onnx::Node& node) {

@@ -16,7 +16,8 @@ namespace graft::runtime {
 inline constexpr std::uint64_t protocol_version = 1;
 
 /// A connection serves one request at a time, and holds one compiled model at most. What is asked is answered with
-/// `done` or `failed`; the worker says `greeting` first, on the connection that it was started with.
+/// `done` or `failed`; the worker says `greeting` first, on the connection that it was started with, or `failed` and
+/// ends.
 enum class MessageKind : std::uint32_t {
   greeting = 1,  ///< Greeting.
   done,          ///< Of compile and open: nothing; of run and evaluate: the outputs.

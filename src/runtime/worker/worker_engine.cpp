@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <functional>
@@ -17,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/descriptor.hpp"
 #include "graft/error.hpp"
@@ -28,11 +28,22 @@ extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 namespace graft::runtime {
 namespace {
 
+const std::string& name_of(const WorkerCommand& command) {
+  return command.name.empty() ? command.arguments.front() : command.name;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// The worker's process, which has the socket as its standard input. What it prints goes to standard error: standard
 /// output is for results.
 class Process {
  public:
-  Process(const std::string& program, int socket) {
+  Process(const WorkerCommand& command, int socket) {
     ::posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
@@ -42,14 +53,16 @@ class Process {
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setpgroup(&attributes, 0);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    std::string name = program;
-    std::array<char*, 2> arguments{name.data(), nullptr};
-    const int failed = ::posix_spawn(&child_, program.c_str(), &actions, &attributes, arguments.data(), environ);
+    WorkerCommand texts = command;
+    std::vector<char*> own_environment = pointers_to(texts.environment);
+    const int failed = ::posix_spawn(&child_, command.arguments.front().c_str(), &actions, &attributes,
+                                     pointers_to(texts.arguments).data(),
+                                     texts.environment.empty() ? environ : own_environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
     if (failed != 0) {
-      throw Error(Error::Kind::missing_tool, fmt::format("{}: the CPU engine's worker cannot be started: {}", program,
-                                                         std::generic_category().message(failed)));
+      throw Error(Error::Kind::missing_tool, fmt::format("{}: the CPU engine's worker cannot be started: {}",
+                                                         name_of(command), std::generic_category().message(failed)));
     }
   }
   ~Process() {
@@ -92,7 +105,7 @@ class Process {
 /// A worker that has greeted. It closes a connection of ours only by ending.
 class Worker {
  public:
-  explicit Worker(const std::string& program) : Worker(program, Connection::make_sockets()) {}
+  explicit Worker(const WorkerCommand& command) : Worker(command, Connection::make_sockets()) {}
 
   [[nodiscard]] const std::string& engine() const { return engine_; }
   [[nodiscard]] bool is_ours() const { return process_.is_ours(); }
@@ -109,14 +122,19 @@ class Worker {
   }
 
  private:
-  Worker(const std::string& program, std::pair<Descriptor, Descriptor> sockets)
-      : process_(program, sockets.second.get()), root_(std::move(sockets.first)) {
+  Worker(const WorkerCommand& command, std::pair<Descriptor, Descriptor> sockets)
+      : process_(command, sockets.second.get()), root_(std::move(sockets.first)) {
     sockets.second.close();
     const auto fail = [&](const std::string& why) {
-      throw Error(Error::Kind::missing_tool, fmt::format("{} is no worker of the CPU engine: {}", program, why));
+      throw Error(Error::Kind::missing_tool,
+                  fmt::format("{} is no worker of the CPU engine: {}", name_of(command), why));
     };
     const std::optional<Message> said = root_.receive();
     if (!said) fail("it " + end());
+    if (said->kind == static_cast<std::uint32_t>(MessageKind::failed)) {
+      const Failure failure = decode_failure(said->body);
+      throw Error(failure.kind, failure.text);
+    }
     if (said->kind != static_cast<std::uint32_t>(MessageKind::greeting)) fail("it does not greet");
     const Greeting greeting = decode_greeting(said->body);
     if (greeting.version != protocol_version) {
@@ -178,7 +196,7 @@ std::unique_ptr<CompiledModel> RemoteModel::new_request() const {
 
 class WorkerEngine final : public Engine {
  public:
-  explicit WorkerEngine(std::string program) : program_(std::move(program)) {}
+  explicit WorkerEngine(std::function<WorkerCommand()> find) : find_(std::move(find)) {}
 
   [[nodiscard]] std::string_view name() const override {
     const std::string& engine = current()->engine();
@@ -204,7 +222,7 @@ class WorkerEngine final : public Engine {
   /// The worker; started where there is none, or not for this process.
   [[nodiscard]] std::shared_ptr<Worker> current() const {
     const std::scoped_lock lock(mutex_);
-    if (worker_ == nullptr || !worker_->is_ours()) worker_ = std::make_shared<Worker>(program_);
+    if (worker_ == nullptr || !worker_->is_ours()) worker_ = std::make_shared<Worker>(find_());
     return worker_;
   }
 
@@ -229,7 +247,7 @@ class WorkerEngine final : public Engine {
     return std::make_unique<RemoteModel>(std::move(worker), std::move(*connection), source, noise);
   }
 
-  std::string program_;
+  std::function<WorkerCommand()> find_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<Worker> worker_;
   mutable std::string name_;
@@ -238,7 +256,11 @@ class WorkerEngine final : public Engine {
 }  // namespace
 
 std::unique_ptr<Engine> make_worker_engine(std::string program) {
-  return std::make_unique<WorkerEngine>(std::move(program));
+  return make_worker_engine([command = WorkerCommand{.arguments = {std::move(program)}}] { return command; });
+}
+
+std::unique_ptr<Engine> make_worker_engine(std::function<WorkerCommand()> find) {
+  return std::make_unique<WorkerEngine>(std::move(find));
 }
 
 }  // namespace graft::runtime

@@ -1,12 +1,21 @@
 // An engine that runs in a process of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/engine.hpp"
 
 namespace graft::runtime {
+
+/// How a worker is started.
+struct WorkerCommand {
+  std::vector<std::string> arguments;         ///< The program's path first.
+  std::vector<std::string> environment = {};  ///< All of it, as NAME=value; empty: this process's.
+  std::string name = {};                      ///< For messages; empty: the program's path.
+};
 
 /// The engine of a worker program (src/runtime/worker/main.cpp), which is started when it is first needed. The same
 /// numbers and the same errors as in one process. A worker that ends while it is asked something is an Error
@@ -15,5 +24,9 @@ namespace graft::runtime {
 /// Limits: a model, with its weights, has to fit into protobuf's 2 GiB; operators of libraries loaded at run time are
 /// unknown to the worker; compiled models are not for use after a fork.
 [[nodiscard]] std::unique_ptr<Engine> make_worker_engine(std::string program);
+
+/// The same of a program that speaks the protocol of messages.hpp. `find` is called when the worker is first needed,
+/// and may throw.
+[[nodiscard]] std::unique_ptr<Engine> make_worker_engine(std::function<WorkerCommand()> find);
 
 }  // namespace graft::runtime

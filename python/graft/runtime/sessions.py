@@ -1,0 +1,112 @@
+# Models that ONNX Runtime has compiled, and tensors in messages.
+"""Optimizations are off: with them ONNX Runtime 1.31 computes some functions in int8 wrongly, and a judge has to compute
+what the model says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from graft.runtime.messages import ErrorKind, Failure, ModelToCompile, Reader, Writer
+
+Array = NDArray[Any]
+
+ENGINE = f"ONNX Runtime {onnxruntime.__version__}"
+
+# ONNX's codes of the types that NumPy has.
+DTYPES = {
+    1: np.dtype(np.float32),
+    2: np.dtype(np.uint8),
+    3: np.dtype(np.int8),
+    4: np.dtype(np.uint16),
+    5: np.dtype(np.int16),
+    6: np.dtype(np.int32),
+    7: np.dtype(np.int64),
+    9: np.dtype(np.bool_),
+    10: np.dtype(np.float16),
+    11: np.dtype(np.float64),
+    12: np.dtype(np.uint32),
+    13: np.dtype(np.uint64),
+}
+CODES = {dtype: code for code, dtype in DTYPES.items()}
+
+onnxruntime.disable_telemetry_events()
+
+
+class Session:
+    """A compiled model. Several threads may run it."""
+
+    def __init__(self, given: ModelToCompile) -> None:
+        self._source = given.source
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = given.threads
+        options.inter_op_num_threads = 1
+        options.use_deterministic_compute = True
+        # Threads that wait for work in a loop take the cores from the other engine.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                given.model, options, providers=["CPUExecutionProvider"], enable_fallback=False
+            )
+        except Exception as refused:
+            raise Failure(
+                ErrorKind.BAD_INPUT,
+                f"{given.source}: the CPU engine cannot compile this model: {ENGINE}: {shortened(refused)}",
+            ) from refused
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def run(self, inputs: dict[str, Array]) -> dict[str, Array]:
+        try:
+            found = self._session.run(self._outputs, inputs)
+        except Exception as failed:
+            raise Failure(
+                ErrorKind.BAD_INPUT,
+                f"{self._source}: cannot run with {described(inputs)}: {ENGINE}: {shortened(failed)}",
+            ) from failed
+        outputs = dict(zip(self._outputs, found, strict=True))
+        for name, tensor in outputs.items():
+            if not isinstance(tensor, np.ndarray) or tensor.dtype not in CODES:
+                raise Failure(
+                    ErrorKind.BAD_INPUT,
+                    f"{self._source}: output '{name}' is no tensor of numbers, which the CPU engine does not return",
+                )
+        return outputs
+
+
+def shortened(error: Exception) -> str:
+    """Without ONNX Runtime's codes and the places in its sources."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error).strip())
+    return re.sub(r"\S*/onnxruntime/\S+:\d+ [^\n]*?\) ", "", text)
+
+
+def described(inputs: dict[str, Array]) -> str:
+    texts = [f"{name}: {tensor.dtype}{list(tensor.shape)}" for name, tensor in inputs.items()]
+    return ", ".join(texts) or "no inputs"
+
+
+def write_tensors(body: Writer, tensors: dict[str, Array]) -> None:
+    body.number(len(tensors))
+    for name, tensor in tensors.items():
+        body.text(name)
+        body.number(CODES[tensor.dtype])
+        body.number(tensor.ndim)
+        for size in tensor.shape:
+            body.number(size)
+        # An array without elements has no bytes that could be cast.
+        body.block(memoryview(np.ascontiguousarray(tensor).reshape(-1)).cast("B") if tensor.size else b"")
+
+
+def read_tensors(body: Reader) -> dict[str, Array]:
+    tensors: dict[str, Array] = {}
+    for _ in range(body.number()):
+        name = body.text()
+        dtype = DTYPES[body.number()]
+        shape = [body.number() for _ in range(body.number())]
+        tensors[name] = np.frombuffer(body.block(), dtype).reshape(shape)
+    return tensors

@@ -1,0 +1,17 @@
+// The engines that run models on the CPU, by name.
+#pragma once
+
+#include <string>
+
+#include "graft/toolkit/cpu_engine.hpp"
+#include "graft/toolkit/error.hpp"
+
+namespace graft::python {
+
+[[nodiscard]] inline toolkit::CpuEngine cpu_engine_of(const std::string& word) {
+  if (word == "openvino") return toolkit::CpuEngine::openvino;
+  if (word == "onnxruntime") return toolkit::CpuEngine::onnxruntime;
+  throw Error("engine: found " + word + "; allowed are openvino and onnxruntime");
+}
+
+}  // namespace graft::python

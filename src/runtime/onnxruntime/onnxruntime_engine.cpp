@@ -1,0 +1,154 @@
+// Prepares models so that ONNX Runtime can run them as Engine promises; the process in Python only runs them.
+#include "runtime/onnxruntime/onnxruntime_engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
+#include "runtime/model_io.hpp"
+#include "runtime/onnxruntime/relative_noise.hpp"
+#include "runtime/onnxruntime/widen.hpp"
+
+namespace graft::runtime {
+namespace {
+
+/// The types that NumPy has, and those that are widened.
+bool onnxruntime_takes(onnx::ElementType type) {
+  using onnx::ElementType;
+  constexpr std::array taken{ElementType::f32,    ElementType::f64, ElementType::f16, ElementType::bf16,
+                             ElementType::u8,     ElementType::i8,  ElementType::u16, ElementType::i16,
+                             ElementType::u32,    ElementType::i32, ElementType::u64, ElementType::i64,
+                             ElementType::boolean};
+  return std::find(taken.begin(), taken.end(), type) != taken.end();
+}
+
+bool holds_operators(const onnx::Model& model) {
+  bool holds = false;
+  model.graph().for_each_node([&](const onnx::Node& node) { holds = holds || onnx::find_operator_for(node); });
+  return holds;
+}
+
+onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type) {
+  return onnx::TensorData::from_numbers(type, tensor.dims, *tensor.numbers());
+}
+
+/// A model as the process gets it.
+struct ForOnnxruntime {
+  onnx::Model model;
+  NarrowTypes narrow;
+};
+
+ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOptions& options) {
+  check_operators(given);
+  ForOnnxruntime prepared{.model = given.clone(), .narrow = {}};
+  onnx::Model& model = prepared.model;
+  add_extra_outputs(model, options.extra_outputs);
+  fix_defaults(model);
+  // Before version 4 every constant has to be an input.
+  constexpr std::int64_t constants_are_no_inputs = 4;
+  model.ir_version = std::max(model.ir_version, constants_are_no_inputs);
+  prepared.narrow = widen_narrow_types(model, options.round_inside);
+  model.graph().remove_dead();
+  for (const onnx::Node* node : attach_functions(model)) {
+    throw Error(
+        fmt::format("{}: {} has no ONNX function, so ONNX Runtime cannot run it\nLet OpenVINO run it, by its "
+                    "CPU kernel",
+                    model.source, onnx::describe(*node)));
+  }
+  return prepared;
+}
+
+/// What the requests for one compiled model share.
+struct SharedState {
+  onnx::Model model;  ///< As it was given; looked at where a run fails.
+  DeclaredInputs inputs;
+  NarrowTypes narrow;
+};
+
+class OnnxruntimeModel final : public CompiledModel {
+ public:
+  OnnxruntimeModel(std::shared_ptr<const SharedState> shared, std::unique_ptr<CompiledModel> remote)
+      : shared_(std::move(shared)), remote_(std::move(remote)) {}
+
+  [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override {
+    return std::make_unique<OnnxruntimeModel>(shared_, remote_->new_request());
+  }
+
+  using CompiledModel::run;
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look) override {
+    shared_->inputs.check(inputs);
+    TensorMap widened = inputs;
+    for (const auto& [name, type] : shared_->narrow.inputs) {
+      onnx::TensorData& tensor = widened.at(name);
+      tensor = in_type(tensor, onnx::ElementType::f32);
+    }
+    TensorMap outputs;
+    try {
+      outputs = remote_->run(widened);
+    } catch (const Error& failed) {
+      // With these sizes an operator's node may be what fails.
+      if (failed.kind() == Error::Kind::bad_input) check_operators(shared_->model, shapes_of(inputs));
+      throw;
+    }
+    for (const auto& [name, type] : shared_->narrow.outputs) {
+      onnx::TensorData& tensor = outputs.at(name);
+      tensor = in_type(tensor, type);
+    }
+    look(outputs);
+  }
+
+ private:
+  std::shared_ptr<const SharedState> shared_;
+  std::unique_ptr<CompiledModel> remote_;
+};
+
+class OnnxruntimeEngine final : public Engine {
+ public:
+  OnnxruntimeEngine(std::function<WorkerCommand()> find, const Engine& other)
+      : worker_(make_worker_engine(std::move(find))), other_(other) {}
+
+  [[nodiscard]] std::string_view name() const override { return worker_->name(); }
+
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
+                                                       const CompileOptions& options) const override {
+    if (options.kernels == OperatorKernels::own && holds_operators(model)) return other_.compile(model, options);
+    if (options.noise) {
+      CompileOptions still = options;
+      still.noise = nullptr;
+      return move_by_noise(compile(model, still), other_.compile(model, still), other_.compile(model, options));
+    }
+    const auto shared = std::make_shared<SharedState>();
+    shared->inputs = DeclaredInputs(model, onnxruntime_takes);
+    ForOnnxruntime prepared = prepare_for_onnxruntime(model, options);
+    (void)output_names(prepared.model);
+    shared->model = model.clone();
+    shared->narrow = std::move(prepared.narrow);
+    return std::make_unique<OnnxruntimeModel>(
+        shared, worker_->compile(prepared.model, {.threads = options.threads, .streams = options.streams}));
+  }
+
+  [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    check_constant_graph(model);
+    return compile(model, {.threads = 1})->run({});
+  }
+
+ private:
+  std::unique_ptr<Engine> worker_;
+  const Engine& other_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_onnxruntime_engine(std::function<WorkerCommand()> find, const Engine& other) {
+  return std::make_unique<OnnxruntimeEngine>(std::move(find), other);
+}
+
+}  // namespace graft::runtime
