@@ -9,11 +9,10 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
-
 from graft.runtime.connection import MAGIC, Connection, Message
 from graft.runtime.messages import Kind, Reader, Writer
 from graft.runtime.sessions import read_tensors, write_tensors
+from onnx import TensorProto, helper
 
 
 @contextlib.contextmanager

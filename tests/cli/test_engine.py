@@ -1,0 +1,104 @@
+# --engine: what runs models on the CPU.
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from conftest import DIGITS
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+WITHOUT_ONNXRUNTIME = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
+
+
+def volume_samples():
+    """OpenVINO reads no GridSample of volumes."""
+    sizes = {"x": [1, 2, 3, 4, 5], "grid": [1, 2, 3, 4, 3], "y": [1, 2, 2, 3, 4]}
+    x, grid, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in sizes.items())
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="linear")
+    graph = helper.make_graph([node], "volume", [x, grid], [y])
+    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)])
+
+
+def test_runs_what_openvino_does_not_read(graft, tmp_path):
+    model = tmp_path / "volume.onnx"
+    onnx.save(volume_samples(), model)
+    random = np.random.default_rng(1)
+    given = {"x": random.random((1, 2, 3, 4, 5), np.float32), "grid": random.random((1, 2, 3, 4, 3), np.float32)}
+    np.savez(tmp_path / "in.npz", **given)
+    command = ["run", model, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--json"]
+    assert graft(*command, "--engine", "openvino").code == 2
+    answer = graft(*command, "--engine", "onnxruntime")
+    assert answer.code == 0
+    assert answer.json["engine"] == "onnxruntime"
+    [expected] = ReferenceEvaluator(volume_samples()).run(None, given)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npz")["y"], expected, atol=1e-5)
+    same = graft("verify", model, model, "--engine", "onnxruntime")
+    assert same.code == 0
+
+
+def test_gives_onnxruntimes_own_numbers(graft, tmp_path):
+    images = np.random.default_rng(2).random((3, 1, 8, 8), np.float32)
+    np.savez(tmp_path / "in.npz", image=images)
+    answer = graft("run", DIGITS, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--engine", "onnxruntime")
+    assert answer.code == 0
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(DIGITS, options)
+    found = np.load(tmp_path / "out.npz")
+    for output, expected in zip(session.get_outputs(), session.run(None, {"image": images}), strict=True):
+        np.testing.assert_array_equal(found[output.name], expected)
+
+
+def test_proves_and_compares_and_quantizes(graft, tmp_path):
+    converted, typed = tmp_path / "digits.graft.onnx", tmp_path / "digits.f16.onnx"
+    answer = graft("convert", DIGITS, "-o", converted, "--engine", "onnxruntime", "--json")
+    assert answer.code == 0
+    assert answer.json["proofs_run"] > 0
+    assert graft("verify", DIGITS, converted, "--engine", "onnxruntime").code == 0
+    assert graft("verify", DIGITS, converted, "--engine", "onnxruntime", "--layers").code == 0
+    assert graft("quantize", converted, "-o", typed, "--precision", "f16", "--engine", "onnxruntime").code == 0
+    assert graft("verify", DIGITS, typed, "--engine", "onnxruntime").code == 0
+
+
+def test_finds_a_difference(graft, tmp_path):
+    model = onnx.load(DIGITS)
+    weights = next(tensor for tensor in model.graph.initializer if len(tensor.dims) == 4)
+    numbers = onnx.numpy_helper.to_array(weights).copy()
+    numbers[0] *= 1.01
+    weights.CopyFrom(onnx.numpy_helper.from_array(numbers, weights.name))
+    onnx.save(model, tmp_path / "other.onnx")
+    answer = graft("verify", DIGITS, tmp_path / "other.onnx", "--engine", "onnxruntime")
+    assert answer.code == 1
+    assert "not the same" in answer.out
+
+
+@pytest.mark.parametrize("command", ["verify", "convert"])
+def test_where_it_is_not_installed(graft, tmp_path, command):
+    rest = [DIGITS] if command == "verify" else ["-o", tmp_path / "out.onnx"]
+    answer = graft(command, DIGITS, *rest, "--engine", "onnxruntime", env=WITHOUT_ONNXRUNTIME)
+    assert answer.code == 3
+    assert "ONNX Runtime is not there" in answer.err
+    assert "-m pip install onnxruntime" in answer.err
+
+
+def test_has_none_of_grafts_kernels(graft):
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "onnxruntime", "--kernels", "own")
+    assert answer.code == 2
+    assert "--kernels own: ONNX Runtime does not run Graft's own CPU kernels" in answer.err
+
+
+def test_another_engine(graft):
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "tvm")
+    assert answer.code == 2
+    assert "onnxruntime" in answer.err
+
+
+def test_doctor_names_both(graft):
+    found = {finding["name"]: finding for finding in graft("doctor", "--json").json["findings"]}
+    assert found["CPU engine"]["text"].startswith("OpenVINO 20")
+    assert found["second CPU engine"]["facts"]["version"] == onnxruntime.__version__
+    missing = {f["name"]: f for f in graft("doctor", "--json", env=WITHOUT_ONNXRUNTIME).json["findings"]}
+    assert not missing["second CPU engine"]["found"]
+    assert not missing["second CPU engine"]["needed"]
