@@ -1,7 +1,7 @@
 # Writes docs/networks_on_gpu.md from the results of time_networks.py and overhead.py.
-"""Usage: python bench/networks_torch/document.py NETWORKS.json [OVERHEAD.json] --commit COMMIT
+"""Usage: python bench/networks_torch/document.py [--networks NETWORKS.json] [--overhead OVERHEAD.json] --commit COMMIT
 
-Without the second, the page keeps the section that it has of it.
+The page keeps what it has of the one that is not given.
 """
 
 from __future__ import annotations
@@ -98,27 +98,32 @@ def overhead(us: dict[str, dict[str, float]]) -> str:
     return table(["operator", *CALLS.values()], rows)
 
 
+def networks_text(timed: dict[str, Any], commit: str) -> str:
+    notes = (pathlib.Path(__file__).parent / "notes.md").read_text()
+    text = HEAD.format(device=timed["device"], torch=timed["torch"], commit=commit) + networks(timed["results"])
+    text += "\n" + notes + "\n## Kernels\n\nOf one call of the compiled version, by PyTorch's profiler.\n\n"
+    return text + kernels(timed["results"]) + "\n"
+
+
+def overhead_text(calls: dict[str, Any], commit: str) -> str:
+    text = f"{CALLS_TITLE}\n\n{calls['device']}, PyTorch {calls['torch']}, commit {commit}. Microseconds of a call on a small"
+    return f"{text} f32 tensor, one after another.\n\n{overhead(calls['us'])}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("networks", type=pathlib.Path)
-    parser.add_argument("overhead", type=pathlib.Path, nargs="?")
+    parser.add_argument("--networks", type=pathlib.Path)
+    parser.add_argument("--overhead", type=pathlib.Path)
     parser.add_argument("--commit", required=True)
     arguments = parser.parse_args()
-    timed = json.loads(arguments.networks.read_text())
-    notes = (pathlib.Path(__file__).parent / "notes.md").read_text()
-    text = HEAD.format(device=timed["device"], torch=timed["torch"], commit=arguments.commit)
-    text += networks(timed["results"]) + "\n" + notes
-    text += "\n## Kernels\n\nOf one call of the compiled version, by PyTorch's profiler.\n\n" + kernels(
-        timed["results"]
-    )
     page = ROOT / "docs" / "networks_on_gpu.md"
-    if arguments.overhead is None:
-        text += "\n" + CALLS_TITLE + page.read_text().split(CALLS_TITLE)[1]
-    else:
-        calls = json.loads(arguments.overhead.read_text())
-        text += f"\n{CALLS_TITLE}\n\nMicroseconds of a call on a small f32 tensor, one after another"
-        text += f" (commit {arguments.commit}).\n\n" + overhead(calls["us"])
-    page.write_text(text)
+    first, second = page.read_text().split(CALLS_TITLE)
+    second = CALLS_TITLE + second
+    if arguments.networks is not None:
+        first = networks_text(json.loads(arguments.networks.read_text()), arguments.commit)
+    if arguments.overhead is not None:
+        second = overhead_text(json.loads(arguments.overhead.read_text()), arguments.commit)
+    page.write_text(first + second)
 
 
 if __name__ == "__main__":
