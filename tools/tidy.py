@@ -106,8 +106,8 @@ def main(arguments: list[str]) -> int:
     stale: dict[pathlib.Path, pathlib.Path] = {}
     alike: dict[tuple[tuple[str, ...], pathlib.Path | None], list[pathlib.Path]] = {}
     total = 0
-    entries = json.loads((tree / "compile_commands.json").read_text())
-    for entry, source in ((entry, source) for entry in entries for source in sources_of(entry)):
+    compiled = json.loads((tree / "compile_commands.json").read_text())
+    for entry, source in [(one, source) for one in compiled for source in sources_of(one)]:
         if source.suffix != ".cpp" or not is_own(source) or (only and source not in only):
             continue
         total += 1

@@ -93,9 +93,7 @@ def main() -> None:
         "normalize": ([x, c], {}, lambda: F.normalize(x, dim=1) * c.reshape(1, 16, 1, 1)),
     }
     results = {name: measure(name, *call) for name, call in calls.items()}
-    text = json.dumps(
-        {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "us": results}, indent=1
-    )
+    text = json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "us": results}, indent=1)
     if len(sys.argv) > 1:
         pathlib.Path(sys.argv[1]).write_text(text)
 
