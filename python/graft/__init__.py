@@ -131,7 +131,11 @@ def __getattr__(name: str) -> object:
     import importlib
 
     if name in _MODULES:
-        return importlib.import_module(f"graft.{name}")
+        try:
+            return importlib.import_module(f"graft.{name}")
+        except ImportError as error:
+            # pickle asks every module for an attribute `torch`, and torch.compile pickles: no other error would be passed over.
+            raise AttributeError(f"graft.{name} cannot be imported: {error}") from error
     if name not in _HOMES:
         raise AttributeError(f"module 'graft' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

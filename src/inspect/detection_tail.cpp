@@ -21,6 +21,14 @@ std::vector<const onnx::Value*> origins_of(const onnx::Value* value, const Value
   return origins;
 }
 
+/// 64-bit integers exactly: "all" is written as the largest of them.
+std::optional<std::int64_t> integer_of(const onnx::Node& node, std::size_t input) {
+  const onnx::Value* value = node.input(input);
+  const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
+  const std::optional<std::vector<std::int64_t>> numbers = constant ? constant->ints() : std::nullopt;
+  return numbers && numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
+}
+
 std::optional<double> number_of(const onnx::Node& node, std::size_t input) {
   const onnx::Value* value = node.input(input);
   const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
@@ -33,7 +41,7 @@ DetectionTail suppression_of(const onnx::Node& node, const Values& between) {
                      .boxes = origins_of(node.input(0), between),
                      .scores = origins_of(node.input(1), between)};
   if (node.int_or("center_point_box", 0) != 0) tail.corners = DetectionTail::Corners::center_and_size;
-  if (const auto most = number_of(node, 2)) tail.most = static_cast<std::int64_t>(*most);
+  tail.most = integer_of(node, 2);
   // What is left out has ONNX's default: nothing is kept of boxes where the first is 0.
   if (node.input(2) == nullptr) tail.most = 0;
   tail.overlap = node.input(3) == nullptr ? std::optional<double>(0) : number_of(node, 3);
@@ -88,7 +96,7 @@ std::optional<DetectionTail> best_of(const onnx::Node& node, const Values& betwe
     }
   }
   if (!chooses_boxes) return std::nullopt;
-  if (const auto most = number_of(node, 1)) tail.most = static_cast<std::int64_t>(*most);
+  tail.most = integer_of(node, 1);
   return tail;
 }
 

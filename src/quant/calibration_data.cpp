@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -102,6 +103,21 @@ std::string identity_of(const std::filesystem::path& path) {
   return fmt::format("{} {}\n", path.filename().string(), std::filesystem::file_size(path));
 }
 
+bool has_finite_number(const onnx::TensorData& tensor) {
+  if (tensor.type != onnx::ElementType::f32) {
+    const std::optional<std::vector<double>> numbers = tensor.numbers();
+    return !numbers || std::any_of(numbers->begin(), numbers->end(), [](double n) { return std::isfinite(n); });
+  }
+  // As a rule the first number is one, and there may be a gigabyte of them.
+  const std::string_view raw = tensor.bytes.view();
+  for (std::size_t at = 0; at + sizeof(float) <= raw.size(); at += sizeof(float)) {
+    float number = 0;
+    std::memcpy(&number, raw.data() + at, sizeof(float));
+    if (std::isfinite(number)) return true;
+  }
+  return false;
+}
+
 CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& tensors,
                              const std::vector<const onnx::Value*>& inputs, const std::string& source,
                              std::string identity) {
@@ -109,6 +125,7 @@ CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& te
   std::map<std::string, std::int64_t> batches;
   for (const onnx::Value* input : inputs) {
     const onnx::TensorData& tensor = tensors->find(input->name)->second;
+    check_has_numbers(input->name, tensor, source);
     const std::int64_t samples = tensor.dims.empty() ? 0 : tensor.dims.front();
     const std::int64_t batch = batches[input->name] =
         std::max<std::int64_t>(1, verify::fixed_batch(*input).value_or(1));
@@ -215,6 +232,7 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
         const io::NpyArray& array = arrays.find(input->name)->second;
         onnx::TensorData tensor = tensor_of(array, array.shape, 0, array.data.size());
         check_fits(*input, tensor, file);
+        check_has_numbers(input->name, tensor, file.string());
         sample.emplace(input->name, std::move(tensor));
       }
       return sample;
@@ -242,6 +260,14 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
 }
 
 }  // namespace
+
+void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source) {
+  if (!is_floating_point(tensor.type) || tensor.bytes.size() == 0 || has_finite_number(tensor)) return;
+  throw Error(
+      fmt::format("{}: the array for the input '{}' holds no finite number, NaN and infinities alone\n"
+                  "Give data as the network gets them in use",
+                  source, input));
+}
 
 CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                       const std::optional<ImageRecipe>& recipe, std::int64_t limit) {

@@ -21,6 +21,9 @@ struct CalibrationData {
   std::string identity;  ///< Says which data these are: the names of the files, their sizes, the recipe.
 };
 
+/// Throws Error naming `source` for an array of real numbers of which none is finite: nothing could be judged with it.
+void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source);
+
 /// One .npz (an array for each input of the model, or one array for its only input) or .npy: the first axis counts
 /// samples, and one run takes as many as the model's first dimension says, one where it is open; the rest is left out.
 /// Or a folder: of images, with a recipe; or of .npz and .npy files, each the inputs of one run. Files are taken in the

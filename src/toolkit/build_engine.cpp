@@ -1,15 +1,35 @@
 // Gives the engine driver a model whose operators are plugins, and finds its nodes again in the engine.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <optional>
 #include <utility>
 
+#include "engine/plugin_library.hpp"
 #include "engine/temporary_folder.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
+#include "toolkit/cuda_architectures.hpp"
 
 namespace graft::toolkit {
+namespace {
+
+/// What is to be said of GPUs that the plugin library has no code for: the engine loads there, and its plugins fail.
+std::vector<std::string> targets_without_code(const std::vector<std::string>& targets) {
+  const std::vector<std::string> architectures = cuda_architectures();
+  std::vector<std::string> missing = targets;
+  std::erase_if(missing, [&](const std::string& target) { return runs_on(architectures, target); });
+  if (missing.empty()) return {};
+  return {fmt::format(
+      "libgraft_plugins.so has no code for {}, so the engine's plugins cannot run there; it has {}. Before the engine "
+      "goes to such a GPU, build the library with GRAFT_CUDA_ARCHITECTURES=all",
+      fmt::join(missing, ", "), architectures_text(architectures))};
+}
+
+}  // namespace
 
 BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch) {
   onnx::Model model = model_of(given).clone();
@@ -37,6 +57,11 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   engine::EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
+  if (with_plugins && engine::has_own_plugin_library(libraries)) {
+    for (std::string& warning : targets_without_code(report.built["targets"])) {
+      report.warnings.push_back(std::move(warning));
+    }
+  }
   if (request.layers) report.layers = engine::engine_layers(model, report.built["engine_layers"]);
   return report;
 }

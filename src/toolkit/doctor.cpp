@@ -8,6 +8,7 @@
 #include "graft/registry.hpp"
 #include "runtime/default_engine.hpp"
 #include "toolkit/cpu_engines.hpp"
+#include "toolkit/cuda_architectures.hpp"
 
 namespace graft::toolkit {
 
@@ -29,6 +30,7 @@ Diagnosis diagnose(const AskDriver& ask) {
 #if GRAFT_WITH_CUDA
   found.with_cuda = true;
   found.cuda_compiler = GRAFT_CUDA_VERSION;
+  found.cuda_architectures = cuda_architectures();
   found.tensorrt_headers = GRAFT_TENSORRT_VERSION;
 #endif
   try {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/plugin_library.hpp"
 #include "toolkit/plugins.hpp"
@@ -20,6 +21,7 @@ struct Diagnosis {
   std::size_t operators = 0;
   bool with_cuda = false;  ///< Whether this build makes the plugin library.
   std::string cuda_compiler;
+  std::vector<std::string> cuda_architectures;  ///< As cuda_architectures() gives them.
   std::string tensorrt_headers;
   /// What the engine driver found: "python", "flavors" of TensorRT, "cuda". Null where it does not run.
   nlohmann::ordered_json driver;

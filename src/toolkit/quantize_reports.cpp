@@ -8,6 +8,7 @@
 #include "onnx/check_operators.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibration_cache.hpp"
+#include "quant/calibration_data.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
@@ -50,6 +51,7 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
   return work.run([&] {
     const onnx::Model& model = model_of(given);
     check_operators(model);
+    for (const auto& [name, tensor] : data) graft::quant::check_has_numbers(name, tensor, data_name);
     if (!data.empty()) options.data = verify::split_into_runs(data, model, data_name);
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);

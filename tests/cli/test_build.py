@@ -54,6 +54,24 @@ def test_human_output_is_short_and_names_the_plugin(graft, converted, tmp_path):
     assert "sm89, sm120" in answer.out
 
 
+@needs_plugin_library
+def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_path):
+    (library,) = [each for each in graft("doctor", "--json").json["findings"] if each["name"] == "plugin library"]
+    architectures = library["facts"]["cuda_architectures"]
+
+    def has_code(gpu):
+        return any(
+            (number := int(each.split("-")[0])) <= gpu
+            and (not each.endswith("-real") or number // 10 == gpu // 10)
+            for each in architectures
+        )  # fmt: skip
+
+    for gpu in (80, 89, 120):
+        answer = graft("build", converted, "-o", tmp_path / "e", "--target", f"sm{gpu}", "--shapes", DIGITS_SHAPES)
+        assert answer.code == 0, answer.err
+        assert (f"libgraft_plugins.so has no code for sm{gpu}" in answer.err) != has_code(gpu), answer.err
+
+
 def test_model_without_plugins_needs_no_library(graft, tmp_path):
     answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json")
     assert answer.code == 0, answer.err

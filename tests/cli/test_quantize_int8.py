@@ -688,6 +688,20 @@ def test_nan_in_the_data_is_told(quantize, tmp_path):
     assert all(np.isfinite(scale) and scale > 0 for scale in scales(out).values())
 
 
+@pytest.mark.parametrize("precision", ["f16", "int8"])
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_data_without_a_finite_number_are_refused(graft, tmp_path, precision, in_folder):
+    model = residual(tmp_path / "m.onnx", down=False)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.savez(folder / "x.npz", x=np.full((4, 3, 8, 8), np.nan, np.float32))
+    data = folder if in_folder and precision == "int8" else folder / "x.npz"
+    answer = graft("quantize", model, "-o", tmp_path / "q.onnx", "--precision", precision, "--data", data)
+    assert answer.code == 2
+    assert "the array for the input 'x' holds no finite number" in answer.err, answer.err
+    assert not (tmp_path / "q.onnx").exists()
+
+
 def test_only_zeros_still_have_steps(quantize, tmp_path):
     model = residual(tmp_path / "m.onnx", down=False)
     np.savez(tmp_path / "x.npz", x=np.zeros((4, 3, 8, 8), np.float32))

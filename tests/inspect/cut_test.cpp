@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -213,6 +215,18 @@ TEST(DetectionTail, a_suppression_is_told_with_its_thresholds_and_the_tensors_th
   EXPECT_EQ(tails[0].most, 20);
   EXPECT_EQ(tails[0].overlap, 0.5);
   EXPECT_EQ(tails[0].lowest_score, 0.25);
+}
+
+TEST(DetectionTail, the_largest_integer_for_all_boxes_stays_what_it_is) {
+  const onnx::Model model = inferred_text_model(
+      {{"boxes", onnx::ElementType::f32, {1, 100, 4}}, {"scores", onnx::ElementType::f32, {1, 3, 100}}},
+      "most = Constant<value=int64([9223372036854775807])>()\n"
+      "y = NonMaxSuppression(boxes, scores, most)\n",
+      {"y"});
+  const std::vector<DetectionTail> tails =
+      find_tails(nodes_of(model), {model.graph().find("boxes"), model.graph().find("scores")});
+  ASSERT_EQ(tails.size(), 1U);
+  EXPECT_EQ(tails[0].most, std::numeric_limits<std::int64_t>::max());
 }
 
 TEST(DetectionTail, the_best_by_score_are_told_where_they_choose_boxes) {

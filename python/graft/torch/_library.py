@@ -369,9 +369,12 @@ def _register_gradient(definition: Definition, library: Any) -> None:
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         if gradient is None:
             raise NotImplementedError(f"graft::{definition.function} has no gradient")
-        tensors = dict(zip(names, ctx.saved_tensors))
-        found = gradient(grad, tensors, ctx.values, dict(zip(names, ctx.needs_input_grad)))
-        return tuple(found.get(name) for name in names)
+        # PyTorch hands over what the call gave: optional inputs at the end may be missing.
+        given = names[: len(ctx.saved_tensors)]
+        tensors = {**dict.fromkeys(names), **dict(zip(given, ctx.saved_tensors))}
+        needed = {**dict.fromkeys(names, False), **dict(zip(given, ctx.needs_input_grad))}
+        found = gradient(grad, tensors, ctx.values, needed)
+        return tuple(found.get(name) for name in given)
 
     torch.library.register_autograd(f"graft::{definition.function}", backward, setup_context=setup_context, lib=library)
 

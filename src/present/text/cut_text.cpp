@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -34,7 +36,10 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
                   quoted(tail.scores), tail.node.name);
   if (tail.overlap) text += fmt::format(", overlap above {:g} goes", *tail.overlap);
   if (tail.lowest_score) text += fmt::format(", scores above {:g}", *tail.lowest_score);
-  if (tail.most) text += fmt::format(", at most {} of a class", *tail.most);
+  // The largest integer stands for all.
+  if (tail.most && *tail.most != std::numeric_limits<std::int64_t>::max()) {
+    text += fmt::format(", at most {} of a class", *tail.most);
+  }
   return text;
 }
 

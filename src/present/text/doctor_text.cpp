@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "toolkit/cuda_architectures.hpp"
+
 namespace graft::present {
 namespace {
 
@@ -56,9 +58,11 @@ Finding plugin_library(const toolkit::Diagnosis& diagnosis) {
   finding.text = fmt::format("{}, {}, {}", library.path.string(), bytes_text(diagnosis.plugin_library_bytes),
                              count_text(diagnosis.operators, "operator"));
   if (diagnosis.with_cuda) {
-    finding.text += fmt::format(", compiled with CUDA {} against the headers of TensorRT {}", diagnosis.cuda_compiler,
-                                diagnosis.tensorrt_headers);
+    finding.text +=
+        fmt::format(", compiled with CUDA {} for {}, against the headers of TensorRT {}", diagnosis.cuda_compiler,
+                    toolkit::architectures_text(diagnosis.cuda_architectures), diagnosis.tensorrt_headers);
     finding.facts["cuda_compiler"] = diagnosis.cuda_compiler;
+    finding.facts["cuda_architectures"] = diagnosis.cuda_architectures;
     finding.facts["tensorrt_headers"] = diagnosis.tensorrt_headers;
   }
   finding.facts["bytes"] = diagnosis.plugin_library_bytes;

@@ -14,6 +14,12 @@ def test_numpy_needs_no_pytorch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_module_that_cannot_be_imported_is_no_attribute():
+    """pickle looks for an attribute `torch` in every module, and passes over nothing but AttributeError."""
+    code = "import sys; sys.modules['torch'] = None; import graft; assert not hasattr(graft, 'torch')"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_example_of_the_guide(tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")

@@ -89,6 +89,22 @@ def test_gradients_equal_plain_pytorch(sample, dtype, device):
 
 
 @each_device
+def test_gradients_where_optional_inputs_are_left_out(device):
+    x, w, s = (torch.randn(shape, device=device, requires_grad=True) for shape in [(2, 3, 6, 6), (4, 3, 3, 3), (3,)])
+    functions = torch.nn.functional
+    for found, plain, inputs in [
+        (graft.torch.convolution(x, w), functions.conv2d(x, w), (x, w)),
+        (graft.torch.convolution(x, w, None), functions.conv2d(x, w), (x, w)),
+        (graft.torch.instance_norm(x), functions.instance_norm(x), (x,)),
+        (graft.torch.instance_norm(x, s), functions.instance_norm(x, weight=s), (x, s)),
+        (graft.torch.normalize(x), functions.normalize(x), (x,)),
+    ]:
+        grad = torch.randn(plain.shape, generator=torch.Generator().manual_seed(1)).to(device)
+        for one, exact in zip(torch.autograd.grad(found, inputs, grad), torch.autograd.grad(plain, inputs, grad)):
+            assert difference(one, exact) < 1e-4
+
+
+@each_device
 @each_sample
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_compiles_without_a_graph_break(sample, dynamic, device):

@@ -1,0 +1,61 @@
+// CMake's list is compiled in: program and plugin library are of one build.
+#include "toolkit/cuda_architectures.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+namespace graft::toolkit {
+namespace {
+
+struct Architecture {
+  int number = 0;
+  bool is_code = true;
+  bool is_ptx = true;
+};
+
+Architecture architecture_of(std::string_view text) {
+  Architecture found;
+  std::from_chars(text.data(), text.data() + text.size(), found.number);
+  found.is_code = !text.ends_with("-virtual");
+  found.is_ptx = !text.ends_with("-real");
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_architectures() {
+  std::vector<std::string> architectures;
+#if GRAFT_WITH_CUDA
+  std::istringstream list(GRAFT_CUDA_ARCHITECTURES);
+  for (std::string each; list >> each;) architectures.push_back(each);
+#endif
+  return architectures;
+}
+
+std::string architectures_text(const std::vector<std::string>& architectures) {
+  std::vector<std::string> parts;
+  for (const std::string& each : architectures) {
+    const Architecture found = architecture_of(each);
+    if (found.is_code) parts.push_back(fmt::format("sm{}", found.number));
+    if (found.is_ptx) parts.push_back(fmt::format("PTX for sm{} and later", found.number));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+bool runs_on(const std::vector<std::string>& architectures, std::string_view target) {
+  constexpr std::string_view prefix = "sm";
+  if (!target.starts_with(prefix)) return true;
+  const int gpu = architecture_of(target.substr(prefix.size())).number;
+  constexpr int generation = 10;
+  return std::any_of(architectures.begin(), architectures.end(), [&](const std::string& each) {
+    const Architecture found = architecture_of(each);
+    if (found.number > gpu) return false;
+    return found.is_ptx || found.number / generation == gpu / generation;
+  });
+}
+
+}  // namespace graft::toolkit
