@@ -2,8 +2,6 @@
 // on).
 #pragma once
 
-#include <cooperative_groups.h>
-
 namespace graft {
 
 /// The largest cluster that every GPU with clusters can start.
@@ -23,6 +21,28 @@ class BlockCluster {
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+// What cooperative_groups::cluster_group does, whose header takes nvcc longer than most kernels.
+
+/// Where another block of the cluster has what this one has at `address` in its shared memory.
+template <class T>
+[[nodiscard]] __device__ T* in_block(T* address, int rank) {
+  T* result;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(result) : "l"(address), "r"(rank));
+  return result;
+}
+/// A barrier for all threads of a cluster, in front of which they see what the others wrote before it.
+__device__ inline void sync_cluster() { asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory"); }
+[[nodiscard]] __device__ inline int cluster_size() {
+  int size;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  return size;
+}
+[[nodiscard]] __device__ inline int rank_in_cluster() {
+  int rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
 template <>
 class BlockCluster<true> {
  public:
@@ -40,16 +60,13 @@ class BlockCluster<true> {
   /// full.
   __device__ void begin_sending() const { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
   __device__ void send(float* slots, int count, int index, float value) {
-    for (int other = 0; other < size_; ++other) {
-      group_.map_shared_rank(slots, static_cast<unsigned>(other))[rank_ * count + index] = value;
-    }
+    for (int other = 0; other < size_; ++other) in_block(slots, other)[rank_ * count + index] = value;
   }
-  __device__ void receive() { group_.sync(); }
+  __device__ void receive() { sync_cluster(); }
 
  private:
-  cooperative_groups::cluster_group group_ = cooperative_groups::this_cluster();
-  int size_ = static_cast<int>(group_.num_blocks());
-  int rank_ = static_cast<int>(group_.block_rank());
+  int size_ = cluster_size();
+  int rank_ = rank_in_cluster();
 };
 #endif
 

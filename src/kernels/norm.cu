@@ -4,7 +4,9 @@
 #include "kernels/norm.cuh"
 #include "kernels/norm_columns.cuh"
 #include "kernels/norm_long.cuh"
+#include "kernels/norm_packed_rows.cuh"
 #include "kernels/norm_rows.cuh"
+#include "kernels/norm_shifted_columns.cuh"
 #include "kernels/norm_strided.cuh"
 #include "kernels/row_vectors.cuh"
 
@@ -70,6 +72,11 @@ Status run_norm_rows(const NormTask& task, const CudaContext& context) {
     }
     const int length = static_cast<int>(task.plan.reduced_count);
     const Rows rows{.count = task.plan.kept_count, .length = length, .pitch = length};
+    if constexpr (!std::is_same_v<T, std::int8_t>) {
+      if (packs_rows<T>(rows.count, length)) {
+        return run_packed_rows<T>(task.what, x, y, rows.count, length, task.normalizer, task.weights, context);
+      }
+    }
     auto* run =
         length % widest<T> == 0 ? run_rows<T, widest<T>, RowForm::whole> : run_rows<T, widest<T>, RowForm::shifted>;
     return run(task.what, x, y, rows, task.normalizer, task.weights, task.device, context);
@@ -101,13 +108,16 @@ Status run_norm_pieces(const NormTask& task, const CudaContext& context) {
 
 Status run_norm_columns(const NormTask& task, const CudaContext& context) {
   return with_types(task, [&]<class T>(const T* x, T* y) {
+    const Columns columns = columns_of(task.plan);
+    if constexpr (!std::is_same_v<T, std::int8_t>) {
+      if (task.aligned && takes_shifted_columns<T>(columns, task.device)) {
+        return run_shifted_columns<T>(task.what, x, y, columns, task.normalizer, task.weights, task.device, context);
+      }
+    }
     return with_width<T, narrow_of_columns<T>>(task, [&]<int N>(std::integral_constant<int, N>) {
       // Sizes alone decide what fits; a misaligned tensor may then be too long.
-      if (task.plan.reduced_count > columns_capacity<T, N>) {
-        return run_in_two_passes(task, x, y, true, context);
-      }
-      return run_columns<T, N>(task.what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device,
-                               context);
+      if (columns.reduced > columns_capacity<T, N>) return run_in_two_passes(task, x, y, true, context);
+      return run_columns<T, N>(task.what, x, y, columns, task.normalizer, task.weights, task.device, context);
     });
   });
 }

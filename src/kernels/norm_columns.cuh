@@ -179,7 +179,13 @@ template <class T, int N, bool Chw32 = false>
     return log2_width;
   };
   const auto run = [&]<int R, int Threads, bool Clustered>(int cluster) {
-    const int log2_width = log2_width_of(R, Threads, cluster);
+    int log2_width = log2_width_of(R, Threads, cluster);
+    // Small tensors: narrower and higher blocks, so that more multiprocessors get one.
+    while (1 << log2_width > Policy::narrowest && columns.reduced > Policy::few_rows &&
+           (Threads >> log2_width) * cluster < columns.reduced &&
+           2 * ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster <= device.multiprocessors) {
+      --log2_width;
+    }
     const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, Threads, cluster};
     return launch(what, columns_in_registers<T, N, R, Threads, Chw32, Clustered>, grid, context, x, y, columns,
                   log2_width, normalizer, weights);

@@ -1,10 +1,9 @@
 // Euclidean norms of vectors that no cluster holds, each lying in one piece: read twice in one launch.
 #pragma once
 
-#include <cub/block/block_reduce.cuh>
-
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
+#include "kernels/reduce.cuh"
 #include "kernels/row_vectors.cuh"
 #include "kernels/two_steps.cuh"
 
@@ -20,8 +19,7 @@ template <class T, int N, RowForm Form>
 __global__ void __launch_bounds__(long_threads)
     long_rows(const T* x, T* y, std::int64_t rows, std::int64_t length, TwoSteps steps, float* sums,
               Normalizer normalizer, ChannelWeights weights) {
-  using Reduce = cub::BlockReduce<float, long_threads>;
-  __shared__ typename Reduce::TempStorage storage;
+  __shared__ float partial[long_threads / 32];
   __shared__ float shared_factor;
   const TwoSteps::Turn turn = steps.take_turn();
   const std::int64_t begin_of_row = turn.row * length;
@@ -55,7 +53,7 @@ __global__ void __launch_bounds__(long_threads)
       if (begin >= valid) break;
       load(begin);
     }
-    sum = Reduce(storage).Sum(sum);
+    sum = block_sum(sum, partial);
     if (threadIdx.x != 0) return;
     sums[turn.part] = sum;
     steps.tell(turn);
@@ -66,7 +64,7 @@ __global__ void __launch_bounds__(long_threads)
   for (int i = static_cast<int>(threadIdx.x); i < steps.parts; i += long_threads) {
     sum += __ldcg(sums + turn.row * steps.parts + i);
   }
-  sum = Reduce(storage).Sum(sum);
+  sum = block_sum(sum, partial);
   if (threadIdx.x == 0) shared_factor = normalizer.factor<T>(sum);
   __syncthreads();
   const float factor = shared_factor;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cub/warp/warp_reduce.cuh>
 
 #include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
+#include "kernels/reduce.cuh"
 #include "kernels/row_vectors.cuh"
 
 namespace graft {
@@ -85,8 +85,6 @@ template <class T, int N, int R, RowForm Form, bool Clustered, class AnyRows>
 __global__ void __launch_bounds__(rows_largest_block)
     rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, ChannelWeights weights) {
   constexpr int lanes = 32;
-  using Reduce = cub::WarpReduce<float>;
-  __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
   __shared__ float sums[rows_largest_block / lanes];
   __shared__ float cluster_sums[max_cluster];
   BlockCluster<Clustered> cluster;
@@ -97,8 +95,8 @@ __global__ void __launch_bounds__(rows_largest_block)
   const std::int64_t begin = rows.begin(cluster.index());
   RowPart<T, N, R, Form> part;
   part.load(x, rows, begin, first, step);
-  const float warp_sum = Reduce(storage[warp]).Sum(part.sum_of_squares());
-  if (threadIdx.x % lanes == 0) sums[warp] = warp_sum;
+  const float own = warp_sum(part.sum_of_squares());
+  if (threadIdx.x % lanes == 0) sums[warp] = own;
   __syncthreads();
   float sum = 0;  // every thread by itself, which spares a barrier
   for (int i = 0; i < threads / lanes; ++i) sum += sums[i];

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cub/block/block_reduce.cuh>
 
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
+#include "kernels/reduce.cuh"
 #include "kernels/strides.cuh"
 #include "ops/reduction.hpp"
 
@@ -46,11 +46,8 @@ __global__ void __launch_bounds__(strided_threads)
   const std::int64_t begin = split * share + ty;
   const std::int64_t end = active ? ::min(problem.reduced_count, (split + 1) * share) : 0;
 
-  using Reduce = cub::BlockReduce<float, strided_threads>;
-  __shared__ union {
-    typename Reduce::TempStorage storage;
-    float partial[InnerKept ? height : 1][width * S];
-  } shared;
+  __shared__ float partial[InnerKept ? height : 1][width * S];
+  __shared__ float of_warps[strided_threads / 32];
   __shared__ float totals[width * S];
 
   if (step != StridedStep::scale) {
@@ -71,16 +68,16 @@ __global__ void __launch_bounds__(strided_threads)
     }
     if constexpr (InnerKept) {
 #pragma unroll
-      for (int s = 0; s < S; ++s) shared.partial[ty][tx * S + s] = sums[s];
+      for (int s = 0; s < S; ++s) partial[ty][tx * S + s] = sums[s];
       __syncthreads();
       for (int i = static_cast<int>(threadIdx.x); i < width * S; i += strided_threads) {
         float sum = 0;
 #pragma unroll
-        for (int row = 0; row < height; ++row) sum += shared.partial[row][i];
+        for (int row = 0; row < height; ++row) sum += partial[row][i];
         totals[i] = sum;
       }
     } else {
-      const float sum = Reduce(shared.storage).Sum(sums[0]);
+      const float sum = block_sum(sums[0], of_warps);
       if (threadIdx.x == 0) totals[0] = sum;
     }
     __syncthreads();
@@ -111,7 +108,7 @@ __global__ void __launch_bounds__(strided_threads)
       for (int s = static_cast<int>(threadIdx.x); s < problem.splits; s += strided_threads) {
         mine += problem.partials[first_vector * problem.splits + s];
       }
-      const float sum = Reduce(shared.storage).Sum(mine);
+      const float sum = block_sum(mine, of_warps);
       if (threadIdx.x == 0) totals[0] = sum;
     }
     __syncthreads();

@@ -119,6 +119,13 @@ struct Vector {
     return result;
   }
   [[nodiscard]] __device__ static Vector load(const T* address) { return {*reinterpret_cast<const Raw*>(address)}; }
+  /// The first `count` elements, read one by one; the others zero.
+  [[nodiscard]] __device__ static Vector load_first(const T* address, int count) {
+    T elements[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) elements[i] = i < count ? address[i] : T(0.F);
+    return of(elements);
+  }
   __device__ void store(T* address) const { *reinterpret_cast<Raw*>(address) = raw; }
 
   /// Tells the cache to write it to memory first: for lines that a block fills in part only, so that they do not drive

@@ -193,7 +193,9 @@ def stream() -> int:
 
 
 def first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """And the second where the first ends in a colon, as torch.compile's does."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
 
 
 def storage_shape(desc: dict[str, Any]) -> tuple[int, ...]:

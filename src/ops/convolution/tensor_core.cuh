@@ -2,8 +2,7 @@
 // are read in chunks of 16 bytes, which hold neighbouring channels.
 #pragma once
 
-#include <cooperative_groups.h>
-
+#include "kernels/cluster.cuh"
 #include "kernels/mma.cuh"
 #include "kernels/vector.cuh"
 #include "ops/convolution/tensor_core.hpp"
@@ -87,12 +86,11 @@ class TileSums {
       return;
     }
 #if __CUDA_ARCH__ >= 900
-    const auto cluster = cooperative_groups::this_cluster();
 #pragma unroll
     for (int i = 0; i < Count; ++i) sums[i] = 0;
     for (int part = 0; part < parts_; ++part) {
       alignas(16) Sum other[Count];
-      copy<Count>(cluster.map_shared_rank(own_, static_cast<unsigned>(part)) + at, other);
+      copy<Count>(in_block(own_, part) + at, other);
 #pragma unroll
       for (int i = 0; i < Count; ++i) sums[i] += other[i];
     }
@@ -120,7 +118,7 @@ class TileSums {
 __device__ inline void synchronise(int blocks) {
 #if __CUDA_ARCH__ >= 900
   if (blocks > 1) {
-    cooperative_groups::this_cluster().sync();
+    sync_cluster();
     return;
   }
 #endif

@@ -199,10 +199,11 @@ __global__ void __launch_bounds__(tf32_threads, 2)
 #pragma unroll
         for (int i = 0; i < 2; ++i) values[i] = sums[j * 4 + half * 2 + i] + biases[half];
         task.epilogue.activate_all(values);
-        if (row + half * 8 >= task.outputs) break;
+        if (row + half * 8 >= task.stored_outputs) break;
+        const bool is_padding = row + half * 8 >= task.outputs;
         float* const at = task.y + static_cast<std::int64_t>(pixel) * task.stored_outputs + row + half * 8;
-        at[0] = values[0];
-        if (pixel + 1 < task.pixels) at[task.stored_outputs] = values[1];
+        at[0] = is_padding ? 0 : values[0];
+        if (pixel + 1 < task.pixels) at[task.stored_outputs] = is_padding ? 0 : values[1];
       }
       continue;
     }

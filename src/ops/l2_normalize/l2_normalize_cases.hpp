@@ -110,6 +110,14 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 40, 4, 16}}, {0, 2}, what).shift = shift;
     }
   }
+  // Rows so many that a block takes several, and columns of tensors so large that a block need not hold them; both
+  // begin between two vectors.
+  add({DType::f32, Layout::linear, {10007, 81}}, {1});
+  add({DType::f16, Layout::linear, {60001, 28}}, {1});
+  add({DType::bf16, Layout::linear, {10007, 163}}, {1});
+  add({DType::f32, Layout::linear, {150, 41, 19, 23}}, {1});
+  add({DType::f16, Layout::linear, {3, 900, 45, 49}}, {1});
+  add({DType::bf16, Layout::linear, {60, 47, 39, 50}}, {1});
   for (const TypeRow& row : type.type_rows) {
     const auto [dtype, layout] = row.formats[0];
     if (layout != Layout::linear) {

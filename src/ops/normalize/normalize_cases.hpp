@@ -89,6 +89,11 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 40, 4, 16}}, {.across = across}, "_shift3").shift = 3;
     }
   }
+  // Many rows, and columns of a large tensor, that begin between two vectors.
+  add({f16, Layout::linear, {43007, 37}}, {});
+  add({bf16, Layout::linear, {10009, 3, 9, 6}}, {.across = true});
+  add({f16, Layout::linear, {60, 41, 31, 37}}, {});
+  add({bf16, Layout::linear, {60, 41, 31, 37}}, {.shared = true});
   for (const TypeRow& row : type.type_rows) {
     const auto [dtype, layout] = row.formats[0];
     const TensorDesc x{dtype, layout, {2, 40, 4, 16}};

@@ -1,7 +1,7 @@
 // CUDA kernels of SpatialPyramidPooling: which of them takes which problem.
 #include "ops/spatial_pyramid_pooling/bins.cuh"
+#include "ops/spatial_pyramid_pooling/nested_levels.cuh"
 #include "ops/spatial_pyramid_pooling/planes.cuh"
-#include "ops/spatial_pyramid_pooling/quarters.cuh"
 #include "ops/spatial_pyramid_pooling/small_bins.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 #include "ops/spatial_pyramid_pooling/whole.cuh"
@@ -53,10 +53,10 @@ Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, 
     constexpr std::int64_t room = Op::shared_planes_workspace / sizeof(float);
     if (is_aligned(x, vector_bytes)) {
       if (is_whole(op, extents, device)) return run_whole<T, Reduce>(op, extents, x, y, device, context);
-      detail::QuartersPlan quarters;
-      if (const detail::Quarters kind = detail::make_quarters<T>(op, extents, device, quarters);
-          kind != detail::Quarters::none) {
-        return run_quarters<T, Reduce>(kind, quarters, x, y, device, context);
+      detail::NestedLevelsPlan nested_levels;
+      if (const detail::NestedLevels kind = detail::make_nested_levels<T>(op, extents, device, nested_levels);
+          kind != detail::NestedLevels::none) {
+        return run_nested_levels<T, Reduce>(kind, nested_levels, x, y, device, context);
       }
       if (can_stage<T>(pyramid, extents)) {
         return run_planes<T, widest<T>, Reduce, true>(op, pyramid, extents, x, y, partials, room, device, context);

@@ -31,7 +31,7 @@ struct TapsAlong {
   int index[Taps];
   float weight[Taps];
 
-  __device__ TapsAlong(const WalkedAxis& axis, const WalkedAxis::Place& place, float a) {
+  __device__ TapsAlong(const IncrementalAxis& axis, const IncrementalAxis::Place& place, float a) {
     const bool whole = place.remainder == 0;
     weigh<Taps>(axis.fraction(place), a, weight);
 #pragma unroll
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 
   const auto column = static_cast<int>(first_column);
   const int channel = static_cast<int>(share.group - first_column * task.parts) * V;
 
-  WalkedAxis::Place place = task.x.at(column);
+  IncrementalAxis::Place place = task.x.at(column);
   const TapsAlong<Taps> along_x(task.x, place, task.cubic_a);
   int at[Taps];
   float weight[Taps];
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 
     weight[t] = along_x.weight[t];
     if constexpr (is_i8) weight[t] *= V == 1 ? task.x_scale : task.ratio;
   }
-  const WalkedAxis::Place slice = task.z.at(share.slice);
+  const IncrementalAxis::Place slice = task.z.at(share.slice);
   const TapsAlong<Taps> along_z(task.z, slice, task.cubic_a);
   const std::int64_t in_slice = task.in_row * task.y.in;
   const T* volume = x + share.plane * task.z.in * in_slice + channel;

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(nearest_threads) nearest(const T* x, T* y, con
   const int channel = static_cast<int>(share.group - first_column * task.parts) * V;
 
   int at[N];
-  WalkedAxis::Place place = task.x.at(column);
+  IncrementalAxis::Place place = task.x.at(column);
 #pragma unroll
   for (int n = 0; n < N; ++n) {
     at[n] = task.x.clamp(place.index) * task.pitch;

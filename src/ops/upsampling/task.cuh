@@ -11,7 +11,7 @@
 namespace graft::ops {
 
 /// A SampledAxis that threads walk along: one division where they begin, none for the elements that follow.
-struct WalkedAxis {
+struct IncrementalAxis {
   int in;
   int out;
   std::int64_t step;
@@ -22,7 +22,7 @@ struct WalkedAxis {
   float inverse;  ///< 1 / divisor
   bool identity;
 
-  [[nodiscard]] static WalkedAxis make(const SampledAxis& axis) {
+  [[nodiscard]] static IncrementalAxis make(const SampledAxis& axis) {
     return {.in = static_cast<int>(axis.in),
             .out = static_cast<int>(axis.out),
             .step = axis.step,
@@ -80,9 +80,9 @@ struct QuickDivision {
 /// A thread makes `rows` rows of one group of neighbours.
 struct UpsamplingTask {
   static constexpr std::int64_t most_quick_items = std::int64_t{1} << 31;
-  WalkedAxis z;
-  WalkedAxis y;
-  WalkedAxis x;
+  IncrementalAxis z;
+  IncrementalAxis y;
+  IncrementalAxis x;
   std::int64_t planes = 0;
   std::int64_t in_row = 0;   ///< Elements.
   std::int64_t out_row = 0;  ///< Elements.

@@ -119,6 +119,16 @@ namespace graft::ops {
       add({dtype, layout, {1, 1, 2, 70000}}, linear, "to_3x140016", to({3, 140016}));
     }
   }
+  // Outputs large enough for tables of indices: of several rows to a piece, narrow ones, pieces of a row; and rows of
+  // whole vectors, several of which are alike.
+  add({DType::f16, flat, {3, 3, 9, 19, 150}}, nearest, "x3_x3_x1_25", by({3.F, 3.F, 1.25F}));
+  add({DType::bf16, flat, {9, 131, 21, 11}}, nearest_exact, "x3", by({3}));
+  add({DType::f32, flat, {61, 91, 16, 5}}, nearest, "x1_6", by({1.6F}));
+  add({DType::f16, flat, {1, 3, 7, 40001}}, nearest_exact, "x1_5_x2_5", by({1.5F, 2.5F}));
+  add({DType::f32, flat, {4, 9, 40, 801}}, nearest_exact, "x1_5_x0_75", by({1.5F, 0.75F}));
+  add({DType::bf16, flat, {3, 33, 7, 40, 22}}, nearest, "x1_x2_75_x4", by({1.F, 2.75F, 4.F}));
+  add({DType::f16, flat, {3, 40, 47, 26}}, nearest, "x4", by({4}));
+  add({DType::f32, flat, {3, 40, 31, 29}}, nearest_exact, "x3_x4", by({3.F, 4.F}));
   // Scales that floats round. Frameworks round the coordinates as well and then take other elements here and there, so
   // these are larger than what is compared with them.
   for (const int denominator : {7, 10, 11, 13, 100}) {

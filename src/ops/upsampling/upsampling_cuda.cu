@@ -1,26 +1,27 @@
 // CUDA kernels of Upsampling: which of them takes which problem.
-#include "ops/upsampling/doubled.cuh"
-#include "ops/upsampling/doubled_nearest.cuh"
-#include "ops/upsampling/gathered.cuh"
-#include "ops/upsampling/halved.cuh"
+#include "ops/upsampling/downsample_2x.cuh"
+#include "ops/upsampling/gather.cuh"
+#include "ops/upsampling/index_table.cuh"
 #include "ops/upsampling/interpolated.cuh"
+#include "ops/upsampling/line_buffer.cuh"
 #include "ops/upsampling/nearest.cuh"
-#include "ops/upsampling/staged.cuh"
+#include "ops/upsampling/separable.cuh"
+#include "ops/upsampling/upsample_2x.cuh"
+#include "ops/upsampling/upsample_2x_nearest.cuh"
 #include "ops/upsampling/upsampling.hpp"
-#include "ops/upsampling/walked.cuh"
 
 namespace graft::ops {
 namespace {
 
-/// Rows of the output that a thread makes, if there are threads enough; rows of the input for "doubled".
+/// Rows of the output that a thread makes, if there are threads enough; rows of the input for "upsample_2x".
 struct Policy {
   static constexpr int rows = 32;
-  static constexpr int walked_rows = 8;
-  static constexpr int halved_rows = 2;
+  static constexpr int line_buffer_rows = 8;
+  static constexpr int downsample_2x_rows = 2;
   static constexpr int nearest_rows = 2;
 };
 
-// Of "doubled", linear: rows of the input to a thread, and how many blocks share a multiprocessor's registers.
+// Of "upsample_2x", linear: rows of the input to a thread, and how many blocks share a multiprocessor's registers.
 template <class T>
 constexpr int strip_rows = sizeof(T) == 1 ? 4 : 2;
 template <class T>
@@ -65,7 +66,7 @@ Status fits_packed(const Upsampling& op, const Problem& problem) {
   return fits_any(op, problem);
 }
 
-bool is_doubled(const Upsampling& op, const SampledAxis& axis) {
+bool is_upsample_2x(const Upsampling& op, const SampledAxis& axis) {
   if (axis.out != 2 * axis.in) return false;
   const bool by_two = 2 * axis.step == axis.divisor;
   if (op.mode == Interpolation::nearest) return by_two && axis.offset >= 0 && axis.offset < axis.step;
@@ -75,7 +76,7 @@ bool is_doubled(const Upsampling& op, const SampledAxis& axis) {
 
 /// Columns of the input to a thread: what makes 128 bits of the output. Of other widths, one.
 template <class T>
-constexpr int doubled_columns = widest<T> / 2;
+constexpr int upsample_2x_columns = widest<T> / 2;
 
 /// Where a thread makes 4 elements or more these are less than 2^31 threads. Where it makes fewer (of padding, or of
 /// the only row) they may be more; then "scalar" runs.
@@ -86,28 +87,28 @@ Status fits_quick(const Upsampling& op, const Problem& problem) {
   return fits_packed(op, problem);
 }
 
-Status fits_doubled(const Upsampling& op, const Problem& problem) {
+Status fits_upsample_2x(const Upsampling& op, const Problem& problem) {
   if (op.mode == Interpolation::cubic) return unsupported("takes nearest and linear interpolation");
   const auto axes = sampled_axes(op, problem);
-  if (axes[0].out > 1 || axes[0].in > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2])) {
+  if (axes[0].out > 1 || axes[0].in > 1 || !is_upsample_2x(op, axes[1]) || !is_upsample_2x(op, axes[2])) {
     return unsupported("takes two axes of twice the size");
   }
   const bool is_i8 = problem.inputs[0].dtype == DType::i8;
-  if (problem.inputs[0].layout == Layout::linear && is_i8 && axes[2].in % doubled_columns<std::int8_t> != 0) {
+  if (problem.inputs[0].layout == Layout::linear && is_i8 && axes[2].in % upsample_2x_columns<std::int8_t> != 0) {
     return unsupported("takes rows of a multiple of 8 elements of i8");
   }
   return fits_quick(op, problem);
 }
 
-bool is_halved(const SampledAxis& axis) {
+bool is_downsample_2x(const SampledAxis& axis) {
   return axis.in == 2 * axis.out && axis.step == 2 * axis.divisor && 2 * axis.offset == axis.divisor;
 }
 
-Status fits_halved(const Upsampling& op, const Problem& problem) {
+Status fits_downsample_2x(const Upsampling& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[0];
   const auto axes = sampled_axes(op, problem);
   if (op.mode != Interpolation::linear || x.layout != Layout::linear || axes[0].out > 1 || axes[0].in > 1 ||
-      !is_halved(axes[1]) || !is_halved(axes[2])) {
+      !is_downsample_2x(axes[1]) || !is_downsample_2x(axes[2])) {
     return unsupported("takes two axes of half the size by linear interpolation at half_pixel, in the linear layout");
   }
   const int columns = 16 / static_cast<int>(size_of(x.dtype));
@@ -115,8 +116,8 @@ Status fits_halved(const Upsampling& op, const Problem& problem) {
   return fits_quick(op, problem);
 }
 
-Status fits_walked(const Upsampling& op, const Problem& problem) {
-  // Of narrower rows most lanes would be idle: on an H100 "gathered" took .41 to .92 of the time for rows of 7 to 30.
+Status fits_line_buffer(const Upsampling& op, const Problem& problem) {
+  // Of narrower rows most lanes would be idle: on an H100 "gather" took .41 to .92 of the time for rows of 7 to 30.
   constexpr std::int64_t narrowest = 40;
   const auto axes = sampled_axes(op, problem);
   if (axes[2].out < narrowest) return unsupported("takes rows of 40 elements and more");
@@ -142,7 +143,8 @@ Status fits_walked(const Upsampling& op, const Problem& problem) {
 UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[0];
   const auto axes = sampled_axes(op, problem);
-  UpsamplingTask task{.z = WalkedAxis::make(axes[0]), .y = WalkedAxis::make(axes[1]), .x = WalkedAxis::make(axes[2])};
+  UpsamplingTask task{
+      .z = IncrementalAxis::make(axes[0]), .y = IncrementalAxis::make(axes[1]), .x = IncrementalAxis::make(axes[2])};
   task.channels = static_cast<int>(x.extents[1]);
   task.planes = x.extents[0] * x.extents[1];
   if (x.layout == Layout::hwc8) {
@@ -158,7 +160,7 @@ UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
       lines <= Upsampling::largest_size) {
     // Only rows are resampled: those of all planes are alike.
     task.planes = 1;
-    task.z = WalkedAxis::make({});
+    task.z = IncrementalAxis::make({});
     task.y.in = task.y.out = static_cast<int>(lines);
   }
   task.in_row = axes[2].in * task.pitch;
@@ -186,21 +188,21 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
 /// What a piece of a row takes of the input, at most; a multiple of 16 so that it begins and ends in whole vectors.
 std::int64_t window_of(const SampledAxis& axis) {
   constexpr int taps = 4;
-  const std::int64_t columns = std::min<std::int64_t>(32 * detail::staged_columns, axis.out);
+  const std::int64_t columns = std::min<std::int64_t>(32 * detail::separable_columns, axis.out);
   const std::int64_t window = std::min(axis.in, (columns - 1) * axis.step / axis.divisor + taps + 1) + 16;
   return ceil_divide(window, 16) * 16;
 }
 
-Status fits_staged(const Upsampling& op, const Problem& problem) {
+Status fits_separable(const Upsampling& op, const Problem& problem) {
   constexpr std::int64_t shared_bytes = 48 << 10;
   if (op.mode != Interpolation::cubic || problem.inputs[0].layout != Layout::linear) {
     return unsupported("takes cubic interpolation in the linear layout");
   }
-  constexpr auto longest = shared_bytes / static_cast<std::int64_t>(sizeof(float)) / detail::staged_warps;
-  // Others are left to "gathered", which took .41 to .54 of the time for narrow images and small tensors on an H100,
+  constexpr auto longest = shared_bytes / static_cast<std::int64_t>(sizeof(float)) / detail::separable_warps;
+  // Others are left to "gather", which took .41 to .54 of the time for narrow images and small tensors on an H100,
   // and 1.7 times as long for 16x64 images of 128x128.
   constexpr std::int64_t fewest_elements = std::int64_t{1} << 22;
-  constexpr std::int64_t narrowest = 24 * detail::staged_columns;
+  constexpr std::int64_t narrowest = 24 * detail::separable_columns;
   const auto axes = sampled_axes(op, problem);
   if (problem.outputs[0].extents.element_count() < fewest_elements || axes[2].out < narrowest) {
     return unsupported("takes 2^22 elements and more, in rows of 96 and more");
@@ -219,27 +221,29 @@ Status run_pieces(const Upsampling& op, const Problem& problem, const Upsampling
   using namespace detail;
   constexpr int most_lines = 16;
   constexpr int N = sizeof(T) == 4 ? 1 : 4 / static_cast<int>(sizeof(T));
-  StagedTask staged_task{.task = task,
-                         .lines = task.planes * task.z.out * task.y.out,
-                         .lines_each = 1,
-                         .pieces = static_cast<int>(ceil_divide(task.x.out, 32 * staged_columns)),
-                         .window = static_cast<int>(window_of(sampled_axes(op, problem)[2]))};
+  SeparableTask separable_task{.task = task,
+                               .lines = task.planes * task.z.out * task.y.out,
+                               .lines_each = 1,
+                               .pieces = static_cast<int>(ceil_divide(task.x.out, 32 * separable_columns)),
+                               .window = static_cast<int>(window_of(sampled_axes(op, problem)[2]))};
   const std::int64_t warps = std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor / 32;
-  staged_task.lines_each =
-      static_cast<int>(std::clamp<std::int64_t>(staged_task.lines * staged_task.pieces / warps, 1, most_lines));
-  const std::int64_t items = ceil_divide(staged_task.lines, staged_task.lines_each) * staged_task.pieces;
-  const Grid grid{.blocks = ceil_divide(items, staged_warps),
-                  .threads = staged_threads,
+  separable_task.lines_each =
+      static_cast<int>(std::clamp<std::int64_t>(separable_task.lines * separable_task.pieces / warps, 1, most_lines));
+  const std::int64_t items = ceil_divide(separable_task.lines, separable_task.lines_each) * separable_task.pieces;
+  const Grid grid{.blocks = ceil_divide(items, separable_warps),
+                  .threads = separable_threads,
                   .cluster = 1,
-                  .shared_bytes = staged_task.window * static_cast<int>(sizeof(float)) * staged_warps};
+                  .shared_bytes = separable_task.window * static_cast<int>(sizeof(float)) * separable_warps};
   const bool wide = is_aligned(x, 16) && task.x.in % widest<T> == 0;
   const bool even = is_aligned(y, N * sizeof(T)) && task.x.out % N == 0;
-  const auto run = [&](auto* kernel) { return launch("Upsampling staged", kernel, grid, context, x, y, staged_task); };
-  if (even) return run(wide ? staged<T, N, true> : staged<T, N, false>);
-  return run(wide ? staged<T, 1, true> : staged<T, 1, false>);
+  const auto run = [&](auto* kernel) {
+    return launch("Upsampling separable", kernel, grid, context, x, y, separable_task);
+  };
+  if (even) return run(wide ? separable<T, N, true> : separable<T, N, false>);
+  return run(wide ? separable<T, 1, true> : separable<T, 1, false>);
 }
 
-Status run_staged(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status run_separable(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
                      return run_pieces<T>(op, problem, task, device, x, y, context);
@@ -290,33 +294,35 @@ template <class T, int N, int C>
 Status run_lanes(const Upsampling& op, const std::array<SampledAxis, 3>& axes, UpsamplingTask& task,
                  const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
-  constexpr int warps = walked_threads / 32;
+  constexpr int warps = line_buffer_threads / 32;
   const std::int64_t planes = task.planes;
-  WalkedTask walked_task{.z = ShortAxis::make(axes[0]),
-                         .y = ShortAxis::make(axes[1]),
-                         .x = ShortAxis::make(axes[2]),
-                         .planes = static_cast<unsigned>(planes),
-                         .rows = 2 * Policy::walked_rows,
-                         .ratio = task.ratio};
+  LineBufferTask line_buffer_task{.z = ShortAxis::make(axes[0]),
+                                  .y = ShortAxis::make(axes[1]),
+                                  .x = ShortAxis::make(axes[2]),
+                                  .planes = static_cast<unsigned>(planes),
+                                  .rows = 2 * Policy::line_buffer_rows,
+                                  .ratio = task.ratio};
   const std::int64_t pieces = ceil_divide(axes[2].out, 32 * N);
   const std::int64_t wanted =
-      std::int64_t{4} * device.multiprocessors * device.threads_per_multiprocessor / walked_threads;
+      std::int64_t{4} * device.multiprocessors * device.threads_per_multiprocessor / line_buffer_threads;
   do {
-    walked_task.rows /= 2;
-    const std::int64_t strips = ceil_divide(axes[1].out, warps * walked_task.rows);
-    walked_task.by_strips = QuickDivision::by(strips);
-    walked_task.blocks = pieces * strips * axes[0].out * ceil_divide(planes, C);
-  } while (walked_task.rows > 1 && walked_task.blocks < wanted);
-  if (std::max(planes, walked_task.blocks) >= UpsamplingTask::most_quick_items) {
+    line_buffer_task.rows /= 2;
+    const std::int64_t strips = ceil_divide(axes[1].out, warps * line_buffer_task.rows);
+    line_buffer_task.by_strips = QuickDivision::by(strips);
+    line_buffer_task.blocks = pieces * strips * axes[0].out * ceil_divide(planes, C);
+  } while (line_buffer_task.rows > 1 && line_buffer_task.blocks < wanted);
+  if (std::max(planes, line_buffer_task.blocks) >= UpsamplingTask::most_quick_items) {
     return run_channels<T, 1>(op, task, device, x, y, context);
   }
-  walked_task.by_pieces = QuickDivision::by(pieces);
-  walked_task.by_slices = QuickDivision::by(axes[0].out);
-  auto* kernel = axes[0].is_identity() ? walked<T, N, C, false> : walked<T, N, C, true>;
-  return launch("Upsampling walked", kernel, {walked_task.blocks, walked_threads}, context, x, y, walked_task);
+  line_buffer_task.by_pieces = QuickDivision::by(pieces);
+  line_buffer_task.by_slices = QuickDivision::by(axes[0].out);
+  auto* kernel = axes[0].is_identity() ? line_buffer<T, N, C, false> : line_buffer<T, N, C, true>;
+  return launch("Upsampling line_buffer", kernel, {line_buffer_task.blocks, line_buffer_threads}, context, x, y,
+                line_buffer_task);
 }
 
-Status run_walked(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status run_line_buffer(const Upsampling& op, const Problem& problem, const Buffers& buffers,
+                       const CudaContext& context) {
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
                      constexpr int N = 4 / static_cast<int>(sizeof(T));
@@ -330,12 +336,83 @@ Status run_walked(const Upsampling& op, const Problem& problem, const Buffers& b
                    });
 }
 
-Status fits_gathered(const Upsampling& op, const Problem& problem) {
+Status fits_index_table(const Upsampling& op, const Problem& problem) {
+  using Task = detail::IndexTableTask;
+  const TensorDesc& x = problem.inputs[0];
+  const TensorDesc& y = problem.outputs[0];
+  if (op.mode != Interpolation::nearest || x.layout != Layout::linear || x.dtype == DType::i8) {
+    return unsupported("takes the nearest element of f32, f16 and bf16 in the linear layout");
+  }
+  const auto axes = sampled_axes(op, problem);
+  if (y.storage_bytes() < Task::fewest_bytes || (axes[0].is_identity() && axes[1].is_identity())) {
+    return unsupported("takes outputs of 4 MiB and more, not of rows alone");
+  }
+  if (axes[2].out < Task::narrowest || axes[2].in > Task::longest_row) {
+    return unsupported("takes rows of 8 elements and more, of rows of up to 65536");
+  }
+  if (!std::all_of(axes.begin(), axes.end(), detail::ShortAxis::fits) ||
+      std::max(x.storage_count(), y.storage_count()) >= UpsamplingTask::most_quick_items) {
+    return unsupported("takes tensors of less than 2^31 elements, and places of 31 bits");
+  }
+  return {};
+}
+
+/// Elements are moved as they are, whatever their type.
+template <class T>
+Status launch_index_table(detail::IndexTableTask& task, const DeviceTraits& device, const void* x, void* y,
+                          const CudaContext& context) {
+  using Task = detail::IndexTableTask;
+  constexpr int turn = Task::threads * widest<T>;
+  const std::int64_t fair =
+      task.count / (std::int64_t{turn} * device.multiprocessors * Task::blocks_per_multiprocessor);
+  task.piece = turn * static_cast<int>(std::clamp<std::int64_t>(fair, 1, Task::most_vectors));
+  task.columns = std::min(task.piece, task.x.out);
+  const Grid grid{.blocks = ceil_divide(task.count, task.piece),
+                  .threads = Task::threads,
+                  .cluster = 1,
+                  .shared_bytes = task.shared_bytes()};
+  return launch("Upsampling index_table", detail::index_table<T>, grid, context, static_cast<const T*>(x),
+                static_cast<T*>(y), task, task.most_rows());
+}
+
+/// Where rows of y are whole vectors and some of them alike, each vector is made once.
+template <class T>
+Status run_repeated_rows(UpsamplingTask& task, const DeviceTraits& device, const void* x, void* y,
+                         const CudaContext& context) {
+  return run_nearest<T, widest<T>, 1>(task, device, static_cast<const T*>(x), static_cast<T*>(y), context);
+}
+
+Status run_index_table(const Upsampling& op, const Problem& problem, const Buffers& buffers,
+                       const CudaContext& context) {
+  if (!is_aligned(buffers.outputs[0], 16)) return run_any(op, problem, buffers, context);
+  const TensorDesc& y = problem.outputs[0];
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  const auto axes = sampled_axes(op, problem);
+  const bool is_wide = size_of(y.dtype) == sizeof(float);
+  const bool is_flat = axes[0].in == 1 && axes[0].out == 1;
+  if (is_flat && axes[2].out * size_of(y.dtype) % 16 == 0 && axes[1].out >= 2 * axes[1].in) {
+    UpsamplingTask task = make_task(op, problem);
+    auto* run = is_wide ? run_repeated_rows<float> : run_repeated_rows<__half>;
+    return run(task, device, buffers.inputs[0], buffers.outputs[0], context);
+  }
+  detail::IndexTableTask task{.z = detail::ShortAxis::make(axes[0]),
+                              .y = detail::ShortAxis::make(axes[1]),
+                              .x = detail::ShortAxis::make(axes[2]),
+                              .count = static_cast<unsigned>(y.storage_count()),
+                              .by_row = QuickDivision::by(axes[2].out),
+                              .by_height = QuickDivision::by(axes[1].out),
+                              .by_depth = QuickDivision::by(axes[0].out)};
+  auto* launch_typed = is_wide ? launch_index_table<float> : launch_index_table<__half>;
+  return launch_typed(task, device, buffers.inputs[0], buffers.outputs[0], context);
+}
+
+Status fits_gather(const Upsampling& op, const Problem& problem) {
   const auto axes = sampled_axes(op, problem);
   const TensorDesc& x = problem.inputs[0];
   const TensorDesc& y = problem.outputs[0];
   const std::int64_t planes = std::max<std::int64_t>(x.extents[0] * (x.layout == Layout::linear ? x.extents[1] : 1), 1);
-  if (!detail::GatheredTask::fits(axes, y.storage_count(), x.storage_count() / planes)) {
+  if (!detail::GatherTask::fits(axes, y.storage_count(), x.storage_count() / planes)) {
     return unsupported("takes outputs and channels of less than 2^31 elements, and places of 31 bits");
   }
   return fits_packed(op, problem);
@@ -343,43 +420,43 @@ Status fits_gathered(const Upsampling& op, const Problem& problem) {
 
 /// Many: vectors to a thread, or Few where the GPU holds a thread for each few of them.
 template <class T, int Taps, int Axes, int V, int Many, int Few>
-Status launch_gathered(const detail::GatheredTask& task, const DeviceTraits& device, const T* x, T* y,
-                       const CudaContext& context) {
+Status launch_gather(const detail::GatherTask& task, const DeviceTraits& device, const T* x, T* y,
+                     const CudaContext& context) {
   const auto run = [&](auto* kernel, int vectors) {
     const Grid grid = spread_grid(ceil_divide(task.count, vectors), device);
-    return launch("Upsampling gathered", kernel, grid, context, x, y, task);
+    return launch("Upsampling gather", kernel, grid, context, x, y, task);
   };
   if constexpr (Many > Few) {
     const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
-    if (task.count > held * Few) return run(detail::gathered<T, Taps, Axes, V, Many>, Many);
+    if (task.count > held * Few) return run(detail::gather<T, Taps, Axes, V, Many>, Many);
   }
-  return run(detail::gathered<T, Taps, Axes, V, Few>, Few);
+  return run(detail::gather<T, Taps, Axes, V, Few>, Few);
 }
 
 /// V channels to a vector.
 template <class T, int V>
-Status run_gathered_vectors(const Upsampling& op, const detail::GatheredTask& task, const DeviceTraits& device,
-                            const T* x, T* y, const CudaContext& context) {
+Status run_gather_vectors(const Upsampling& op, const detail::GatherTask& task, const DeviceTraits& device, const T* x,
+                          T* y, const CudaContext& context) {
   constexpr int of_word = V == 1 ? 4 / static_cast<int>(sizeof(T)) : 1;
   constexpr int N = V == 1 ? 4 : 1;
   constexpr int of_nearest = V == 1 ? widest<T> : 1;
   const bool is_deep = task.z.in > 1 || task.z.out > 1;
   if (op.mode == Interpolation::nearest) {
-    return launch_gathered<T, 1, 2, V, of_nearest, of_word>(task, device, x, y, context);
+    return launch_gather<T, 1, 2, V, of_nearest, of_word>(task, device, x, y, context);
   }
   if (op.mode == Interpolation::linear) {
-    if (is_deep) return launch_gathered<T, 2, 3, V, N, of_word>(task, device, x, y, context);
+    if (is_deep) return launch_gather<T, 2, 3, V, N, of_word>(task, device, x, y, context);
     if constexpr (V == 1) {
       const bool is_row = task.y.in == task.y.out && task.y.whole_step == 1 && task.y.part_step == 0;
-      if (is_row) return launch_gathered<T, 2, 1, V, N, of_word>(task, device, x, y, context);
+      if (is_row) return launch_gather<T, 2, 1, V, N, of_word>(task, device, x, y, context);
     }
-    return launch_gathered<T, 2, 2, V, N, of_word>(task, device, x, y, context);
+    return launch_gather<T, 2, 2, V, N, of_word>(task, device, x, y, context);
   }
   constexpr int of_cubic = of_word < 4 ? of_word : 1;
-  return launch_gathered<T, 4, 2, V, of_cubic, of_cubic>(task, device, x, y, context);
+  return launch_gather<T, 4, 2, V, of_cubic, of_cubic>(task, device, x, y, context);
 }
 
-Status run_gathered(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status run_gather(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   constexpr std::size_t vector_bytes = 16;
   const TensorDesc& desc = problem.inputs[0];
   const bool is_linear = desc.layout == Layout::linear;
@@ -393,32 +470,33 @@ Status run_gathered(const Upsampling& op, const Problem& problem, const Buffers&
       op, problem, buffers, [&]<class T>(UpsamplingTask& whole, const DeviceTraits& device, const T* x, T* y) {
         constexpr int V = sizeof(T) < 4 ? widest<T> : 1;
         const int vector = is_linear ? 1 : V;
-        detail::GatheredTask task{.z = detail::ShortAxis::make(axes[0]),
-                                  .y = detail::ShortAxis::make(axes[1]),
-                                  .x = detail::ShortAxis::make(axes[2]),
-                                  .count = static_cast<unsigned>(problem.outputs[0].storage_count() / vector),
-                                  .is_flat = axes[0].in == 1 && axes[0].out == 1,
-                                  .parts = whole.pitch / vector,
-                                  .in_row = static_cast<int>(whole.in_row),
-                                  .in_slice = static_cast<int>(whole.in_row * axes[1].in),
-                                  .in_volume = whole.in_row * axes[1].in * axes[0].in,
-                                  .by_parts = QuickDivision::by(whole.pitch / vector),
-                                  .by_row = QuickDivision::by(axes[2].out),
-                                  .by_height = QuickDivision::by(axes[1].out),
-                                  .by_depth = QuickDivision::by(axes[0].out),
-                                  .pitch = whole.pitch,
-                                  .blocks = static_cast<int>(whole.blocks),
-                                  .channels = whole.channels,
-                                  .cubic_a = op.cubic_a,
-                                  .ratio = whole.ratio};
+        detail::GatherTask task{.z = detail::ShortAxis::make(axes[0]),
+                                .y = detail::ShortAxis::make(axes[1]),
+                                .x = detail::ShortAxis::make(axes[2]),
+                                .count = static_cast<unsigned>(problem.outputs[0].storage_count() / vector),
+                                .is_flat = axes[0].in == 1 && axes[0].out == 1,
+                                .parts = whole.pitch / vector,
+                                .in_row = static_cast<int>(whole.in_row),
+                                .in_slice = static_cast<int>(whole.in_row * axes[1].in),
+                                .in_volume = whole.in_row * axes[1].in * axes[0].in,
+                                .by_parts = QuickDivision::by(whole.pitch / vector),
+                                .by_row = QuickDivision::by(axes[2].out),
+                                .by_height = QuickDivision::by(axes[1].out),
+                                .by_depth = QuickDivision::by(axes[0].out),
+                                .pitch = whole.pitch,
+                                .blocks = static_cast<int>(whole.blocks),
+                                .channels = whole.channels,
+                                .cubic_a = op.cubic_a,
+                                .ratio = whole.ratio};
         if constexpr (V > 1) {
-          if (!is_linear) return run_gathered_vectors<T, V>(op, task, device, x, y, context);
+          if (!is_linear) return run_gather_vectors<T, V>(op, task, device, x, y, context);
         }
-        return run_gathered_vectors<T, 1>(op, task, device, x, y, context);
+        return run_gather_vectors<T, 1>(op, task, device, x, y, context);
       });
 }
 
-Status run_halved(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status run_downsample_2x(const Upsampling& op, const Problem& problem, const Buffers& buffers,
+                         const CudaContext& context) {
   using namespace detail;
   if (!is_aligned(buffers.inputs[0], 16) || !is_aligned(buffers.outputs[0], 16)) {
     return run_any(op, problem, buffers, context);
@@ -426,20 +504,21 @@ Status run_halved(const Upsampling& op, const Problem& problem, const Buffers& b
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
                      const std::int64_t groups = task.x.in / widest<T>;
-                     task.distribute(groups, task.y.out, Policy::halved_rows);
+                     task.distribute(groups, task.y.out, Policy::downsample_2x_rows);
                      const bool small = !task.fills(device);
                      if (small) task.distribute(groups, task.y.out, 1);
                      if (task.items >= UpsamplingTask::most_quick_items) {
                        return run_channels<T, 1>(op, task, device, x, y, context);
                      }
-                     const Grid grid{ceil_divide(task.items, halved_threads), halved_threads};
-                     return launch("Upsampling halved", small ? halved<T, 1> : halved<T, Policy::halved_rows>, grid,
+                     const Grid grid{ceil_divide(task.items, downsample_2x_threads), downsample_2x_threads};
+                     return launch("Upsampling downsample_2x",
+                                   small ? downsample_2x<T, 1> : downsample_2x<T, Policy::downsample_2x_rows>, grid,
                                    context, x, y, task);
                    });
 }
 
 /// Threads for strips of as many rows of the input or, where those are less than `enough`, for single rows. Are they?
-bool distribute_doubled(UpsamplingTask& task, std::int64_t groups, int rows, std::int64_t enough) {
+bool distribute_2x(UpsamplingTask& task, std::int64_t groups, int rows, std::int64_t enough) {
   task.distribute(groups, task.y.in, rows);
   const bool small = task.items < enough;
   if (small) task.distribute(groups, task.y.in, 1);
@@ -450,43 +529,44 @@ template <class T, class Cells, int R, int Ahead, int Blocks>
 Status run_cells(const Upsampling& op, const std::array<SampledAxis, 3>& axes, UpsamplingTask& task,
                  std::int64_t groups, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
-  const std::int64_t at_once = std::int64_t{1} * device.multiprocessors * Blocks * doubled_threads;
-  const bool small = distribute_doubled(task, groups, R, at_once);
+  const std::int64_t at_once = std::int64_t{1} * device.multiprocessors * Blocks * upsample_2x_threads;
+  const bool small = distribute_2x(task, groups, R, at_once);
   if (task.items >= UpsamplingTask::most_quick_items) return run_channels<T, 1>(op, task, device, x, y, context);
-  const DoubledTask doubled{task, DoubledWeights::make(axes[1], op.coordinate_mode),
-                            DoubledWeights::make(axes[2], op.coordinate_mode)};
-  auto* kernel = small ? doubled_linear<T, Cells, 1, Ahead, Blocks> : doubled_linear<T, Cells, R, Ahead, Blocks>;
-  return launch("Upsampling doubled", kernel, {ceil_divide(task.items, doubled_threads), doubled_threads}, context, x,
-                y, doubled);
+  const Upsample2xTask upsample_2x{task, Upsample2xWeights::make(axes[1], op.coordinate_mode),
+                                   Upsample2xWeights::make(axes[2], op.coordinate_mode)};
+  auto* kernel =
+      small ? upsample_2x_linear<T, Cells, 1, Ahead, Blocks> : upsample_2x_linear<T, Cells, R, Ahead, Blocks>;
+  return launch("Upsampling upsample_2x", kernel, {ceil_divide(task.items, upsample_2x_threads), upsample_2x_threads},
+                context, x, y, upsample_2x);
 }
 
 template <class T>
-Status run_doubled_linear(const Upsampling& op, const std::array<SampledAxis, 3>& axes, bool is_linear,
-                          UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
-                          const CudaContext& context) {
+Status run_upsample_2x_linear(const Upsampling& op, const std::array<SampledAxis, 3>& axes, bool is_linear,
+                              UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
+                              const CudaContext& context) {
   using namespace detail;
   if constexpr (sizeof(T) < 4) {
     if (!is_linear) {
       constexpr int V = 8;
       task.parts = task.pitch / V;
-      return run_cells<T, DoubledChannels<T, V>, cell_rows<T>, cell_ahead, cell_blocks<T>>(
+      return run_cells<T, Upsample2xChannels<T, V>, cell_rows<T>, cell_ahead, cell_blocks<T>>(
           op, axes, task, std::int64_t{task.x.in} * task.parts, device, x, y, context);
     }
   }
-  constexpr int K = doubled_columns<T>;
+  constexpr int K = upsample_2x_columns<T>;
   const std::int64_t groups = task.x.in / K;
   if (task.x.in % K == 0 && groups <= 32 && 32 % groups == 0) {
-    return run_cells<T, DoubledColumns<T, K, true>, strip_rows<T>, strip_ahead, strip_blocks<T>>(op, axes, task, groups,
-                                                                                                 device, x, y, context);
+    return run_cells<T, Upsample2xColumns<T, K, true>, strip_rows<T>, strip_ahead, strip_blocks<T>>(
+        op, axes, task, groups, device, x, y, context);
   }
   if constexpr (!std::is_same_v<T, std::int8_t>) {
     if (task.x.in % K != 0) {
-      return run_cells<T, DoubledColumns<T, 1, false>, strip_rows<T>, strip_ahead, strip_blocks<T>>(
+      return run_cells<T, Upsample2xColumns<T, 1, false>, strip_rows<T>, strip_ahead, strip_blocks<T>>(
           op, axes, task, task.x.in, device, x, y, context);
     }
   }
-  return run_cells<T, DoubledColumns<T, K, false>, strip_rows<T>, strip_ahead, strip_blocks<T>>(op, axes, task, groups,
-                                                                                                device, x, y, context);
+  return run_cells<T, Upsample2xColumns<T, K, false>, strip_rows<T>, strip_ahead, strip_blocks<T>>(
+      op, axes, task, groups, device, x, y, context);
 }
 
 template <class T, bool InVectors>
@@ -513,14 +593,14 @@ Status run_copied(const UpsamplingTask& task, const DeviceTraits& device, const 
                   .threads = CopiedTask::threads,
                   .cluster = 1,
                   .shared_bytes = copied.lines * copied.units * (InVectors ? 4 : 2) * 16};
-  return launch("Upsampling copied", doubled_copied<T, InVectors>, grid, context, x, y, copied);
+  return launch("Upsampling copied", upsample_2x_bulk_copy<T, InVectors>, grid, context, x, y, copied);
 }
 
 template <class T>
-Status run_doubled_nearest(bool is_linear, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
-                           const CudaContext& context) {
+Status run_upsample_2x_nearest(bool is_linear, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
+                               const CudaContext& context) {
   using namespace detail;
-  constexpr int K = doubled_columns<T>;
+  constexpr int K = upsample_2x_columns<T>;
   if constexpr (sizeof(T) < 4) {
     if (!is_linear) {
       task.parts = task.pitch / widest<T>;
@@ -532,25 +612,27 @@ Status run_doubled_nearest(bool is_linear, UpsamplingTask& task, const DeviceTra
     }
   }
   const auto run = [&](auto* kernel) {
-    return launch("Upsampling doubled", kernel,
-                  {ceil_divide(task.items, doubled_nearest_threads), doubled_nearest_threads}, context, x, y, task);
+    return launch("Upsampling upsample_2x", kernel,
+                  {ceil_divide(task.items, upsample_2x_nearest_threads), upsample_2x_nearest_threads}, context, x, y,
+                  task);
   };
   const bool whole = task.x.in % K == 0;
   const std::int64_t enough = std::int64_t{1} * device.multiprocessors * device.threads_per_multiprocessor;
-  const bool small = distribute_doubled(task, whole ? task.x.in / K : task.x.in, Policy::nearest_rows, enough);
+  const bool small = distribute_2x(task, whole ? task.x.in / K : task.x.in, Policy::nearest_rows, enough);
   if (whole) {
-    if (small) return run(doubled_nearest<T, K, 1>);
+    if (small) return run(upsample_2x_nearest<T, K, 1>);
     if (device.compute_major >= 9) return run_copied<T, false>(task, device, x, y, context);
-    return run(doubled_nearest<T, K, Policy::nearest_rows>);
+    return run(upsample_2x_nearest<T, K, Policy::nearest_rows>);
   }
   if constexpr (std::is_same_v<T, std::int8_t>) {
-    return unsupported("Upsampling doubled: rows of a multiple of 8 elements of i8");
+    return unsupported("Upsampling upsample_2x: rows of a multiple of 8 elements of i8");
   } else {
-    return run(small ? doubled_nearest<T, 1, 1> : doubled_nearest<T, 1, Policy::nearest_rows>);
+    return run(small ? upsample_2x_nearest<T, 1, 1> : upsample_2x_nearest<T, 1, Policy::nearest_rows>);
   }
 }
 
-Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status run_upsample_2x(const Upsampling& op, const Problem& problem, const Buffers& buffers,
+                       const CudaContext& context) {
   if (!is_aligned(buffers.inputs[0], 16) || !is_aligned(buffers.outputs[0], 16)) {
     return run_any(op, problem, buffers, context);
   }
@@ -558,21 +640,22 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
                      if (op.mode == Interpolation::nearest) {
-                       return run_doubled_nearest<T>(is_linear, task, device, x, y, context);
+                       return run_upsample_2x_nearest<T>(is_linear, task, device, x, y, context);
                      }
                      const auto axes = sampled_axes(op, problem);
-                     return run_doubled_linear<T>(op, axes, is_linear, task, device, x, y, context);
+                     return run_upsample_2x_linear<T>(op, axes, is_linear, task, device, x, y, context);
                    });
 }
 
 }  // namespace
 
 std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& /*op*/) {
-  static constexpr std::array variants{Variant<Upsampling>{"doubled", fits_doubled, run_doubled},
-                                       Variant<Upsampling>{"halved", fits_halved, run_halved},
-                                       Variant<Upsampling>{"walked", fits_walked, run_walked},
-                                       Variant<Upsampling>{"staged", fits_staged, run_staged},
-                                       Variant<Upsampling>{"gathered", fits_gathered, run_gathered},
+  static constexpr std::array variants{Variant<Upsampling>{"upsample_2x", fits_upsample_2x, run_upsample_2x},
+                                       Variant<Upsampling>{"downsample_2x", fits_downsample_2x, run_downsample_2x},
+                                       Variant<Upsampling>{"line_buffer", fits_line_buffer, run_line_buffer},
+                                       Variant<Upsampling>{"separable", fits_separable, run_separable},
+                                       Variant<Upsampling>{"index_table", fits_index_table, run_index_table},
+                                       Variant<Upsampling>{"gather", fits_gather, run_gather},
                                        Variant<Upsampling>{"scalar", fits_any, run_any}};
   return variants;
 }

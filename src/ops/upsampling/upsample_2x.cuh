@@ -8,16 +8,16 @@
 namespace graft::ops {
 namespace detail {
 
-inline constexpr int doubled_threads = 128;
+inline constexpr int upsample_2x_threads = 128;
 
 /// How far output 2k and 2k + 1 lie from the first of their two neighbours: an affine function of k.
-struct DoubledWeights {
+struct Upsample2xWeights {
   float even_step;
   float even;
   float odd_step;
   float odd;
 
-  [[nodiscard]] static DoubledWeights make(const SampledAxis& axis, CoordinateMode mode) {
+  [[nodiscard]] static Upsample2xWeights make(const SampledAxis& axis, CoordinateMode mode) {
     if (mode == CoordinateMode::half_pixel) return {0.F, 0.75F, 0.F, 0.25F};
     // align_corners: (2k + i) * (in - 1) / (2 in - 1), less k - 1 or k
     const double span = static_cast<double>(2 * axis.in - 1);
@@ -33,21 +33,21 @@ struct DoubledWeights {
   }
 };
 
-struct DoubledTask {
+struct Upsample2xTask {
   UpsamplingTask task;
-  DoubledWeights along_y;
-  DoubledWeights along_x;
+  Upsample2xWeights along_y;
+  Upsample2xWeights along_x;
 };
 
 /// What a thread makes: strips of two planes may lie in one warp, and in the last block some threads have no share.
-struct DoubledShare {
+struct Upsample2xShare {
   std::int64_t plane;
   int group;
   int first;  ///< Row of the input.
   bool live;
 
-  [[nodiscard]] __device__ static DoubledShare of_thread(const UpsamplingTask& task) {
-    const unsigned item = blockIdx.x * doubled_threads + threadIdx.x;
+  [[nodiscard]] __device__ static Upsample2xShare of_thread(const UpsamplingTask& task) {
+    const unsigned item = blockIdx.x * upsample_2x_threads + threadIdx.x;
     const auto items = static_cast<unsigned>(task.items);
     const Share share = Share::quick(::min(item, items - 1), task);
     return {share.plane, static_cast<int>(share.group), share.strip * task.rows, item < items};
@@ -56,7 +56,7 @@ struct DoubledShare {
 
 /// K columns of one channel. Shuffled: every row lies within a warp, so that neighbours need no loads of their own.
 template <class T, int K, bool Shuffled>
-class DoubledColumns {
+class Upsample2xColumns {
  public:
   static constexpr int results = 2 * K;  ///< Of a row.
   static constexpr int pieces = 1;       ///< What lies in one place.
@@ -66,11 +66,11 @@ class DoubledColumns {
     T right;
   };
 
-  __device__ DoubledColumns(const T* x, T* y, const DoubledTask& doubled, const DoubledShare& share)
-      : in_row_(static_cast<int>(doubled.task.in_row)),
-        out_row_(static_cast<int>(doubled.task.out_row)),
-        ratio_(doubled.task.ratio) {
-    const UpsamplingTask& task = doubled.task;
+  __device__ Upsample2xColumns(const T* x, T* y, const Upsample2xTask& upsample_2x, const Upsample2xShare& share)
+      : in_row_(static_cast<int>(upsample_2x.task.in_row)),
+        out_row_(static_cast<int>(upsample_2x.task.out_row)),
+        ratio_(upsample_2x.task.ratio) {
+    const UpsamplingTask& task = upsample_2x.task;
     const int column = share.group * K;
     is_first_ = column == 0;
     is_last_ = column + K == task.x.in;
@@ -78,8 +78,8 @@ class DoubledColumns {
     y_ = y + (share.plane * task.y.in + share.first) * 2 * task.out_row + 2 * column;
 #pragma unroll
     for (int i = 0; i < K; ++i) {
-      second_[2 * i] = doubled.along_x.even_at(column + i);
-      second_[2 * i + 1] = doubled.along_x.odd_at(column + i, task.x.in);
+      second_[2 * i] = upsample_2x.along_x.even_at(column + i);
+      second_[2 * i + 1] = upsample_2x.along_x.odd_at(column + i, task.x.in);
     }
     if constexpr (is_i8 && Shuffled) {  // whatever finite number comes from another row counts nothing
       if (is_first_) second_[0] = 1.F;
@@ -143,7 +143,7 @@ class DoubledColumns {
 
 /// V channels of one column, in channel-vector layouts.
 template <class T, int V>
-class DoubledChannels {
+class Upsample2xChannels {
  public:
   static constexpr int results = 2 * V;
   static constexpr int pieces = 2;
@@ -151,12 +151,12 @@ class DoubledChannels {
     Vector<T, V> columns[3];
   };
 
-  __device__ DoubledChannels(const T* x, T* y, const DoubledTask& doubled, const DoubledShare& share)
-      : in_row_(static_cast<int>(doubled.task.in_row)),
-        out_row_(static_cast<int>(doubled.task.out_row)),
-        pitch_(doubled.task.pitch),
-        ratio_(doubled.task.ratio) {
-    const UpsamplingTask& task = doubled.task;
+  __device__ Upsample2xChannels(const T* x, T* y, const Upsample2xTask& upsample_2x, const Upsample2xShare& share)
+      : in_row_(static_cast<int>(upsample_2x.task.in_row)),
+        out_row_(static_cast<int>(upsample_2x.task.out_row)),
+        pitch_(upsample_2x.task.pitch),
+        ratio_(upsample_2x.task.ratio) {
+    const UpsamplingTask& task = upsample_2x.task;
     const int column = static_cast<int>(task.by_parts(static_cast<unsigned>(share.group)));
     const int channel = (share.group - column * task.parts) * V;
     channels_left_ = task.channels_from(share.plane, channel);
@@ -164,8 +164,8 @@ class DoubledChannels {
     y_ = y + (share.plane * task.y.in + share.first) * 2 * task.out_row + 2LL * column * pitch_ + channel;
 #pragma unroll
     for (int i = 0; i < 3; ++i) columns_[i] = ::min(::max(column + i - 1, 0), task.x.in - 1) * pitch_;
-    even_ = doubled.along_x.even_at(column);
-    odd_ = doubled.along_x.odd_at(column, task.x.in);
+    even_ = upsample_2x.along_x.even_at(column);
+    odd_ = upsample_2x.along_x.odd_at(column, task.x.in);
   }
 
   [[nodiscard]] __device__ Loaded load(int row) const {
@@ -223,14 +223,14 @@ class DoubledChannels {
 
 /// Blocks: of a multiprocessor, at least. Ahead: rows that are loaded before they are needed.
 template <class T, class Cells, int R, int Ahead, int Blocks>
-__global__ void __launch_bounds__(doubled_threads, resident_blocks(doubled_threads, Blocks))
-    doubled_linear(const T* x, T* y, const DoubledTask doubled) {
+__global__ void __launch_bounds__(upsample_2x_threads, resident_blocks(upsample_2x_threads, Blocks))
+    upsample_2x_linear(const T* x, T* y, const Upsample2xTask upsample_2x) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr int E = Cells::results;
-  const UpsamplingTask& task = doubled.task;
+  const UpsamplingTask& task = upsample_2x.task;
   const int height = task.y.in;
-  const DoubledShare share = DoubledShare::of_thread(task);
-  const Cells cells(x, y, doubled, share);
+  const Upsample2xShare share = Upsample2xShare::of_thread(task);
+  const Cells cells(x, y, upsample_2x, share);
   const auto load = [&](int j) { return cells.load(::min(::max(share.first + j - 1, 0), height - 1)); };
 
   typename Cells::Loaded loaded[Ahead];
@@ -245,8 +245,8 @@ __global__ void __launch_bounds__(doubled_threads, resident_blocks(doubled_threa
     if (j + Ahead < R + 2) loaded[j % Ahead] = load(j + Ahead);
     if (j == 0) continue;
     const int k = share.first + j - 1;  // this row
-    const float odd = doubled.along_y.odd_at(k - 1, height);
-    const float even = doubled.along_y.even_at(k);
+    const float odd = upsample_2x.along_y.odd_at(k - 1, height);
+    const float even = upsample_2x.along_y.even_at(k);
     const bool has_upper = j >= 2 && k - 1 < height && share.live;
     const bool has_lower = j <= R && k < height && share.live;
 #pragma unroll

@@ -6,14 +6,14 @@
 namespace graft::ops {
 namespace detail {
 
-inline constexpr int halved_threads = 256;
+inline constexpr int downsample_2x_threads = 256;
 
 /// A thread makes half a vector of each of R rows.
 template <class T, int R>
-__global__ void __launch_bounds__(halved_threads) halved(const T* x, T* y, const UpsamplingTask task) {
+__global__ void __launch_bounds__(downsample_2x_threads) downsample_2x(const T* x, T* y, const UpsamplingTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr int N = widest<T>;
-  const unsigned item = blockIdx.x * halved_threads + threadIdx.x;
+  const unsigned item = blockIdx.x * downsample_2x_threads + threadIdx.x;
   if (item >= task.items) return;
   const Share share = Share::quick(item, task);
   const int first = share.strip * R;

@@ -6,7 +6,7 @@
 namespace graft::ops {
 namespace detail {
 
-inline constexpr int doubled_nearest_threads = 256;
+inline constexpr int upsample_2x_nearest_threads = 256;
 
 /// a, b, ... to a, a, b, b, ...
 template <class T, int K>
@@ -29,10 +29,10 @@ template <class T, int K>
 
 /// Of the linear layout: a thread makes K columns of R rows of the input.
 template <class T, int K, int R>
-__global__ void __launch_bounds__(doubled_nearest_threads)
-    doubled_nearest(const T* x, T* y, const UpsamplingTask task) {
+__global__ void __launch_bounds__(upsample_2x_nearest_threads)
+    upsample_2x_nearest(const T* x, T* y, const UpsamplingTask task) {
   constexpr int N = 2 * K;
-  const unsigned item = blockIdx.x * doubled_nearest_threads + threadIdx.x;
+  const unsigned item = blockIdx.x * upsample_2x_nearest_threads + threadIdx.x;
   if (item >= task.items) return;
   const Share share = Share::quick(item, task);
   const int column = static_cast<int>(share.group) * K;
@@ -77,7 +77,8 @@ struct CopiedTask {
 };
 
 template <class T, bool InVectors>
-__global__ void __launch_bounds__(CopiedTask::threads) doubled_copied(const T* x, T* y, const CopiedTask copied) {
+__global__ void __launch_bounds__(CopiedTask::threads)
+    upsample_2x_bulk_copy(const T* x, T* y, const CopiedTask copied) {
   constexpr int V = InVectors ? widest<T> : widest<T> / 2;
   constexpr int unit_out = InVectors ? 2 : 1;  // 128 bits of a row of the output
   extern __shared__ float4 made[];

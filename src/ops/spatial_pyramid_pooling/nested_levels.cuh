@@ -16,7 +16,7 @@ namespace graft::ops {
 namespace detail {
 
 /// Tuned on an H200.
-struct QuartersPolicy {
+struct NestedLevelsPolicy {
   static constexpr int warps = 4;          ///< Of a block whose warps take a plane each.
   static constexpr int loads = 4;          ///< Of a thread at a time, where a block takes a plane.
   static constexpr int most_shares = 4;    ///< Warps that share a quarter of a plane's rows, in that case.
@@ -33,7 +33,7 @@ struct QuartersPolicy {
   static constexpr std::int64_t long_plane = 262144;  ///< Bytes from which on a cluster takes a plane.
 };
 
-struct QuartersPlan {
+struct NestedLevelsPlan {
   const void* x = nullptr;
   void* y = nullptr;
   int planes = 0;
@@ -71,7 +71,7 @@ requires(N > 1) class BinSum<std::int8_t, N, Average> {
 template <class T, class Reduce>
 class LevelOutput {
  public:
-  __device__ LevelOutput(const QuartersPlan& plan, int plane) {
+  __device__ LevelOutput(const NestedLevelsPlan& plan, int plane) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     level_ = lane < 16 ? 0 : lane < 20 ? 1 : 2;
     const int first_bin = level_ == 0 ? plan.first_bin[0] : level_ == 1 ? plan.first_bin[1] : plan.first_bin[2];
@@ -84,7 +84,7 @@ class LevelOutput {
   }
 
   /// From the bins of level 4, row after row.
-  __device__ void store(const QuartersPlan& plan, const float* fourths) const {
+  __device__ void store(const NestedLevelsPlan& plan, const float* fourths) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const float* corner = fourths + (lane & 2) * 4 + (lane & 1) * 2;
     const float half = Reduce::apply(Reduce::apply(corner[0], corner[1]), Reduce::apply(corner[4], corner[5]));
@@ -134,12 +134,12 @@ class QuarterLanes {
 
 /// A warp to a plane. K: loads of a lane in each quarter of the rows.
 template <class T, class Reduce, int K>
-__global__ void __launch_bounds__(QuartersPolicy::warps * 32, 8)  // a thread may have 64 registers
-    pool_short_quarters(const __grid_constant__ QuartersPlan plan) {
+__global__ void __launch_bounds__(NestedLevelsPolicy::warps * 32, 8)  // a thread may have 64 registers
+    pool_short_nested_levels(const __grid_constant__ NestedLevelsPlan plan) {
   constexpr int N = widest<T>;
-  __shared__ float shared[QuartersPolicy::warps][16];
+  __shared__ float shared[NestedLevelsPolicy::warps][16];
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int plane = static_cast<int>(blockIdx.x) * QuartersPolicy::warps + warp;
+  const int plane = static_cast<int>(blockIdx.x) * NestedLevelsPolicy::warps + warp;
   if (plane >= plan.planes) return;
   const LevelOutput<T, Reduce> output(plan, plane);
   const QuarterLanes lanes(plan.log2_column_lanes);
@@ -169,11 +169,11 @@ __global__ void __launch_bounds__(QuartersPolicy::warps * 32, 8)  // a thread ma
 
 /// A block to a plane, the same number of its warps to each quarter of the rows.
 template <class T, class Reduce>
-__global__ void __launch_bounds__(QuartersPolicy::most_shares * 128)
-    pool_quarters(const __grid_constant__ QuartersPlan plan) {
+__global__ void __launch_bounds__(NestedLevelsPolicy::most_shares * 128)
+    pool_nested_levels(const __grid_constant__ NestedLevelsPlan plan) {
   constexpr int N = widest<T>;
-  constexpr int K = QuartersPolicy::loads;
-  __shared__ float shared[QuartersPolicy::most_shares][16];
+  constexpr int K = NestedLevelsPolicy::loads;
+  __shared__ float shared[NestedLevelsPolicy::most_shares][16];
   const int plane = static_cast<int>(blockIdx.x);
   const int quarter = static_cast<int>(threadIdx.x) / 32 % 4;
   const int share = static_cast<int>(threadIdx.x) / 128;
@@ -213,11 +213,11 @@ __global__ void __launch_bounds__(QuartersPolicy::most_shares * 128)
 
 /// As many threads to each bin of level 4. A block takes all of them, or a cluster of eight blocks takes two each.
 template <class T, int N, class Reduce, bool Cluster>
-__global__ void __launch_bounds__(QuartersPolicy::bin_threads, Cluster ? QuartersPolicy::cluster_blocks : 1)
-    pool_quarter_bins(const __grid_constant__ QuartersPlan plan) {
-  constexpr int K = Cluster ? QuartersPolicy::loads : QuartersPolicy::bin_loads;
+__global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? NestedLevelsPolicy::cluster_blocks : 1)
+    pool_quarter_bins(const __grid_constant__ NestedLevelsPlan plan) {
+  constexpr int K = Cluster ? NestedLevelsPolicy::loads : NestedLevelsPolicy::bin_loads;
   constexpr int bins = Cluster ? 16 / max_cluster : 16;  // of a block
-  constexpr int threads = QuartersPolicy::bin_threads / bins;
+  constexpr int threads = NestedLevelsPolicy::bin_threads / bins;
   __shared__ float partials[bins][threads / 32];
   __shared__ float fourths[16];
   BlockCluster<Cluster> cluster;
@@ -264,16 +264,16 @@ __global__ void __launch_bounds__(QuartersPolicy::bin_threads, Cluster ? Quarter
 }
 
 /// Which kernel takes a problem.
-enum class Quarters : std::uint8_t { none, rows, bins, elements, cluster };
+enum class NestedLevels : std::uint8_t { none, rows, bins, elements, cluster };
 
 /// Fills the plan but for addresses.
 template <class T>
-[[nodiscard]] Quarters make_quarters(const SpatialPyramidPooling& op, const Extents& extents,
-                                     const DeviceTraits& device, QuartersPlan& plan) {
-  if (extents[2] % 4 != 0 || extents[3] % 4 != 0) return Quarters::none;
+[[nodiscard]] NestedLevels make_nested_levels(const SpatialPyramidPooling& op, const Extents& extents,
+                                              const DeviceTraits& device, NestedLevelsPlan& plan) {
+  if (extents[2] % 4 != 0 || extents[3] % 4 != 0) return NestedLevels::none;
   for (const std::int64_t side : op.levels) {
     const int index = side == 4 ? 0 : side == 2 ? 1 : 2;
-    if (side != 4 >> index || plan.first_bin[index] >= 0) return Quarters::none;
+    if (side != 4 >> index || plan.first_bin[index] >= 0) return NestedLevels::none;
     plan.first_bin[index] = plan.bins;
     plan.bins += static_cast<int>(side * side);
   }
@@ -292,50 +292,50 @@ template <class T>
     plan.by_row_vectors = Divisor(bin_width / elements);
     return true;
   };
-  const bool is_long = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T)) >= QuartersPolicy::long_plane;
+  const bool is_long = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T)) >= NestedLevelsPolicy::long_plane;
   if (in_vectors(widest<T>)) {
-    if (is_long) return device.has_clusters() ? Quarters::cluster : Quarters::none;
+    if (is_long) return device.has_clusters() ? NestedLevels::cluster : NestedLevels::none;
     const int vectors = plan.width / widest<T>;
     while (1 << plan.log2_column_lanes < vectors) ++plan.log2_column_lanes;
-    if (vectors == 1 << plan.log2_column_lanes && vectors <= 32) return Quarters::rows;
+    if (vectors == 1 << plan.log2_column_lanes && vectors <= 32) return NestedLevels::rows;
   }
-  if (is_long || plan.planes >= device.multiprocessors * QuartersPolicy::enough_planes) return Quarters::none;
-  if (in_vectors(4 / static_cast<int>(sizeof(T)))) return Quarters::bins;
+  if (is_long || plan.planes >= device.multiprocessors * NestedLevelsPolicy::enough_planes) return NestedLevels::none;
+  if (in_vectors(4 / static_cast<int>(sizeof(T)))) return NestedLevels::bins;
   static_cast<void>(in_vectors(1));
-  return Quarters::elements;
+  return NestedLevels::elements;
 }
 
 }  // namespace detail
 
-/// Of a plan that make_quarters made.
+/// Of a plan that make_nested_levels made.
 template <class T, class Reduce>
-[[nodiscard]] Status run_quarters(detail::Quarters kind, detail::QuartersPlan plan, const T* x, T* y,
-                                  const DeviceTraits& device, const CudaContext& context) {
+[[nodiscard]] Status run_nested_levels(detail::NestedLevels kind, detail::NestedLevelsPlan plan, const T* x, T* y,
+                                       const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   plan.x = x;
   plan.y = y;
   const auto start = [&](auto kernel, const Grid& grid) {
-    return launch("SpatialPyramidPooling quarters", kernel, grid, context, plan);
+    return launch("SpatialPyramidPooling nested_levels", kernel, grid, context, plan);
   };
-  if (kind == Quarters::cluster) {
-    const Grid grid{std::int64_t{plan.planes} * max_cluster, QuartersPolicy::bin_threads, max_cluster};
+  if (kind == NestedLevels::cluster) {
+    const Grid grid{std::int64_t{plan.planes} * max_cluster, NestedLevelsPolicy::bin_threads, max_cluster};
     return start(pool_quarter_bins<T, widest<T>, Reduce, true>, grid);
   }
-  if (kind == Quarters::bins || kind == Quarters::elements) {
-    const Grid grid{plan.planes, QuartersPolicy::bin_threads};
+  if (kind == NestedLevels::bins || kind == NestedLevels::elements) {
+    const Grid grid{plan.planes, NestedLevelsPolicy::bin_threads};
     constexpr int word = 4 / static_cast<int>(sizeof(T));
-    if (kind == Quarters::bins) return start(pool_quarter_bins<T, word, Reduce, false>, grid);
+    if (kind == NestedLevels::bins) return start(pool_quarter_bins<T, word, Reduce, false>, grid);
     return start(pool_quarter_bins<T, 1, Reduce, false>, grid);
   }
   const int loads = static_cast<int>(ceil_divide(plan.quarter, 32 >> plan.log2_column_lanes));
-  if (plan.planes >= device.multiprocessors * QuartersPolicy::enough_planes) {
-    const Grid grid{ceil_divide(plan.planes, QuartersPolicy::warps), QuartersPolicy::warps * 32};
+  if (plan.planes >= device.multiprocessors * NestedLevelsPolicy::enough_planes) {
+    const Grid grid{ceil_divide(plan.planes, NestedLevelsPolicy::warps), NestedLevelsPolicy::warps * 32};
     const bool exact = plan.quarter << plan.log2_column_lanes == 32 * loads;
-    if (exact && loads == 1) return start(pool_short_quarters<T, Reduce, 1>, grid);
-    if (exact && loads == 2) return start(pool_short_quarters<T, Reduce, 2>, grid);
+    if (exact && loads == 1) return start(pool_short_nested_levels<T, Reduce, 1>, grid);
+    if (exact && loads == 2) return start(pool_short_nested_levels<T, Reduce, 2>, grid);
   }
-  const int shares = std::clamp(loads / QuartersPolicy::loads, 1, QuartersPolicy::most_shares);
-  return start(pool_quarters<T, Reduce>, Grid{plan.planes, shares * 128});
+  const int shares = std::clamp(loads / NestedLevelsPolicy::loads, 1, NestedLevelsPolicy::most_shares);
+  return start(pool_nested_levels<T, Reduce>, Grid{plan.planes, shares * 128});
 }
 
 }  // namespace graft::ops

@@ -8,7 +8,7 @@
 namespace graft::ops {
 namespace detail {
 
-inline constexpr int walked_threads = 128;
+inline constexpr int line_buffer_threads = 128;
 
 /// Two neighbours. Where a place is whole, the element there counts twice by half: its neighbour may be infinite.
 struct Neighbours {
@@ -22,7 +22,7 @@ struct Neighbours {
         weight(place.is_whole() ? 0.5F : axis.fraction(place)) {}
 };
 
-struct WalkedTask {
+struct LineBufferTask {
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
@@ -37,7 +37,7 @@ struct WalkedTask {
 
 /// A warp makes N columns with each lane, of C planes that follow each other. Deep: places along z are fractions too.
 template <class T, int N, int C, bool Deep>
-__global__ void __launch_bounds__(walked_threads) walked(const T* x, T* y, const WalkedTask task) {
+__global__ void __launch_bounds__(line_buffer_threads) line_buffer(const T* x, T* y, const LineBufferTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr int slices = Deep ? 2 : 1;
   struct Loaded {
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(walked_threads) walked(const T* x, T* y, const
     to[c] = y + (static_cast<std::int64_t>(plane) * task.z.out + slice) * task.y.out * task.x.out;
   }
 
-  const int begin = static_cast<int>(strip * (walked_threads / 32) + threadIdx.x / 32) * task.rows;
+  const int begin = static_cast<int>(strip * (line_buffer_threads / 32) + threadIdx.x / 32) * task.rows;
   const int end = ::min(begin + task.rows, task.y.out);
   const int column = static_cast<int>(piece * 32 + threadIdx.x % 32) * N;
   if (begin >= end || column >= task.x.out) return;

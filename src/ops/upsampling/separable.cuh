@@ -8,36 +8,36 @@
 namespace graft::ops {
 namespace detail {
 
-inline constexpr int staged_threads = 128;
-inline constexpr int staged_warps = staged_threads / 32;
-inline constexpr int staged_columns = 4;  ///< That a lane makes of each row.
+inline constexpr int separable_threads = 128;
+inline constexpr int separable_warps = separable_threads / 32;
+inline constexpr int separable_columns = 4;  ///< That a lane makes of each row.
 
-struct StagedTask {
+struct SeparableTask {
   UpsamplingTask task;
   std::int64_t lines;  ///< Rows of the output.
   int lines_each;      ///< Of a warp.
-  int pieces;          ///< Of a row, 32 * staged_columns wide.
+  int pieces;          ///< Of a row, 32 * separable_columns wide.
   int window;          ///< Elements of a row of the input that a piece takes at most.
 };
 
 /// N neighbouring columns are stored at once. Wide: rows are read 128 bits at a time.
 template <class T, int N, bool Wide>
-__global__ void __launch_bounds__(staged_threads) staged(const T* x, T* y, const StagedTask staged) {
+__global__ void __launch_bounds__(separable_threads) separable(const T* x, T* y, const SeparableTask separable) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr int Taps = 4;
-  constexpr int C = staged_columns;
+  constexpr int C = separable_columns;
   constexpr int G = C / N;  // groups of N columns, 32 * N columns apart
   constexpr int W = Wide ? widest<T> : 1;
   extern __shared__ float4 shared[];
-  const UpsamplingTask& task = staged.task;
+  const UpsamplingTask& task = separable.task;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  float* row_sum = reinterpret_cast<float*>(shared) + warp * staged.window;
-  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * staged_warps + warp;
-  const std::int64_t share = staged.pieces == 1 ? item : divide(item, staged.pieces);
-  const int first = static_cast<int>(item - share * staged.pieces) * 32 * C;
-  std::int64_t line = share * staged.lines_each;
-  const std::int64_t end = ::min(line + staged.lines_each, staged.lines);
+  float* row_sum = reinterpret_cast<float*>(shared) + warp * separable.window;
+  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * separable_warps + warp;
+  const std::int64_t share = separable.pieces == 1 ? item : divide(item, separable.pieces);
+  const int first = static_cast<int>(item - share * separable.pieces) * 32 * C;
+  std::int64_t line = share * separable.lines_each;
+  const std::int64_t end = ::min(line + separable.lines_each, separable.lines);
   if (line >= end) return;
 
   const int begin_x = task.x.clamp(task.x.at(first).index - (Taps / 2 - 1)) / W * W;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(staged_threads) staged(const T* x, T* y, const
 #pragma unroll
   for (int g = 0; g < G; ++g) {
     const int column = first + (g * 32 + lane) * N;
-    WalkedAxis::Place place = task.x.at(::min(column, task.x.out - 1));
+    IncrementalAxis::Place place = task.x.at(::min(column, task.x.out - 1));
 #pragma unroll
     for (int n = 0; n < N; ++n) {
       const TapsAlong<Taps> taps(task.x, place, task.cubic_a);
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(staged_threads) staged(const T* x, T* y, const
   int row = static_cast<int>(line - section * task.y.out);
   std::int64_t plane = divide(section, task.z.out);
   int slice = static_cast<int>(section - plane * task.z.out);
-  WalkedAxis::Place along_y = task.y.at(row);
-  WalkedAxis::Place along_z = task.z.at(slice);
+  IncrementalAxis::Place along_y = task.y.at(row);
+  IncrementalAxis::Place along_z = task.z.at(slice);
   T* to = y + line * task.out_row + first;
   for (; line < end; ++line, to += task.out_row) {
     const T* volume = x + plane * task.z.in * in_slice + begin_x;

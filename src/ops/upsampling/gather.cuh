@@ -9,7 +9,7 @@
 namespace graft::ops {
 namespace detail {
 
-struct GatheredTask {
+struct GatherTask {
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
@@ -40,11 +40,11 @@ struct GatheredTask {
 /// Where the neighbors along an axis lie, and their weights. Where a place is whole, all of them are the element there,
 /// and equal: its neighbors may be infinite.
 template <int Taps>
-struct GatheredTaps {
+struct GatherTaps {
   int index[Taps];
   float weight[Taps];
 
-  __device__ GatheredTaps(const ShortAxis& axis, const ShortAxis::Place& place, float a) {
+  __device__ GatherTaps(const ShortAxis& axis, const ShortAxis::Place& place, float a) {
     if constexpr (Taps == 1) {
       index[0] = axis.clamp(place.index);
       weight[0] = 1;
@@ -64,7 +64,7 @@ struct GatheredTaps {
 /// many, from x on, places are fractions.
 template <class T, int Taps, int Axes, int V, int N>
 __global__ void __launch_bounds__(spread_most_threads)
-    gathered(const T* x, T* y, const __grid_constant__ GatheredTask task) {
+    gather(const T* x, T* y, const __grid_constant__ GatherTask task) {
   static_assert(N == 1 || V == 1);
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr bool deep = Axes == 3;
@@ -83,13 +83,13 @@ __global__ void __launch_bounds__(spread_most_threads)
   const auto find_line = [&] {
     const unsigned section = task.by_height(line);
     const int row = static_cast<int>(line - section * task.by_height.divisor);
-    const GatheredTaps<lines> rows(task.y, task.y.at(row), task.cubic_a);
+    const GatherTaps<lines> rows(task.y, task.y.at(row), task.cubic_a);
     const bool is_flat = !deep && task.is_flat;
     volume = is_flat ? section : task.by_depth(section);
     const T* base = x + volume * task.in_volume + channel;
     if constexpr (deep) {
       const int slice = static_cast<int>(section - volume * task.by_depth.divisor);
-      const GatheredTaps<Taps> along(task.z, task.z.at(slice), task.cubic_a);
+      const GatherTaps<Taps> along(task.z, task.z.at(slice), task.cubic_a);
 #pragma unroll
       for (int k = 0; k < slices; ++k) {
 #pragma unroll
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(spread_most_threads)
       ++line;
       if (n < valid) find_line();
     }
-    const GatheredTaps<Taps> along(task.x, place, task.cubic_a);
+    const GatherTaps<Taps> along(task.x, place, task.cubic_a);
 #pragma unroll
     for (int k = 0; k < slices; ++k) {
 #pragma unroll
