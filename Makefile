@@ -56,6 +56,7 @@ docs-check: build
 	@$(python) tools/generate_docs.py --check
 	@$(python) tools/generate_stubs.py --check
 	@$(python) tools/make_schema.py --check
+	@$(python) tools/tensorrt_versions.py --check
 
 lint: build-all ## clang-format, clang-tidy, shellcheck, ruff, mypy
 	@tools/setup lint

@@ -505,7 +505,7 @@ def main():
     arguments = parser.parse_args()
 
     wanted = pages(arguments.graft)
-    by_onnx_support = [ROOT / "docs" / "ops" / name for name in ("onnx.md", "lowerings.md")]
+    by_onnx_support = [ROOT / "docs" / "ops" / name for name in ("onnx.md", "lowerings.md", "versions.md")]
     present = [*(ROOT / "docs" / "ops").glob("*.md"), *CHARTS.glob("*.svg")]
     stale = [path for path in present if path not in wanted and path not in by_onnx_support]
     changed = [path for path, text in wanted.items() if not path.is_file() or path.read_text() != text]

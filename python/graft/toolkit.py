@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 _toolkit.set_python(sys.executable)
 
 pass_names = _toolkit.pass_names
+releases = _toolkit.releases
 
 
 def load_operators(library: Path) -> list[str]:
@@ -114,6 +115,7 @@ def inspect(
     *,
     judge: Literal["rule", "parser", "builder"] = "rule",
     convert: bool = False,
+    release: str = "",
     trial_seconds: float = 300,
     max_builds: int = 60,
     max_seconds: float = 300,
@@ -130,18 +132,22 @@ def inspect(
 
     judge: `rule` needs no TensorRT; `parser` and `builder` ask it, in a process that may die.
     convert: inspect what graft.convert makes of the model, with nothing proven.
+    release: by the rules of this release, which need not be installed, as graft.releases() lists them: "rtx-1.5",
+        "tensorrt-10.13". Empty: of the newest TensorRT-RTX that was measured.
     trial_seconds, max_builds, max_seconds: how long a single question, how many builds, and how long in all.
     shapes: of dynamic inputs, for the builder: {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
     targets, plugin_libraries, tensorrt, plugin_override: as graft.build.
     reduce: an ONNX file to write, for the smallest part of the model that TensorRT does not take.
 
-    Raises graft.Error (missing_tool) where TensorRT is asked and is not there, and (bad_input) for shapes that do not fit.
+    Raises graft.Error (missing_tool) where TensorRT is asked and is not there, and (bad_input) for shapes that do not fit,
+    for a release of which nothing is known, and for one with another judge than `rule`.
     """
     with shown(progress, "inspect") as show:
         return _toolkit.inspect(
             _loaded(model, cancel),
             judge=judge,
             convert=convert,
+            release=release,
             trial_seconds=trial_seconds,
             max_builds=max_builds,
             max_seconds=max_seconds,
@@ -162,6 +168,7 @@ def convert(
     plugins: Literal["auto", "always", "never"] = "auto",
     only: Sequence[str] = (),
     without: Sequence[str] = (),
+    release: str = "",
     rules: Path | None = None,
     prove: bool = True,
     prove_each: bool = False,
@@ -176,6 +183,8 @@ def convert(
 
     plugins: `auto` makes a plugin where no native layer is exact and as fast; `always`; `never`.
     only, without: passes to run, or to leave out (graft.pass_names()).
+    release: the release of TensorRT that the model is for, as graft.releases() lists them: guards are put round what it is
+        reported to compute wrongly. Empty: none in particular.
     rules: a file of your own changes, in YAML (docs/guide/rules.md).
     prove: False makes rewrites without running anything. prove_each: prove also those that differ from a proven one in
         the values of weights alone.
@@ -183,7 +192,7 @@ def convert(
         such a model needs the plugin library, and other runtimes cannot run it.
     engine: what runs the proofs: `openvino`, or `onnxruntime`, which has to be installed.
 
-    Raises graft.Error for an unknown pass, rules that cannot be read, and a model that contradicts itself.
+    Raises graft.Error for an unknown pass or release, rules that cannot be read, and a model that contradicts itself.
     """
     with shown(progress, "convert") as show:
         return _toolkit.convert(
@@ -191,6 +200,7 @@ def convert(
             plugins=plugins,
             only=list(only),
             without=list(without),
+            release=release,
             rules=_path(rules),
             prove=prove,
             prove_each=prove_each,

@@ -14,6 +14,7 @@
 #include "cli/page.hpp"
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
+#include "cli/release_option.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/html/convert_page.hpp"
@@ -35,6 +36,7 @@ struct Arguments {
   ModelArguments model;
   std::string output;
   std::vector<std::string> passes;
+  std::string release;
   std::string plugins = "auto";
   std::string rules;
   std::string report;
@@ -95,6 +97,7 @@ toolkit::ConvertRequest request_of(const Arguments& arguments) {
                     : arguments.plugins == "never" ? toolkit::Plugins::never
                                                    : toolkit::Plugins::automatic;
   choose_passes(arguments.passes, options);
+  options.release = arguments.release;
   return request;
 }
 
@@ -249,6 +252,13 @@ void add_convert(Program& program) {
                    "passes to run, joined by commas; with a minus before each, those to leave out: --passes=-NAME")
       ->type_name("LIST")
       ->delimiter(',');
+  command
+      ->add_option(
+          "--for", arguments->release,
+          "the release of TensorRT that the model is for, rtx-1.5 or tensorrt-10.13: guards are put round what "
+          "it is reported to compute wrongly, and the nodes are judged by its rules")
+      ->type_name("RELEASE")
+      ->check(known_release());
   command
       ->add_option(
           "--rules", arguments->rules,

@@ -8,6 +8,8 @@
 #include "cli/page.hpp"
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
+#include "cli/release_option.hpp"
+#include "graft/error.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/json/inspect_json.hpp"
 #include "present/text/inspect_text.hpp"
@@ -21,17 +23,21 @@ using toolkit::Inspection;
 struct Arguments {
   ModelArguments model;
   ProbeArguments probe;
+  std::string release;
   std::string report;
   bool all = false;      ///< Every node is printed.
   bool convert = false;  ///< What `graft convert` makes of the model is inspected.
 };
 
-Exit inspect(const Console& console, const Arguments& arguments) {
+Exit inspect_model(const Console& console, const Arguments& arguments) {
   check_files_apart(report_files(arguments.report), files_of(arguments.model));
   check_report(arguments.report);
   check_probe_options(arguments.probe);
-  Inspection inspection =
-      toolkit::inspect_file(arguments.model.model, import_options(arguments.model), arguments.convert, shapes_option);
+  if (!arguments.release.empty() && arguments.probe.level != "rule") {
+    throw Error("--for is by rule, and --probe asks the TensorRT that is installed\nGive one of both");
+  }
+  Inspection inspection = toolkit::inspect_file(arguments.model.model, import_options(arguments.model),
+                                                arguments.convert, shapes_option, arguments.release);
   for (const std::string& warning : present::missing_rank_warnings(inspection.model)) console.warn(warning);
   for (const std::string& warning : inspection.prospect.warnings) console.warn(warning);
   probe(console, inspection, arguments.probe);
@@ -55,15 +61,22 @@ void add_inspect(Program& program) {
       "asked, TensorRT itself says refused, fails, hangs or crashes, and after such a node perhaps not asked. Exit "
       "code 1 if a node does not run",
       "graft inspect digits.onnx\n"
+      "  graft inspect digits.onnx --for tensorrt-10.13\n"
       "  graft inspect digits.onnx --probe builder --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
       "  graft inspect model.onnx --probe parser --plugin-lib libmine.so --reduce smallest.onnx",
-      [arguments](const Console& c) { return inspect(c, *arguments); });
+      [arguments](const Console& c) { return inspect_model(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);
   add_input_shapes(*command, arguments->model);
   add_kept_outputs(*command, arguments->model);
   command->add_flag("--convert", arguments->convert,
                     "inspect what `graft convert` makes of the model, in memory, with nothing proven");
+  command
+      ->add_option("--for", arguments->release,
+                   "judge by the rules of this release of TensorRT, which need not be installed: rtx-1.5, "
+                   "tensorrt-10.13 (the newest that was measured)")
+      ->type_name("RELEASE")
+      ->check(known_release());
   command->add_flag("--all", arguments->all, "every node, and not the problems and the rest by count");
   add_probe_options(*command, arguments->probe);
   command

@@ -1,229 +1,31 @@
-// The rules, as data where they can be, and what helps. tests/cli compares the list with the real parser.
+// The rules, whose facts are in tables by release, and what helps. tests/cli compares them with the real parser.
 #include "inspect/tensorrt_support.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/tensorrt_release.hpp"
 #include "onnx/faults.hpp"
 
 namespace graft::inspect {
 namespace {
 
-/// Where all that follows was measured, each operator in a model of its own that was parsed and built.
-constexpr std::string_view measured_in = "TensorRT-RTX 1.7.1";
-
-// Those of which OnnxParser.supports_operator says no, of the 203 operators in ONNX 1.23.
-constexpr auto refused = std::to_array<std::string_view>({
-    "AffineGrid",
-    "Bernoulli",
-    "BitCast",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "CenterCropPad",
-    "Col2Im",
-    "Compress",
-    "ConcatFromSequence",
-    "ConvInteger",
-    "CumProd",
-    "DFT",
-    "DeformConv",
-    "Det",
-    "DynamicQuantizeLinear",
-    "ImageDecoder",
-    "MatMulInteger",
-    "MaxRoiPool",
-    "MaxUnpool",
-    "MelWeightMatrix",
-    "Multinomial",
-    "NegativeLogLikelihoodLoss",
-    "Optional",
-    "OptionalGetElement",
-    "OptionalHasElement",
-    "QLinearConv",
-    "QLinearMatMul",
-    "RegexFullMatch",
-    "SequenceAt",
-    "SequenceConstruct",
-    "SequenceEmpty",
-    "SequenceErase",
-    "SequenceInsert",
-    "SequenceLength",
-    "SequenceMap",
-    "SoftmaxCrossEntropyLoss",
-    "SplitToSequence",
-    "StringConcat",
-    "StringNormalizer",
-    "StringSplit",
-    "SwiGLU",
-    "TfIdfVectorizer",
-    "Unique",
-});
-
-/// supports_operator says yes of these; the parser looks for a plugin that its registry does not have.
-constexpr auto without_plugin = std::to_array<std::string_view>({"CausalConvWithState", "LinearAttention", "NonZero"});
-
-/// Of which at least one form was built. Of an operator that is in no list nothing was measured.
-constexpr auto built = std::to_array<std::string_view>({
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "ArgMax",
-    "ArgMin",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "AveragePool",
-    "BatchNormalization",
-    "BlackmanWindow",
-    "Cast",
-    "CastLike",
-    "Ceil",
-    "Celu",
-    "Clip",
-    "Concat",
-    "Constant",
-    "ConstantOfShape",
-    "Conv",
-    "ConvTranspose",
-    "Cos",
-    "Cosh",
-    "CumSum",
-    "DepthToSpace",
-    "DequantizeLinear",
-    "Div",
-    "Dropout",
-    "Einsum",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Expand",
-    "EyeLike",
-    "Flatten",
-    "Floor",
-    "GRU",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Gelu",
-    "Gemm",
-    "GlobalAveragePool",
-    "GlobalLpPool",
-    "GlobalMaxPool",
-    "Greater",
-    "GreaterOrEqual",
-    "GridSample",
-    "GroupNormalization",
-    "HammingWindow",
-    "HannWindow",
-    "HardSigmoid",
-    "HardSwish",
-    "Hardmax",
-    "Identity",
-    "If",
-    "InstanceNormalization",
-    "IsInf",
-    "IsNaN",
-    "LRN",
-    "LSTM",
-    "LayerNormalization",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "LogSoftmax",
-    "Loop",
-    "LpNormalization",
-    "LpPool",
-    "MatMul",
-    "Max",
-    "MaxPool",
-    "Mean",
-    "MeanVarianceNormalization",
-    "Min",
-    "Mish",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "OneHot",
-    "Or",
-    "PRelu",
-    "Pad",
-    "Pow",
-    "QuantizeLinear",
-    "RMSNormalization",
-    "RNN",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "Range",
-    "Reciprocal",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-    "Relu",
-    "Reshape",
-    "Resize",
-    "ReverseSequence",
-    "RotaryEmbedding",
-    "Round",
-    "STFT",
-    "Scan",
-    "Scatter",
-    "ScatterElements",
-    "ScatterND",
-    "Selu",
-    "Shape",
-    "Shrink",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Size",
-    "Slice",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "SpaceToDepth",
-    "Split",
-    "Sqrt",
-    "Squeeze",
-    "Sub",
-    "Sum",
-    "Swish",
-    "Tan",
-    "Tanh",
-    "TensorScatter",
-    "ThresholdedRelu",
-    "Tile",
-    "TopK",
-    "Transpose",
-    "Trilu",
-    "Unsqueeze",
-    "Upsample",
-    "Where",
-    "Xor",
-});
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
 
 struct Advice {
   std::string_view type;
@@ -318,43 +120,58 @@ bool has_output(const onnx::Node& node, std::size_t index) {
   return value != nullptr && !value->is_unused();
 }
 
-std::optional<std::string> refused_top_k(const onnx::Node& node) {
-  constexpr std::int64_t largest = 3840;
-  const onnx::Value* k = node.input(1);
-  const std::optional<onnx::TensorData> constant = k == nullptr ? std::nullopt : k->constant();
-  const std::optional<double> value = constant ? constant->scalar() : std::nullopt;
-  if (!value || *value <= largest) return std::nullopt;
-  return fmt::format("K is {:.0f}; TensorRT's builder takes at most {}", *value, largest);
+/// A special form of an operator: its name in tensorrt_facts.json, and what is special, as a reason to refuse it.
+struct Form {
+  std::string_view name;
+  std::string what;
+};
+using Forms = std::vector<Form>;
+
+std::optional<double> constant_of(const onnx::Value* value) {
+  const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
+  return constant ? constant->scalar() : std::nullopt;
 }
 
-std::optional<std::string> refused_resize(const onnx::Node& node) {
-  if (node.int_or("antialias", 0) != 0) return "antialias = 1; TensorRT has no antialiased Resize";
+void add_top_k(const onnx::Node& node, Forms& forms) {
+  constexpr std::int64_t largest = 3840;
+  const std::optional<double> k = constant_of(node.input(1));
+  if (!k || *k <= largest) return;
+  forms.push_back({"top_k_above_3840", fmt::format("K is {:.0f}; TensorRT's builder takes at most {}", *k, largest)});
+}
+
+void add_resize(const onnx::Node& node, Forms& forms) {
+  if (node.int_or("antialias", 0) != 0) {
+    forms.push_back({"resize_antialias", "antialias = 1; TensorRT has no antialiased Resize"});
+  }
   if (const std::string policy = node.string_or("keep_aspect_ratio_policy", "stretch"); policy != "stretch") {
-    return fmt::format("keep_aspect_ratio_policy = {}; TensorRT's Resize has stretch only", policy);
+    forms.push_back({"resize_aspect_ratio",
+                     fmt::format("keep_aspect_ratio_policy = {}; TensorRT's Resize has stretch only", policy)});
   }
   const std::string mode = node.string_or("coordinate_transformation_mode", "half_pixel");
   if (mode == "tf_crop_and_resize" || mode == "half_pixel_symmetric") {
-    return fmt::format("coordinate_transformation_mode = {}, which TensorRT's Resize does not have", mode);
+    forms.push_back({"resize_coordinates",
+                     fmt::format("coordinate_transformation_mode = {}, which TensorRT's Resize does not have", mode)});
   }
-  return std::nullopt;
 }
 
-std::optional<std::string> refused_pooling(const onnx::Node& node) {
+void add_pooling(const onnx::Node& node, Forms& forms) {
   const auto dilations = node.ints("dilations").value_or(std::vector<std::int64_t>());
   if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) {
-    return "dilations other than 1, which TensorRT's pooling does not have";
+    forms.push_back({"pooling_dilations", "dilations other than 1, which TensorRT's pooling does not have"});
   }
   if (const std::int64_t p = node.is("LpPool") ? node.int_or("p", 2) : 2; p != 1 && p != 2) {
-    return fmt::format("p = {}; TensorRT has LpPool of p = 1 and 2", p);
+    forms.push_back({"lp_pool_p", fmt::format("p = {}; TensorRT has LpPool of p = 1 and 2", p)});
   }
-  if (node.is("MaxPool") && has_output(node, 1)) return "its output Indices is used; TensorRT's pooling gives none";
-  return std::nullopt;
+  if (node.is("MaxPool") && has_output(node, 1)) {
+    forms.push_back({"max_pool_indices", "its output Indices is used; TensorRT's pooling gives none"});
+  }
 }
 
-std::optional<std::string> refused_scatter(const onnx::Node& node) {
+void add_scatter(const onnx::Node& node, Forms& forms) {
   const std::string reduction = node.string_or("reduction", "none");
-  if (reduction == "none") return std::nullopt;
-  return fmt::format("reduction = {}; TensorRT scatters without reduction only", reduction);
+  if (reduction == "none") return;
+  forms.push_back({node.is("ScatterND") ? "scatter_nd_reduction" : "scatter_elements_reduction",
+                   fmt::format("reduction = {}; TensorRT scatters without reduction only", reduction)});
 }
 
 bool is_type_of(const onnx::Value* value, std::initializer_list<onnx::ElementType> types) {
@@ -371,30 +188,58 @@ const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<
   return nullptr;
 }
 
-std::optional<std::string> refused_type(const onnx::Node& node) {
-  using enum onnx::ElementType;
-  const onnx::Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128});
-  if (value == nullptr) return std::nullopt;
-  return fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type));
-}
-
 /// An input that has to be a constant, and is fed to the network.
-std::optional<std::string> refused_input(const onnx::Node& node, std::size_t index, std::string_view what) {
+void add_fed_input(const onnx::Node& node, std::size_t index, std::string_view what, std::string_view form,
+                   Forms& forms) {
   const onnx::Value* value = node.input(index);
-  if (value == nullptr || !value->is_input || value->initializer) return std::nullopt;
-  return fmt::format("its {} '{}' is an input of the network; TensorRT takes a constant only", what, value->name);
+  if (value == nullptr || !value->is_input || value->initializer) return;
+  forms.push_back(
+      {form, fmt::format("its {} '{}' is an input of the network; TensorRT takes a constant only", what, value->name)});
 }
 
-std::optional<std::string> refused_quantization(const onnx::Node& node) {
-  if (const onnx::Value* value = tensor_of_type(node, {onnx::ElementType::u8})) {
-    return fmt::format("'{}' is u8; TensorRT quantizes to signed numbers", value->name);
+/// Fewer than 8 bits an element, or floating-point numbers of 8: the tables of types do not have these.
+constexpr std::initializer_list<onnx::ElementType> narrow_types = {
+    onnx::ElementType::f8e4m3fn,   onnx::ElementType::f8e4m3fnuz, onnx::ElementType::f8e5m2,
+    onnx::ElementType::f8e5m2fnuz, onnx::ElementType::f8e8m0,     onnx::ElementType::u4,
+    onnx::ElementType::i4,         onnx::ElementType::f4e2m1,     onnx::ElementType::u2,
+    onnx::ElementType::i2,         onnx::ElementType::f6e2m3};
+
+bool is_narrow(onnx::ElementType type) {
+  return std::find(narrow_types.begin(), narrow_types.end(), type) != narrow_types.end();
+}
+
+const onnx::Value* narrow_float_or_integer(const onnx::Node& node) { return tensor_of_type(node, narrow_types); }
+
+std::int64_t element_count(const onnx::Value& value) {
+  std::int64_t count = 1;
+  for (const Dim& dim : *value.shape) count *= dim.is_constant() ? dim.value() : 0;
+  return count;
+}
+
+void add_quantization(const onnx::Node& node, Forms& forms) {
+  using enum onnx::ElementType;
+  if (const onnx::Value* value = tensor_of_type(node, {u8})) {
+    forms.push_back({"quantize_u8", fmt::format("'{}' is u8; TensorRT quantizes to signed numbers", value->name)});
+  }
+  if (const onnx::Value* value = tensor_of_type(node, {f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, u2, i2, f6e2m3})) {
+    forms.push_back({"missing_type",
+                     fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type))});
+  }
+  const onnx::Value* narrow = tensor_of_type(node, {i4, f4e2m1});
+  if (narrow != nullptr && narrow->shape && element_count(*narrow) % 2 != 0) {
+    forms.push_back({"odd_4_bits", fmt::format("'{}' has an odd number of elements of 4 bits; TensorRT takes even ones",
+                                               narrow->name)});
+  }
+  // Of f8 it may be one.
+  if (tensor_of_type(node, {f8e4m3fn}) == nullptr) {
+    add_fed_input(node, 2, "zero point", "quantize_zero_point_input", forms);
   }
   const onnx::Value* zero = node.input(2);
   const std::optional<onnx::TensorData> constant = zero == nullptr ? std::nullopt : zero->constant();
-  if (!constant) return std::nullopt;
+  if (!constant) return;
   const auto bytes = constant->bytes.view();
-  if (std::all_of(bytes.begin(), bytes.end(), [](auto byte) { return byte == decltype(byte){}; })) return std::nullopt;
-  return "its zero point is not zero; TensorRT quantizes symmetrically";
+  if (std::all_of(bytes.begin(), bytes.end(), [](auto byte) { return byte == decltype(byte){}; })) return;
+  forms.push_back({"quantize_zero_point", "its zero point is not zero; TensorRT quantizes symmetrically"});
 }
 
 /// -1 where it is unknown.
@@ -402,122 +247,310 @@ std::int64_t rank_of(const onnx::Value* value) {
   return value == nullptr || !value->shape ? -1 : static_cast<std::int64_t>(value->shape->size());
 }
 
-std::optional<std::string> refused_tensor_scatter(const onnx::Node& node) {
+void add_tensor_scatter(const onnx::Node& node, Forms& forms) {
   if (const std::string mode = node.string_or("mode", "linear"); mode != "linear") {
-    return fmt::format("mode = {}; TensorRT has linear only", mode);
+    forms.push_back({"tensor_scatter_mode", fmt::format("mode = {}; TensorRT has linear only", mode)});
   }
   const std::int64_t rank = rank_of(node.input(0));
-  if (rank < 0 || rank == 4) return std::nullopt;
-  return fmt::format("its past_cache has rank {}; TensorRT takes 4 only", rank);
+  if (rank < 0 || rank == 4) return;
+  forms.push_back({"tensor_scatter_rank", fmt::format("its past_cache has rank {}; TensorRT takes 4 only", rank)});
 }
 
-std::optional<std::string> refused_attention(const onnx::Node& node) {
-  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    if (has_output(node, i)) return "more than its first output is used; TensorRT's Attention gives that one only";
+/// Of the query; nothing where it is not known.
+std::optional<std::int64_t> size_of_heads(const onnx::Node& node) {
+  const onnx::Value* query = node.input(0);
+  const std::int64_t rank = rank_of(query);
+  if (rank < 3 || !query->shape->back().is_constant()) return std::nullopt;
+  const std::int64_t width = query->shape->back().value();
+  return rank == 4 ? width : width / std::max<std::int64_t>(node.int_or("q_num_heads", 1), 1);
+}
+
+/// Small heads and f32 have no kernel, but for two forms that are not fused: three dimensions without a mask, and one
+/// query with many keys.
+void add_attention_kernel(const onnx::Node& node, Forms& forms) {
+  constexpr std::int64_t smallest_head = 32;
+  const onnx::Value* query = node.input(0);
+  const auto heads = size_of_heads(node);
+  const bool is_f32 = is_type_of(query, {onnx::ElementType::f32});
+  if (rank_of(query) < 0) {
+    forms.push_back({"attention_of_unknown_rank", "the rank of its query is not known"});
+    return;
   }
-  if (node.float_or("softcap", 0) != 0) return "softcap, which TensorRT's Attention does not have";
+  if (!is_f32 && (!heads || *heads >= smallest_head)) return;
+  if (rank_of(query) == 4 && node.input(6) != nullptr && (*query->shape)[2] == Dim(1)) return;
+  const std::string what =
+      is_f32 ? "it is in f32, for which TensorRT has no kernel"
+             : fmt::format("heads of {} numbers; TensorRT has kernels from {} on", *heads, smallest_head);
+  const bool is_plain = rank_of(query) == 3 && node.input(3) == nullptr && node.int_or("is_causal", 0) == 0 &&
+                        node.int_or("q_num_heads", 0) == node.int_or("kv_num_heads", 0) && is_f32;
+  forms.push_back({is_plain ? "attention_plain_f32" : "attention_without_kernel", what});
+}
+
+void add_attention(const onnx::Node& node, Forms& forms) {
+  bool gives_more = false;
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) gives_more = gives_more || has_output(node, i);
+  if (gives_more) {
+    forms.push_back(
+        {"attention_outputs", "more than its first output is used; TensorRT's Attention gives that one only"});
+  }
+  if (node.float_or("softcap", 0) != 0) {
+    forms.push_back({"attention_softcap", "softcap, which TensorRT's Attention does not have"});
+  }
   if (node.attribute("softmax_precision") != nullptr) {
-    return "softmax_precision, which TensorRT's Attention does not have";
+    forms.push_back({"attention_softmax_precision", "softmax_precision, which TensorRT's Attention does not have"});
   }
-  return std::nullopt;
+  if (node.input(4) != nullptr || node.input(5) != nullptr) {
+    forms.push_back({"attention_past", "past_key and past_value, which TensorRT's Attention does not take"});
+  }
+  if (rank_of(node.input(0)) == 3) {
+    forms.push_back({"attention_rank_3", "its inputs have rank 3; TensorRT's Attention takes 4"});
+  }
+  const onnx::Value* key = node.input(1);
+  const onnx::Value* value = node.input(2);
+  if (rank_of(key) > 2 && rank_of(key) == rank_of(value) && key->shape->back() != value->shape->back()) {
+    forms.push_back(
+        {"attention_value_size", "its keys and values have other sizes; TensorRT's Attention takes equal ones"});
+  }
+  add_attention_kernel(node, forms);
 }
 
-std::optional<std::string> refused_form(const onnx::Node& node) {
-  using enum onnx::ElementType;
-  const std::string& type = node.op_type;
-  if (type == "TopK") return refused_top_k(node);
-  if (type == "Resize") return refused_resize(node);
-  if (type == "MaxPool" || type == "AveragePool" || type == "LpPool") return refused_pooling(node);
-  if (type == "ScatterND" || type == "ScatterElements") return refused_scatter(node);
-  if (type == "Attention") return refused_attention(node);
-  if (type == "CumSum") return refused_input(node, 1, "axis");
-  if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {
-    return "TensorRT reduces numbers, and not truth values";
+bool has_general_subscripts(const onnx::Node& node) {
+  const std::string equation = node.string_or("equation", "");
+  if (equation.find('.') != std::string::npos) return true;
+  // A letter twice in one operand is a diagonal.
+  std::string operand;
+  for (const char letter : equation.substr(0, equation.find('-')) + ",") {
+    if (letter == ',') {
+      operand.clear();
+    } else if (letter != ' ') {
+      if (operand.find(letter) != std::string::npos) return true;
+      operand += letter;
+    }
   }
-  if (type.starts_with("Reduce") || type == "Squeeze" || type == "Unsqueeze") return refused_input(node, 1, "axes");
-  if (type == "QuantizeLinear" || type == "DequantizeLinear") return refused_quantization(node);
-  if (type == "Range" && is_type_of(node.input(0), {f16, bf16})) return "it counts in f32, i32 and i64 only";
-  if (type == "Celu" && is_type_of(node.input(0), {f16, bf16})) return "Celu is taken in f32 only";
-  if (type == "TensorScatter") return refused_tensor_scatter(node);
-  if (type == "Dropout") {
-    const onnx::Value* training = node.input(2);
-    const std::optional<onnx::TensorData> constant = training == nullptr ? std::nullopt : training->constant();
-    if (constant && constant->scalar().value_or(0) != 0) return "its training_mode is true; TensorRT is for inference";
+  return false;
+}
+
+void add_types(const onnx::Node& node, Forms& forms) {
+  using enum onnx::ElementType;
+  if (const onnx::Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128})) {
+    forms.push_back({"missing_type",
+                     fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type))});
+  }
+  const bool casts = node.is("Cast") || node.is("CastLike");
+  if (const onnx::Value* value = casts ? narrow_float_or_integer(node) : nullptr) {
+    forms.push_back({"narrow_cast", fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and "
+                                                "DequantizeLinear only",
+                                                value->name, to_string(*value->type))});
+  }
+  if (node.is("DequantizeLinear") || node.is("QuantizeLinear")) return;
+  for (const onnx::Value* value : node.inputs) {
+    if (!is_type_of(value, {i8}) || !value->constant()) continue;
+    forms.push_back({"constant_i8", fmt::format("'{}' is a constant of i8, which TensorRT takes before "
+                                                "DequantizeLinear only",
+                                                value->name)});
+    return;
+  }
+}
+
+/// All that is special about a node.
+Forms forms_of(const onnx::Node& node) {
+  using enum onnx::ElementType;
+  Forms forms;
+  const std::string& type = node.op_type;
+  if (type == "TopK") add_top_k(node, forms);
+  if (type == "Resize") add_resize(node, forms);
+  if (type == "MaxPool" || type == "AveragePool" || type == "LpPool") add_pooling(node, forms);
+  if (type == "ScatterND" || type == "ScatterElements") add_scatter(node, forms);
+  if (type == "Attention") add_attention(node, forms);
+  if (type == "CumSum") add_fed_input(node, 1, "axis", "cum_sum_axis", forms);
+  if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {
+    forms.push_back({"reduce_truth_values", "TensorRT reduces numbers, and not truth values"});
+  }
+  if (type.starts_with("Reduce")) add_fed_input(node, 1, "axes", "reduce_axes", forms);
+  if (type == "Squeeze" || type == "Unsqueeze") add_fed_input(node, 1, "axes", "squeeze_axes", forms);
+  if (type == "Squeeze" && node.input(1) == nullptr && !node.ints("axes")) {
+    forms.push_back({"squeeze_without_axes", "it has no axes; TensorRT wants to be told which"});
+  }
+  if (type == "Pad") add_fed_input(node, 3, "axes", "pad_axes", forms);
+  if (type == "Slice") add_fed_input(node, 3, "axes", "slice_axes", forms);
+  if (type == "QuantizeLinear" || type == "DequantizeLinear") add_quantization(node, forms);
+  if (type == "Range" && is_type_of(node.input(0), {f16, bf16})) {
+    forms.push_back({"range_half", "it counts in f32, i32 and i64 only"});
+  }
+  if (type == "Celu" && is_type_of(node.input(0), {f16, bf16})) {
+    forms.push_back({"celu_half", "Celu is taken in f32 only"});
+  }
+  if (type == "TensorScatter") add_tensor_scatter(node, forms);
+  if (type == "Dropout" && constant_of(node.input(2)).value_or(0) != 0) {
+    forms.push_back({"dropout_training", "its training_mode is true; TensorRT is for inference"});
   }
   if (type == "MatMul" && rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2) {
-    return "a vector times more than one matrix";
+    forms.push_back({"vector_times_matrices", "a vector times more than one matrix"});
   }
   if (type == "LayerNormalization" && (has_output(node, 1) || has_output(node, 2))) {
-    return "its outputs Mean or InvStdDev are used; TensorRT gives the normalized tensor only";
+    forms.push_back(
+        {"layer_norm_outputs", "its outputs Mean or InvStdDev are used; TensorRT gives the normalized tensor only"});
   }
   if (type == "BatchNormalization" && node.int_or("training_mode", 0) != 0) {
-    return "training_mode = 1; TensorRT has it for inference only";
+    forms.push_back({"batch_norm_training", "training_mode = 1; TensorRT has it for inference only"});
   }
-  if (type == "Mod" && node.int_or("fmod", 0) == 0 && is_type_of(node.input(0), {f32, f16, bf16})) {
-    return "fmod = 0 of floating-point numbers; TensorRT takes integers there";
+  if (type == "Mod" && node.int_or("fmod", 0) == 0 && is_type_of(node.input(0), {f32, f16, bf16, f64})) {
+    forms.push_back({"real_mod", "fmod = 0 of floating-point numbers; TensorRT takes integers there"});
+  }
+  if (type == "GridSample" && rank_of(node.input(0)) == 5) {
+    forms.push_back({"grid_sample_rank_5", "its input has rank 5; TensorRT's GridSample takes 4"});
+  }
+  if (type == "Einsum" && has_general_subscripts(node)) {
+    forms.push_back({"einsum_general", "an ellipsis or a diagonal, which TensorRT's Einsum does not have"});
+  }
+  if (type == "LSTM" && (node.int_or("layout", 0) != 0 || node.int_or("input_forget", 0) != 0)) {
+    forms.push_back({"lstm_layout", "layout or input_forget, which TensorRT's LSTM does not have"});
+  }
+  add_types(node, forms);
+  return forms;
+}
+
+/// What decides about a node, and the word of its type.
+struct MainType {
+  const onnx::Value* value = nullptr;
+  std::string word;
+};
+
+MainType main_type(const onnx::Value* value) {
+  return value == nullptr || !value->type ? MainType{} : MainType{value, std::string(to_string(*value->type))};
+}
+
+bool is_quantized_before(const onnx::Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [](const onnx::Value* value) {
+    return value != nullptr && value->producer != nullptr && value->producer->is("QuantizeLinear");
+  });
+}
+
+/// The tensor whose type is not among those in which an operator runs.
+std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& fact, std::string_view types) {
+  std::vector<const onnx::Value*> values = {node.input(fact.port)};
+  if (node.is("Cast")) values.push_back(node.output());
+  if (node.is("CastLike")) values.push_back(node.input(1));
+  for (const onnx::Value* value : values) {
+    MainType type = main_type(value);
+    if (type.value != nullptr && !has_word(types, type.word)) return type;
   }
   return std::nullopt;
 }
-
-/// A tensor of fewer than 8 bits an element, or of floating-point numbers of 8.
-const onnx::Value* narrow_float_or_integer(const onnx::Node& node) {
-  using enum onnx::ElementType;
-  return tensor_of_type(node, {f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, i4, f4e2m1, u2, i2, f6e2m3});
-}
-
-template <std::size_t N>
-bool is_in(const std::array<std::string_view, N>& list, std::string_view type) {
-  return std::find(list.begin(), list.end(), type) != list.end();
-}
-
-/// What handles 8-bit integers as the bytes that they are, or turns them into numbers.
-constexpr auto takes_bytes = std::to_array<std::string_view>({
-    "Cast",      "CastLike", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear",
-    "Expand",    "Flatten",  "Gather", "Identity", "QuantizeLinear",  "Reshape",
-    "Shape",     "Size",     "Slice",  "Split",    "Squeeze",         "Transpose",
-    "Unsqueeze",
-});
 
 }  // namespace
 
-std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node) {
-  const std::string& type = node.op_type;
-  const auto measured = [](std::string_view what) { return fmt::format("{} (measured in {})", what, measured_in); };
-  if (is_in(refused, type)) return measured("TensorRT's parser does not know it");
-  if (is_in(without_plugin, type)) {
-    return measured("TensorRT's parser refuses it: it makes a plugin of it that its registry does not have");
+std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Release& release) {
+  constexpr std::int64_t broadcasting_since = 7;
+  constexpr auto broadcast =
+      std::to_array<std::string_view>({"Add", "And", "Div", "Equal", "Gemm", "Greater", "Less", "Max", "Mean", "Min",
+                                       "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Xor"});
+  const std::int64_t opset = node.graph->opset();
+  if (opset >= broadcasting_since || std::find(broadcast.begin(), broadcast.end(), node.op_type) == broadcast.end()) {
+    return std::nullopt;
   }
-  if (handles_text(node)) return "it handles text (string tensors), which TensorRT does not have";
-  if (type == "NonMaxSuppression") {
-    return measured("TensorRT's parser takes it, but its builder finds no implementation");
-  }
-  if (const auto reason = refused_form(node)) return measured(*reason);
-  if (const auto reason = refused_type(node)) return measured(*reason);
-  return std::nullopt;
+  const FormFact known = form_fact(release, "broadcast_before_7");
+  if (known.runs != Answer::no) return std::nullopt;
+  return fmt::format(
+      "operator set {}, in which shapes were brought together otherwise; TensorRT takes it from {} on ({})", opset,
+      broadcasting_since, known.source);
 }
 
-std::optional<std::string> doubt_about(const onnx::Node& node) {
-  using enum onnx::ElementType;
-  if (node.is("RoiAlign")) {
+std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release) {
+  const std::string& type = node.op_type;
+  const OperatorFact fact = operator_fact(release, type);
+  if (fact.runs == Answer::no) {
+    // These the parser takes, and what it makes of them is not there.
+    const bool is_measured = release.flavor == Flavor::rtx;
+    if (is_measured && type == "NonMaxSuppression") {
+      return fmt::format("TensorRT's parser takes it, but its builder finds no implementation ({})", fact.source);
+    }
+    if (is_measured && (type == "NonZero" || type == "CausalConvWithState" || type == "LinearAttention")) {
+      return fmt::format("TensorRT's parser refuses it: it makes a plugin of it that its registry does not have ({})",
+                         fact.source);
+    }
+    return fmt::format("TensorRT's parser does not know it ({})", fact.source);
+  }
+  if (handles_text(node)) return "it handles text (string tensors), which TensorRT does not have";
+  for (const Form& form : forms_of(node)) {
+    if (const FormFact known = form_fact(release, form.name); known.runs == Answer::no) {
+      return fmt::format("{} ({})", form.what, known.source);
+    }
+  }
+  // What documents do not list may run nevertheless; what was asked and refused does not.
+  if (release.flavor != Flavor::rtx || fact.types.empty() || is_quantized_before(node)) return std::nullopt;
+  const std::optional<MainType> other = other_type(node, fact, fact.types);
+  if (!other || has_word(fact.open, other->word) || is_narrow(*other->value->type)) return std::nullopt;
+  return fmt::format("'{}' is {}; TensorRT builds {} in {} ({})", other->value->name, other->word, type,
+                     fmt::join(words_of(fact.types), ", "), fact.source);
+}
+
+std::optional<std::string> doubt_about(const onnx::Node& node, const Release& release) {
+  const OperatorFact fact = operator_fact(release, node.op_type);
+  if (node.is("RoiAlign") && release.flavor == Flavor::rtx) {
     return fmt::format(
         "TensorRT makes NVIDIA's plugin ROIAlign of it, which calls CUDA when it is made: without a GPU its parser "
-        "refuses it or dies (measured in {}); with one it was not measured",
-        measured_in);
+        "refuses it or dies ({}); with one it was not measured",
+        fact.source);
   }
-  if (node.is("Attention")) {
-    return fmt::format("of 34 forms of it that the parser takes, the builder built 5 (measured in {})", measured_in);
+  if (fact.runs == Answer::unknown) {
+    return release.flavor == Flavor::rtx
+               ? fmt::format("it was not measured in {}", title_of(release))
+               : fmt::format("nothing that is public says whether {} runs it", title_of(release));
   }
-  if (!is_in(built, node.op_type)) return fmt::format("it was not measured in {}", measured_in);
+  for (const Form& form : forms_of(node)) {
+    if (form_fact(release, form.name).runs != Answer::unknown) continue;
+    return fmt::format("{}: whether {} runs it then is not known", form.what, title_of(release));
+  }
   const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
   if (const onnx::Value* narrow = is_quantizing ? nullptr : narrow_float_or_integer(node)) {
-    return fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and DequantizeLinear (measured in {})",
-                       narrow->name, to_string(*narrow->type), measured_in);
+    return fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and DequantizeLinear ({})",
+                       narrow->name, to_string(*narrow->type), fact.source);
   }
-  const onnx::Value* bytes = is_in(takes_bytes, node.op_type) ? nullptr : tensor_of_type(node, {i8, u8});
-  if (bytes == nullptr) return std::nullopt;
+  if (fact.types.empty()) return std::nullopt;
+  const std::optional<MainType> other = other_type(node, fact, fact.types);
+  if (!other || (release.flavor == Flavor::rtx && is_narrow(*other->value->type))) return std::nullopt;
+  if (release.flavor == Flavor::full) {
+    // "DOUBLE is cast to FLOAT", says the list.
+    if (other->word == "f64") return std::nullopt;
+    return fmt::format("'{}' is {}, which is not among the types of {}: {} ({})", other->value->name, other->word,
+                       node.op_type, fmt::join(words_of(fact.types), ", "), fact.source);
+  }
+  return has_word(fact.open, other->word)
+             ? fmt::format("'{}' is {}: whether {} builds {} in it could not be found out here", other->value->name,
+                           other->word, title_of(release), node.op_type)
+             : fmt::format(
+                   "'{}' is {}, in which {} was built alone in no case, and between quantized nodes was not "
+                   "asked ({})",
+                   other->value->name, other->word, node.op_type, fact.source);
+}
+
+std::optional<std::string> danger_of(const onnx::Node& node, const Release& release) {
+  if (!node.is("GridSample") || rank_of(node.input(0)) > 4) return std::nullopt;
+  const std::string mode = node.string_or("mode", "linear");
+  // In operator set 16 linear and cubic have other names, which all releases know.
+  if (mode == "linear" || mode == "cubic") {
+    const FormFact known = form_fact(release, "grid_sample_mode_of_20");
+    if (node.attribute("mode") != nullptr && known.runs == Answer::no) {
+      return fmt::format("{} takes mode = {} for nearest, and says nothing ({}); {}", title_of(release), mode,
+                         known.source,
+                         mode == "linear" ? "graft convert leaves the name out, which is the same"
+                                          : "export it in operator set 16, which has another name");
+    }
+  }
+  if (mode != "linear" && mode != "bilinear") return std::nullopt;
+  const FormFact known = form_fact(release, "grid_sample_of_detr");
+  if (known.runs != Answer::no) return std::nullopt;
   return fmt::format(
-      "'{}' is {}; computing with 8-bit integers builds in some cases and fails in others (measured in {})",
-      bytes->name, to_string(*bytes->type), measured_in);
+      "{} is reported to compute it wrongly in networks of the DETR family, and to say nothing ({}); graft convert, "
+      "told "
+      "that the model is for {}, writes it by Gather, and graft canary finds out on the GPU",
+      title_of(release), known.source, name_of(release));
+}
+
+std::vector<std::string> guards_for(const Release& release) {
+  const bool is_wrong = form_fact(release, "grid_sample_of_detr").runs == Answer::no;
+  return is_wrong ? std::vector<std::string>{"guard_grid_sample"} : std::vector<std::string>();
 }
 
 std::string advice_on_refusal(const onnx::Node& node) {
@@ -547,7 +580,7 @@ std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
 
 bool fails_by_rule(const onnx::Node& node) {
   try {
-    return node.metadata.contains(onnx::fault_note) || refusal_of_tensorrt(node);
+    return node.metadata.contains(onnx::fault_note) || refusal_of_tensorrt(node, newest_measured_release());
   } catch (const Error&) {  // an attribute of the wrong type
     return true;
   }
@@ -560,7 +593,7 @@ bool is_known_to_fail(const onnx::Node& node) {
 std::optional<std::string> rule_against(const onnx::Node& node) {
   if (node.metadata.contains(onnx::fault_note)) return std::nullopt;
   try {
-    return refusal_of_tensorrt(node);
+    return refusal_of_tensorrt(node, newest_measured_release());
   } catch (const Error&) {  // an attribute of the wrong type
     return std::nullopt;
   }

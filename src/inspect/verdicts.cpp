@@ -133,7 +133,8 @@ Judgment faulty(std::string what) { return {Verdict::unsupported, std::move(what
 
 class Judge {
  public:
-  Judge(const onnx::Model& model, const Forecast& forecast) : model_(model), forecast_(forecast) {}
+  Judge(const onnx::Model& model, const Forecast& forecast, const Release& release)
+      : model_(model), forecast_(forecast), release_(release) {}
 
   [[nodiscard]] Judgment judge(const onnx::Node& node, int depth = 0) const {
     if (const auto fault = node.metadata.find(onnx::fault_note); fault != node.metadata.end())
@@ -142,10 +143,15 @@ class Judge {
     if (const onnx::FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
     const auto replaced = forecast_.becomes.find(ref_of(node));
     if (onnx::is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
-      const std::optional<std::string> refusal = refusal_of_tensorrt(node);
+      const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
+      const std::optional<std::string> old = refusal ? std::nullopt : refusal_of_opset(node, release_);
+      if (old) return {Verdict::lowered, *old, "graft convert writes it in a newer operator set"};
       if (!refusal) {
-        const auto doubt = doubt_about(node);
-        if (!doubt) return {Verdict::native, replaced == forecast_.becomes.end() ? "" : replaced->second, ""};
+        const auto doubt = doubt_about(node, release_);
+        if (!doubt && replaced == forecast_.becomes.end()) {
+          return {Verdict::native, danger_of(node, release_).value_or(""), ""};
+        }
+        if (!doubt) return {Verdict::native, replaced->second, ""};
         // Not native, which would say that TensorRT builds the node as it is.
         if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
         return {Verdict::unknown, *doubt, advice_on_doubt()};
@@ -189,6 +195,7 @@ class Judge {
 
   const onnx::Model& model_;
   const Forecast& forecast_;
+  Release release_;
 };
 
 }  // namespace
@@ -243,8 +250,8 @@ std::optional<std::string> nearest_own_operator(const std::string& op_type) {
   return nearest(op_type, names);
 }
 
-std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast) {
-  const Judge judge(model, forecast);
+std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast, const Release& release) {
+  const Judge judge(model, forecast, release);
   std::vector<NodeVerdict> nodes;
   model.graph().for_each_node([&](const onnx::Node& node) {
     Judgment judged;

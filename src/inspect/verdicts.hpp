@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "inspect/tensorrt_release.hpp"
 #include "onnx/model.hpp"
 #include "onnx/node_ref.hpp"
 
@@ -75,7 +76,9 @@ struct Forecast {
 /// The operator of Graft, or the plugin it stands in for, that has this name or one that differs by a slip.
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
 
-/// Every node, those of sub-graphs too. Without a forecast: of a model that is converted already.
-[[nodiscard]] std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast = {});
+/// Every node, those of sub-graphs too, as a release of TensorRT runs it. Without a forecast: of a model that is
+/// converted already.
+[[nodiscard]] std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast = {},
+                                                   const Release& release = newest_measured_release());
 
 }  // namespace graft::inspect

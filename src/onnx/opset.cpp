@@ -313,8 +313,13 @@ class Raiser {
       }
     } else if (type == "GridSample") {
       const std::string mode = node.string_or("mode", "bilinear");
-      const std::string newer = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;
-      node.attributes["mode"] = text_attribute(newer);
+      // Linear is the default, and goes without its name: parsers of TensorRT were seen to take a name that they do not
+      // know for nearest (TensorRT-RTX 1.4 and 1.5).
+      if (mode == "bilinear") {
+        node.attributes.erase("mode");
+      } else if (mode == "bicubic") {
+        node.attributes["mode"] = text_attribute("cubic");
+      }
     } else if (type == "GroupNormalization") {
       raise_group_normalization(node);
     } else if (type == "DFT") {

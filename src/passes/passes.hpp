@@ -12,12 +12,15 @@ struct Pass {
   std::string_view name;
   std::string_view why;
   void (*run)(Rewriter&) = nullptr;
+  bool is_guard = false;  ///< Runs where it is asked for alone: ConvertOptions::only or guards.
 };
 
 void inline_functions_of_exporters(Rewriter& rewriter);
 void upgrade_model_opset(Rewriter& rewriter);
 void lower_drop_ins(Rewriter& rewriter);
 void lower_to_native(Rewriter& rewriter);
+void guard_grid_sample(Rewriter& rewriter);
+void drop_default_modes(Rewriter& rewriter);
 void fold_constants(Rewriter& rewriter);
 void simplify_shapes(Rewriter& rewriter);
 void move_transposes(Rewriter& rewriter);

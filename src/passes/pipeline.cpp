@@ -35,6 +35,11 @@ constexpr std::array passes_before_fusions = {
         "lower_to_native",
         "what TensorRT refuses becomes layers that it has, once sizes are constants; the next passes clean up after it",
         lower_to_native},
+    Pass{"drop_default_modes", "after all that writes a GridSample in the names of its operator set",
+         drop_default_modes},
+    Pass{"guard_grid_sample",
+         "only where it is asked for, as by the release of TensorRT that the model is for: GridSample by Gather",
+         guard_grid_sample, true},
     Pass{"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
     Pass{"move_transposes", "networks with channels last become like others, before patterns are looked for",
          move_transposes},
@@ -112,6 +117,7 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
   const auto lists = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), pass.name) != names.end();
   };
+  if (pass.is_guard) return (lists(options.only) || lists(options.guards)) && !lists(options.without);
   return is_of_rules(pass) || ((options.only.empty() || lists(options.only)) && !lists(options.without));
 }
 
@@ -135,6 +141,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
+  check_names(options.guards, all);
 
   ConvertReport report;
   Rewriter rewriter(engine, model, options, report);

@@ -28,6 +28,7 @@ struct ConvertOptions {
   PluginMode plugins = PluginMode::automatic;
   std::vector<std::string> only;     ///< Passes to run; empty: all.
   std::vector<std::string> without;  ///< Passes to leave out.
+  std::vector<std::string> guards;   ///< Guards to run beside the passes that run without being asked for.
   bool prove = true;                 ///< Without proof every rewrite is made as it is.
   bool prove_each = false;           ///< Also those that differ from a proven one in the values of weights alone.
   verify::ProofOptions proof;

@@ -41,12 +41,14 @@ const char* name_of(OperatorChoice::Kind kind) {
 }
 
 ConvertResult convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
-                      const std::vector<std::string>& without, const std::filesystem::path& rules, bool prove,
-                      bool prove_each, bool functions, const std::string& engine, const nb::object& progress,
+                      const std::vector<std::string>& without, const std::string& release,
+                      const std::filesystem::path& rules, bool prove, bool prove_each, bool functions,
+                      const std::string& engine, const nb::object& progress,
                       const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::ConvertOptions options{.plugins = plugins_of(plugins),
                                   .only = only,
                                   .without = without,
+                                  .release = release,
                                   .rules = rules,
                                   .prove = prove,
                                   .prove_each = prove_each,
@@ -101,8 +103,8 @@ void add_conversion(nb::module_& module) {
       .def_ro("proofs_run", &ConvertResult::proofs_run);
   add_texts(result, describe);
   add_page(result);
-  module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "rules"_a, "prove"_a,
-             "prove_each"_a, "functions"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
+  module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,
+             "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("pass_names", toolkit::pass_names, "The names of convert's passes, in the order in which they run.");
 }
 

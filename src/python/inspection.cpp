@@ -39,8 +39,8 @@ const char* name_of(Judge judge) {
   return "rule";
 }
 
-InspectResult inspect(const toolkit::Model& model, const std::string& judge, bool convert, double trial_seconds,
-                      std::size_t max_builds, double max_seconds, const PyShapeRanges& shapes,
+InspectResult inspect(const toolkit::Model& model, const std::string& judge, bool convert, const std::string& release,
+                      double trial_seconds, std::size_t max_builds, double max_seconds, const PyShapeRanges& shapes,
                       const std::vector<std::string>& targets,
                       const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
                       bool plugin_override, const std::filesystem::path& reduce, const nb::object& progress,
@@ -48,6 +48,7 @@ InspectResult inspect(const toolkit::Model& model, const std::string& judge, boo
   toolkit::InspectOptions options{
       .judge = judge_of(judge),
       .convert = convert,
+      .release = release,
       .budget = {.trial_seconds = trial_seconds, .max_builds = max_builds, .max_seconds = max_seconds},
       .shapes = ranges_of(shapes),
       .targets = targets,
@@ -138,9 +139,10 @@ void add_inspection(nb::module_& module) {
       .def_ro("probe", &InspectResult::probe, "Where TensorRT was asked.");
   add_texts(result, describe);
   add_page(result);
-  module.def("inspect", inspect, "model"_a, nb::kw_only(), "judge"_a, "convert"_a, "trial_seconds"_a, "max_builds"_a,
-             "max_seconds"_a, "shapes"_a, "targets"_a, "plugin_libraries"_a, "tensorrt"_a, "plugin_override"_a,
-             "reduce"_a, "progress"_a.none(), "cancel"_a.none());
+  module.def("releases", toolkit::releases);
+  module.def("inspect", inspect, "model"_a, nb::kw_only(), "judge"_a, "convert"_a, "release"_a, "trial_seconds"_a,
+             "max_builds"_a, "max_seconds"_a, "shapes"_a, "targets"_a, "plugin_libraries"_a, "tensorrt"_a,
+             "plugin_override"_a, "reduce"_a, "progress"_a.none(), "cancel"_a.none());
 }
 
 }  // namespace graft::python

@@ -10,6 +10,8 @@
 
 #include "core/suggest.hpp"
 #include "inspect/forecast.hpp"
+#include "inspect/tensorrt_release.hpp"
+#include "inspect/tensorrt_support.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
@@ -71,6 +73,7 @@ graft::passes::ConvertOptions internal_options(Work& work, const ConvertOptions&
   inner.plugins = mode_of(options.plugins);
   inner.only = options.only;
   inner.without = options.without;
+  if (!options.release.empty()) inner.guards = inspect::guards_for(inspect::release_of(options.release, "release"));
   inner.prove = options.prove;
   inner.prove_each = options.prove_each;
   if (!options.rules.empty()) inner.rules = passes::read_rules(options.rules);
@@ -97,10 +100,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 /// The nodes of a model as it is, with the shapes that it is read with, that TensorRT does not run.
-std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model) {
+std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model, const inspect::Release& release) {
   graft::onnx::Model copy = model.clone();
   inspect::infer_and_note_faults(copy, {});
-  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(copy);
+  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(copy, {}, release);
   std::erase_if(nodes, [](const inspect::NodeVerdict& node) { return !inspect::is_bad(node.verdict); });
   return nodes;
 }
@@ -114,7 +117,9 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   if (options.prove && options.engine == CpuEngine::onnxruntime) (void)work.engine().name();
   conversion.is_proven = options.prove;
   conversion.nodes_before = model.graph().node_count();
-  conversion.failed_before = failing_nodes(model);
+  const inspect::Release release =
+      options.release.empty() ? inspect::newest_measured_release() : inspect::release_of(options.release, "release");
+  conversion.failed_before = failing_nodes(model, release);
   const auto start = std::chrono::steady_clock::now();
   passes::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
@@ -122,7 +127,7 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   conversion.seconds.prove = report.proof_seconds;
   conversion.seconds.rewrite = seconds_since(start) - conversion.seconds.prove;
   if (!options.functions) conversion.nodes_without_function = detach_functions(model);
-  conversion.nodes = inspect::judge_nodes(model);
+  conversion.nodes = inspect::judge_nodes(model, {}, release);
   conversion.nodes_after = model.graph().node_count();
   conversion.weight_bytes = bytes_of_weights(model);
   conversion.transpositions = count_of(model, "Transpose");

@@ -29,7 +29,8 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   }
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
-  inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast);
+  inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast,
+                                          inspection.release.value_or(inspect::newest_measured_release()));
 }
 
 void ask(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
@@ -90,6 +91,10 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
   for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
   inner.reduce = options.reduce.string();
   return inner;
+}
+
+std::optional<inspect::Release> release_of(const std::string& name) {
+  return name.empty() ? std::nullopt : std::optional(inspect::release_of(name, "release"));
 }
 
 std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& groups,
@@ -160,12 +165,22 @@ std::string to_string(Support support) {
   return {};
 }
 
+bool is_release(const std::string& name) { return inspect::find_release(name).has_value(); }
+
+std::vector<std::string> releases() { return inspect::release_names(); }
+
 InspectResult inspect(const Model& model, const InspectOptions& options) {
   Work work(options.watch);
   return work.run([&] {
     Inspection inspection;
     inspection.file = model.source();
     inspection.origin = ModelAccess::origin_of(model);
+    inspection.release = release_of(options.release);
+    if (inspection.release && options.judge != Judge::rule) {
+      throw Error(
+          "release: the rules of one were wanted, and the TensorRT that is installed was to be asked\nGive one of "
+          "both");
+    }
     inspection.model = model_of(model).clone();
     judge(work.engine(), inspection, {}, options.convert);
     if (options.judge != Judge::rule) ask(work, inspection, probe_options(options), {});
@@ -174,12 +189,13 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
 }
 
 Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
-                        const std::string& shapes_name) {
+                        const std::string& shapes_name, const std::string& release) {
   const Watch silent;
   Work work(silent);
   return work.run([&] {
     Inspection inspection;
     inspection.file = file;
+    inspection.release = release_of(release);
     const InputShapes shapes = to_internal(import.shapes);
     inspection.model = read(file, import, shapes, shapes_name, &inspection.origin);
     judge(work.engine(), inspection, shapes, convert);

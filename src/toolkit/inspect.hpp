@@ -12,6 +12,7 @@
 #include "import/origin.hpp"
 #include "inspect/forecast.hpp"
 #include "inspect/probe_verdicts.hpp"
+#include "inspect/tensorrt_release.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/model.hpp"
 
@@ -22,7 +23,8 @@ struct Inspection {
   Origin origin;
   graft::onnx::Model model;  ///< That was judged.
   bool is_converted = false;
-  inspect::Prospect prospect;  ///< Of a model that is not converted.
+  std::optional<inspect::Release> release;  ///< Whose rules these are; nothing for those of the newest.
+  inspect::Prospect prospect;               ///< Of a model that is not converted.
   std::vector<inspect::NodeVerdict> nodes;
   std::optional<inspect::ProbeAnswer> probe;
 
@@ -31,9 +33,12 @@ struct Inspection {
 };
 
 /// Reads a network and judges its nodes by rule. Throws Error as `load` does; messages call the shapes of the options
-/// `shapes_name`.
+/// `shapes_name`. An empty release is the newest.
 [[nodiscard]] Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
-                                      const std::string& shapes_name);
+                                      const std::string& shapes_name, const std::string& release = {});
+
+/// Whether rules of a release of that name are known, with further numbers behind the second one or without.
+[[nodiscard]] bool is_release(const std::string& name);
 
 /// What the inspection says of each node.
 [[nodiscard]] std::vector<NodeSupport> supports_of(const Inspection& inspection);

@@ -249,6 +249,40 @@ def test_forms_of_an_operator(graft, tmp_path, node, k, verdict):
     assert (answer.code == 0) == (verdict in ("native", "lowered"))
 
 
+@pytest.mark.parametrize(
+    ("release", "title", "verdict"),
+    [
+        ("rtx-1.4", "TensorRT-RTX 1.4, as it answered when it was asked", "unsupported"),
+        ("rtx-1.5", "TensorRT-RTX 1.5, as it answered when it was asked", "native"),
+        ("tensorrt-10.13.3", "TensorRT 10.13, as public documents say: it was not asked", "unsupported"),
+        ("tensorrt-11.0", "TensorRT 11.0, as public documents say: it was not asked", "native"),
+    ],
+)
+def test_the_rules_of_a_release(graft, tmp_path, release, title, verdict):
+    node = helper.make_node("Swish", ["x"], ["y"], name="n")
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])], opset=24)
+    answer = graft("inspect", model, "--for", release, "--json")
+    assert answer.json["release"] == ".".join(release.split(".")[:2])
+    assert verdicts(answer)["n"]["verdict"] == verdict
+    assert answer.json["runs"] == (verdict == "native")
+    assert f"for {title}\n" in graft("inspect", model, "--for", release).out
+
+
+def test_without_a_release_the_rules_are_those_of_the_newest_that_was_asked(graft, tmp_path):
+    node = helper.make_node("Swish", ["x"], ["y"], name="n")
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])], opset=24)
+    answer = graft("inspect", model, "--json")
+    assert answer.json["release"] is None
+    assert answer.json["nodes"] == graft("inspect", model, "--for", "rtx-1.7", "--json").json["nodes"]
+    assert "for TensorRT" not in graft("inspect", model).out
+
+
+def test_a_release_is_for_the_rules_and_not_for_the_tensorrt_that_is_installed(graft):
+    answer = graft("inspect", DIGITS, "--for", "rtx-1.7", "--probe", "parser")
+    assert answer.code == 2
+    assert "--for" in answer.err and "--probe" in answer.err
+
+
 def test_an_antialiased_resize_that_enlarges_is_lowered(graft, tmp_path):
     scales = helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 2, 2])
     model = save(tmp_path / "m.onnx", [form("Resize")], [("x", [1, 1, 8, 8])], [("v", None)], [scales], opset=18)

@@ -100,6 +100,8 @@ def test_a_slip_is_named_with_a_suggestion(graft, arguments, found, suggested):
         (["quantize", "a.onnx", "-o", "b", "--percentile", "nan"], "--percentile"),
         (["inspect", "a.onnx", "--probe", "parser", "--time-limit", "nan"], "--time-limit"),
         (["inspect", "a.onnx", "--probe", "parser", "--max-seconds", "inf"], "--max-seconds"),
+        (["inspect", "a.onnx", "--for", "rtx-1.3"], "rtx-1.4, rtx-1.5"),
+        (["inspect", "a.onnx", "--for", "10.13"], "tensorrt-10.13"),
         (["build", "a.onnx", "-o", "b", "--optimization-level", "6"], "--optimization-level"),
         (["ops", "LeakyReLU", "extra"], "extra"),
     ],

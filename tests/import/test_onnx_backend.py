@@ -2,9 +2,10 @@
 import os
 import pathlib
 
+import numpy as np
 import onnx
 import pytest
-from onnx_judges import judge, light_case, node_cases, stored_cases
+from onnx_judges import Case, judge, light_case, node_cases, run_onnxruntime, stored_cases
 from program import run_program
 
 TOOL = pathlib.Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "convert_tool"
@@ -24,7 +25,7 @@ NO_JUDGE = {
 NO_JUDGE_STORED = {"test_gradient_of_add": "no runtime has Gradient"}
 
 
-def convert_all(cases, folder):
+def convert_all(cases, folder, mode="auto"):
     """Name -> converted model, and the lines about refused ones. One process for all: a crash fails the test."""
     (folder / "in").mkdir()
     (folder / "out").mkdir()
@@ -33,7 +34,7 @@ def convert_all(cases, folder):
         path = folder / "in" / f"{case.name}.onnx"
         onnx.save(case.model, path)
         paths.append(str(path))
-    done = run_program([TOOL, "auto", folder / "out", *paths])
+    done = run_program([TOOL, mode, folder / "out", *paths])
     assert done.returncode in (0, 1), done.stderr[-2000:]
     return {path.stem: onnx.load(path) for path in (folder / "out").iterdir()}, done.stderr
 
@@ -65,6 +66,59 @@ def test_every_node_test(tmp_path):
     print(len(cases), counts)
     assert not wrong, "\n".join(wrong) + refused
     assert counts["ONNX Runtime"] >= LEAST_IN_ONNXRUNTIME[HALF]
+
+
+def sampling_cases():
+    """GridSample of seeded sizes and attributes; points lie in the image, on its edges and far outside. ONNX Runtime says
+    what is right."""
+    cases = []
+    for seed, (opset, mode) in enumerate([(16, "bilinear"), (20, "linear"), (20, None)]):
+        for padding in ("zeros", "border"):
+            for corners in (0, 1):
+                random = np.random.default_rng(seed)
+                channels, height, width, rows, columns = (int(size) for size in random.integers(1, 9, 5))
+                batch, name = 3, f"sampled_{opset}_{mode}_{padding}_{corners}"
+                image = random.standard_normal((batch, channels, height, width)).astype(np.float32)
+                grid = random.uniform(-1.5, 1.5, (batch, rows, columns, 2)).astype(np.float32)
+                grid[0] = np.array([-1, 1])
+                grid[1, 0] = np.array([1e6, -1e6])
+                attributes = {"padding_mode": padding, "align_corners": corners} | ({"mode": mode} if mode else {})
+                node = onnx.helper.make_node("GridSample", ["image", "grid"], ["y"], **attributes)
+                sizes = {"image": ["N", *image.shape[1:]], "grid": ["N", *grid.shape[1:]]}
+                graph = onnx.helper.make_graph(
+                    [node],
+                    name,
+                    [onnx.helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, sizes[key]) for key in sizes],
+                    [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+                )
+                opsets = [onnx.helper.make_opsetid("", opset)]
+                model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+                expected = run_onnxruntime(model, [image, grid])
+                cases.append(Case(name, model, [([image, grid], expected)], 1e-4, 1e-5))
+    return cases
+
+
+@pytest.mark.skipif(HALF.startswith("l"), reason="the other half of the tests does this")
+def test_gridsample_by_gather_gives_the_same(tmp_path):
+    """The guard against a GridSample that TensorRT computes wrongly: ONNX's own tests, and sizes of ours."""
+    cases = [
+        case for case in node_cases("gridsample", "gridsample~") if "_expanded" not in case.name
+    ] + sampling_cases()
+    assert len(cases) >= 25
+    converted, refused = convert_all(cases, tmp_path, "guarded")
+    wrong, _ = wrong_ones(cases, converted, {})
+    assert not wrong, "\n".join(wrong) + refused
+    for case in cases:
+        (node,) = case.model.graph.node
+        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        is_image = len(case.data_sets[0][0][0].shape) == 4  # noqa: PLR2004
+        is_guarded = (
+            is_image
+            and attributes.get("mode", b"linear") in (b"linear", b"bilinear")
+            and attributes.get("padding_mode", b"zeros") != b"reflection"
+        )
+        operators = {node.op_type for node in converted[case.name].graph.node}
+        assert ("GridSample" not in operators) == is_guarded, case.name
 
 
 @pytest.mark.skipif(HALF.startswith("l"), reason="the other half of the tests does this")

@@ -1,6 +1,6 @@
 // convert_tool - converts models for the tests that judge them in other runtimes.
 //
-// Usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...
+// Usage: convert_tool auto|always|never|guarded OUT_FOLDER MODEL.onnx...
 //        convert_tool lowerings
 // A model that is refused is a line `MODEL.onnx: message` on standard error, and the others follow. Each lowering is a
 // line on standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and what
@@ -62,7 +62,7 @@ int main(int count, char** arguments) {
   }
   if (count < 4) {
     std::fprintf(stderr,
-                 "usage: convert_tool auto|always|never OUT_FOLDER MODEL.onnx...\n"
+                 "usage: convert_tool auto|always|never|guarded OUT_FOLDER MODEL.onnx...\n"
                  "       convert_tool lowerings\n");
     return 2;
   }
@@ -77,6 +77,7 @@ int main(int count, char** arguments) {
       options.plugins = mode == "always"  ? graft::passes::PluginMode::always
                         : mode == "never" ? graft::passes::PluginMode::never
                                           : graft::passes::PluginMode::automatic;
+      if (mode == "guarded") options.guards = {"guard_grid_sample"};
       print_lowerings_of(path.filename().string(),
                          graft::passes::convert(graft::runtime::default_engine(), model, options));
       graft::onnx::write_onnx(model, folder / path.filename());

@@ -26,8 +26,11 @@ struct ConvertOptions {
   Plugins plugins = Plugins::automatic;
   std::vector<std::string> only = {};     ///< Passes to run; empty: all.
   std::vector<std::string> without = {};  ///< Passes to leave out.
-  std::filesystem::path rules = {};       ///< The caller's own changes, in YAML (docs/guide/rules.md); empty: none.
-  bool prove = true;                      ///< False: rewrites are made without running anything.
+  /// The release of TensorRT that the model is for, one of releases(): guards are put round what it is reported to
+  /// compute wrongly, and the nodes are judged by its rules. Empty: none in particular.
+  std::string release = {};
+  std::filesystem::path rules = {};  ///< The caller's own changes, in YAML (docs/guide/rules.md); empty: none.
+  bool prove = true;                 ///< False: rewrites are made without running anything.
   /// Prove also the rewrites that differ from a proven one in the values of weights alone.
   bool prove_each = false;
   /// False: Graft's nodes are left without their ONNX functions, which win over plugins in TensorRT's own parser. Such
@@ -73,9 +76,9 @@ struct ConvertResult {
 [[nodiscard]] GRAFT_API std::vector<std::string> pass_names();
 
 /// Rewrites a copy of the model; each rewrite is proven by runs on the CPU, and rejected where they disagree. The names
-/// of inputs and outputs stay. Converting a converted model changes nothing. Throws Error for an unknown pass, a file
-/// of rules that cannot be read, a model that contradicts itself, and (missing_tool) with `prove` in a build without
-/// a CPU engine; Cancelled.
+/// of inputs and outputs stay. Converting a converted model changes nothing. Throws Error for an unknown pass or
+/// release, a file of rules that cannot be read, a model that contradicts itself, and (missing_tool) with `prove` in a
+/// build without a CPU engine; Cancelled.
 [[nodiscard]] GRAFT_API ConvertResult convert(const Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft::toolkit

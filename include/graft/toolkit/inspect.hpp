@@ -52,6 +52,9 @@ struct ProbeBudget {
 struct InspectOptions {
   Judge judge = Judge::rule;
   bool convert = false;  ///< Inspect what `convert` makes of the model, with nothing proven.
+  /// Judge by the rules of this release, which need not be installed: one of releases(). Empty: of the newest
+  /// TensorRT-RTX that was measured. Only with Judge::rule.
+  std::string release = {};
   ProbeBudget budget = {};
   ShapeRanges shapes = {};                                   ///< For the builder.
   std::vector<std::string> targets = {};                     ///< As BuildOptions::targets.
@@ -113,11 +116,14 @@ struct InspectResult {
   std::shared_ptr<const Inspection> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
+/// The releases of TensorRT of which rules are known: "rtx-1.5", "tensorrt-10.13" ...
+[[nodiscard]] GRAFT_API std::vector<std::string> releases();
+
 /// Judges every node of a model. Nothing is proven, and without Judge::parser or Judge::builder TensorRT need not be
 /// installed. Those two start it as `build` does, in a process that may die: a crash of TensorRT is an answer. A
 /// node with a fault (a missing attribute, types that contradict each other) is unsupported, and no Error. Throws Error
-/// (missing_tool) where Python or TensorRT is not there, Error (bad_input) for shapes that do not fit the model;
-/// Cancelled.
+/// (missing_tool) where Python or TensorRT is not there, Error (bad_input) for shapes that do not fit the model, for a
+/// release of which nothing is known, and for one with another judge than the rules; Cancelled.
 [[nodiscard]] GRAFT_API InspectResult inspect(const Model& model, const InspectOptions& options = {});
 
 }  // namespace graft::toolkit

@@ -142,5 +142,6 @@ inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 [[nodiscard]] std::optional<Replacement> lower_non_zero(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_compress(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_mel_weight_matrix(Site& site);
+[[nodiscard]] std::optional<Replacement> sample_by_gather(Site& site);
 
 }  // namespace graft::passes

@@ -1,4 +1,5 @@
-// The list of lowerings, and pass lower_to_native: what TensorRT refuses is written with layers that it has.
+// The list of lowerings, and pass lower_to_native: what TensorRT refuses is written with layers that it has. And the
+// guards: what it takes and is reported to compute wrongly.
 //
 // Each lowering is tried on the nodes of its operator and makes a proposal that is proven like any other. Where the CPU
 // engine does not have the operator, there is nothing to run; then the definition of the operator is the proof, and the
@@ -86,6 +87,11 @@ constexpr std::array all_lowerings = {
     Lowering{"Celu", "f16 and bf16", "Celu in f32", "", lower_celu},
     Lowering{"ReduceMax", "truth values", "ReduceMax of 0 and 1", "constant axes", lower_boolean_reduction},
     Lowering{"ReduceMin", "truth values", "ReduceMin of 0 and 1", "constant axes", lower_boolean_reduction},
+};
+
+constexpr std::array grid_sample_guards = {
+    Lowering{"GridSample", "bilinear sampling", "GatherND of the four corners", "images of fixed size but the batch",
+             sample_by_gather},
 };
 
 /// The replacement as a body whose inputs are the node's, then its constants, then what it reads besides.
@@ -177,9 +183,22 @@ std::string cost_text(const onnx::Model& model, const Proposal& proposal) {
 
 using Names = std::unordered_set<std::string>;
 
+using Reason = std::string (*)(const Lowering&);
+
+std::string reason_of_lowering(const Lowering& lowering) {
+  return fmt::format("TensorRT refuses {} of {}, and there is no plugin of Graft's", lowering.refused,
+                     lowering.op_type);
+}
+
+std::string reason_of_guard(const Lowering& lowering) {
+  return fmt::format("some releases of TensorRT are reported to compute {} of {} wrongly, and to say nothing",
+                     lowering.refused, lowering.op_type);
+}
+
 /// Whether anything was lowered. `rejected`: outputs of nodes that are not to be tried again.
-bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected) {
-  for (const Lowering& lowering : all_lowerings) {
+bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
+           std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
+  for (const Lowering& lowering : all) {
     if (!node.is(lowering.op_type)) continue;
     const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* output) {
       return output != nullptr && !output->is_unused();
@@ -195,8 +214,7 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
       continue;
     }
     Proposal proposal = proposal_for(node, *replacement);
-    proposal.reason =
-        fmt::format("TensorRT refuses {} of {}, and there is no plugin of Graft's", lowering.refused, node.op_type);
+    proposal.reason = reason(lowering);
     if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
     proposal.where_engine_lacks_it = fmt::format(
         "by definition of {}: the CPU engine does not have it; each lowering is tested with results of ONNX's own "
@@ -244,6 +262,23 @@ void lower_to_native(Rewriter& rewriter) {
   }
   // Lowerings write the arithmetic of indices as nodes, which constants and fixed sizes go into.
   if (lowered_any) fold_constants(rewriter);
+}
+
+void guard_grid_sample(Rewriter& rewriter) {
+  if (rewriter.model().graph().opset() < onnx::working_opset) return;
+  Names rejected;
+  ShapesOnDemand shapes(rewriter);
+  bool guarded = false;
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
+      if (!node->is("GridSample")) continue;
+      guarded = lower(rewriter, *node, shapes, rejected, grid_sample_guards, reason_of_guard) || guarded;
+    }
+  }
+  if (!guarded) return;
+  rewriter.end();
+  onnx::infer_shapes(rewriter.model());
+  fold_constants(rewriter);
 }
 
 }  // namespace graft::passes

@@ -94,6 +94,7 @@ report::Report inspect_page(const toolkit::Inspection& inspection) {
   if (const std::string origin = origin_text(inspection.origin); !origin.empty()) {
     page.summary.push_back({"read", origin});
   }
+  if (inspection.release) page.summary.push_back({"release", inspect::title_of(*inspection.release)});
   page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
   add_ends(page, inspection.model);
   page.sections.emplace_back(add_verdicts(page, inspection.model, inspection.nodes, "main graph"));

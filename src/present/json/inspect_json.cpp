@@ -86,6 +86,7 @@ Json to_json(const toolkit::Inspection& inspection) {
                {"version", 2},
                {"model", inspection.file.string()},
                {"converted", inspection.is_converted},
+               {"release", inspection.release ? Json(inspect::name_of(*inspection.release)) : Json()},
                {"opset", inspection.model.graph().opset()},
                {"runs", json_of_runs(inspection.nodes)}};
   json.update(to_json(inspection.probe));

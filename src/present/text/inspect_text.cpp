@@ -145,6 +145,13 @@ Listing::Line line_of(const SmallestPart& part) {
   return {{"wrote "}, {part.file, Color::strong}, {std::move(rest)}};
 }
 
+/// Whose rules they are, and how they are known.
+std::string release_text(const inspect::Release& release) {
+  return fmt::format("for {}, {}", inspect::title_of(release),
+                     release.flavor == inspect::Flavor::rtx ? "as it answered when it was asked"
+                                                            : "as public documents say: it was not asked");
+}
+
 }  // namespace
 
 Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
@@ -155,6 +162,7 @@ Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
                             inspection.model.graph().opset(), nodes_text(inspection.nodes))}});
   listing.add(io_table(inspection.model));
   listing.add("");
+  if (inspection.release) listing.add(release_text(*inspection.release));
   listing.add(counts_table(inspection.nodes));
   listing.append(nodes_listing(inspection.nodes, all));
   if (const Table next = next_table(next_commands(inspection)); !next.empty()) {

@@ -166,6 +166,23 @@ def test_inspect(network: graft.Model) -> None:
 
 
 def test_inspect_asks_tensorrt(network: graft.Model) -> None:
+    assert {"rtx-1.4", "tensorrt-10.13"} <= set(graft.releases())
+    attention = helper.make_graph(
+        [helper.make_node("Attention", ["x", "x", "x"], ["y"])],
+        "attention",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 4, 16, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 4, 16, 64])],
+    )
+    # TensorRT 10.14 brought it, say its release notes.
+    model = helper.make_model(attention, opset_imports=[helper.make_opsetid("", 23)])
+    for release, support in (("tensorrt-10.13", "unsupported"), ("tensorrt-10.14", "native")):
+        (node,) = graft.inspect(model, release=release).nodes
+        assert node.support == support, node.reason
+    with pytest.raises(graft.Error, match=r"release: found 'rtx-1.3', allowed are rtx-1.4"):
+        graft.inspect(network, release="rtx-1.3")
+    with pytest.raises(graft.Error, match="release"):
+        graft.inspect(network, release="rtx-1.7", judge="parser")
+
     result = graft.inspect(network, judge="builder", shapes=SHAPES, targets=["sm89"], tensorrt="rtx")
     check_result(result, "inspect")
     assert result.runs is True and "TensorRT-RTX" in result.probe.tensorrt and result.probe.builds > 0

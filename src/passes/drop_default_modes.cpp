@@ -1,0 +1,27 @@
+// Takes away the mode of GridSample where it is the default: y = GridSample<mode="linear">(x, grid) -> GridSample(x,
+// grid)
+//
+// Operator set 20 gave bilinear and bicubic new names. The parsers of TensorRT-RTX 1.4 and 1.5 do not know these and
+// sample the nearest pixel without a word, measured by reading the layer that they make; without a name they
+// interpolate. Users saw the same in the full TensorRT up to 11.1.
+#include "onnx/node_ref.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft::passes {
+
+void drop_default_modes(Rewriter& rewriter) {
+  constexpr std::int64_t renamed_in = 20;
+  if (rewriter.model().graph().opset() < renamed_in) return;
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
+      if (!node->is("GridSample") || node->string_or("mode", "") != "linear") continue;
+      node->attributes.erase("mode");
+      rewriter.record({.nodes = {ref_of(*node)}}, "GridSample without mode",
+                      "parsers of TensorRT take the name linear for nearest, and know what goes without a name",
+                      "by definition of GridSample: linear is the default");
+    }
+  }
+}
+
+}  // namespace graft::passes

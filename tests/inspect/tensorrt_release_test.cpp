@@ -1,0 +1,173 @@
+// What releases of TensorRT run: the names of releases, and rules that hold for some of them. What is expected here was
+// read in release notes, and asked of the parsers of TensorRT-RTX 1.4 to 1.7.
+#include "inspect/tensorrt_release.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graft/error.hpp"
+#include "inspect/verdicts.hpp"
+#include "tests/support/text_model.hpp"
+
+namespace graft::inspect {
+namespace {
+
+using onnx::ElementType;
+
+Release release(const std::string& name) { return release_of(name, "--for"); }
+
+Verdict verdict_in(const onnx::Model& model, const std::string& name) {
+  return judge_nodes(model, {}, release(name)).back().verdict;
+}
+
+std::string reason_in(const onnx::Model& model, const std::string& name) {
+  return judge_nodes(model, {}, release(name)).back().reason;
+}
+
+TEST(Releases, are_known_by_flavor_and_two_numbers) {
+  EXPECT_EQ(find_release("rtx-1.5"), (Release{Flavor::rtx, 1, 5}));
+  EXPECT_EQ(find_release("tensorrt-10.13"), (Release{Flavor::full, 10, 13}));
+  EXPECT_EQ(find_release("tensorrt-10.13.3"), (Release{Flavor::full, 10, 13}));
+  EXPECT_EQ(find_release("rtx-1.7.1.116"), (Release{Flavor::rtx, 1, 7}));
+  for (const char* name : {"", "1.5", "rtx", "rtx-", "rtx-1", "rtx-1.", "rtx-1.5.", "rtx-1.5x", "rtx-1.5.x", "rtx-1.50",
+                           "rtx--1.5", "rtx-9.1", "tensorrt-8.6", "tensorrt-99999999999999999999.1", "trt-10.13"}) {
+    EXPECT_EQ(find_release(name), std::nullopt) << name;
+  }
+  EXPECT_EQ(title_of(release("rtx-1.5")), "TensorRT-RTX 1.5");
+  EXPECT_EQ(title_of(release("tensorrt-11.1")), "TensorRT 11.1");
+  EXPECT_EQ(newest_measured_release(), (Release{Flavor::rtx, 1, 7}));
+  for (const std::string& name : release_names()) EXPECT_EQ(name_of(release(name)), name);
+}
+
+TEST(Releases, another_one_is_refused_with_those_that_are_known) {
+  try {
+    (void)release_of("rtx-1.3", "--for");
+    FAIL() << "nothing is known of it";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("--for: found 'rtx-1.3', allowed are rtx-1.4, rtx-1.5"), std::string::npos) << text;
+    EXPECT_NE(text.find("tensorrt-11.5"), std::string::npos) << text;
+  }
+}
+
+TEST(Releases, an_operator_begins_with_the_release_that_added_it) {
+  struct Case {
+    std::string model;
+    std::string before;
+    std::string since;
+  };
+  const std::vector<Case> cases = {
+      {"y = Swish(x)", "rtx-1.4", "rtx-1.5"},
+      {"y = Swish(x)", "tensorrt-10.16", "tensorrt-11.0"},
+      {"y = RMSNormalization(x, x)", "tensorrt-10.14", "tensorrt-10.15"},
+      {"y = Attention(x, x, x)", "tensorrt-10.13", "tensorrt-10.14"},
+      {"y = DFT(x)", "tensorrt-11.1", "tensorrt-11.2"},
+  };
+  for (const Case& each : cases) {
+    const onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 3, 4, 64}}}, each.model, {"y"});
+    EXPECT_EQ(verdict_in(model, each.before), Verdict::unsupported) << each.model << each.before;
+    EXPECT_EQ(verdict_in(model, each.since), Verdict::native) << each.model << each.since;
+  }
+}
+
+TEST(Releases, a_form_is_refused_until_the_release_that_takes_it) {
+  const onnx::Model model =
+      test::text_model({{"x", ElementType::f32, {1, 2, 3, 4, 5}}, {"grid", ElementType::f32, {1, 3, 4, 5, 3}}},
+                       "y = GridSample(x, grid)", {"y"});
+  for (const char* name : {"rtx-1.4", "rtx-1.5", "tensorrt-10.0", "tensorrt-11.1"}) {
+    EXPECT_EQ(verdict_in(model, name), Verdict::unsupported) << name;
+    EXPECT_NE(reason_in(model, name).find("rank 5"), std::string::npos) << name;
+  }
+  for (const char* name : {"rtx-1.6", "rtx-1.7", "tensorrt-11.2", "tensorrt-11.5"}) {
+    EXPECT_EQ(verdict_in(model, name), Verdict::native) << name;
+  }
+  const onnx::Model diagonal =
+      test::text_model({{"x", ElementType::f32, {4, 4}}}, "y = Einsum<equation = \"ii->i\">(x)", {"y"});
+  EXPECT_EQ(verdict_in(diagonal, "tensorrt-10.11"), Verdict::unsupported);
+  EXPECT_EQ(verdict_in(diagonal, "tensorrt-10.12"), Verdict::native);
+  const onnx::Model product =
+      test::text_model({{"x", ElementType::f32, {4, 4}}}, "y = Einsum<equation = \"ij,jk->ik\">(x, x)", {"y"});
+  EXPECT_EQ(verdict_in(product, "tensorrt-10.11"), Verdict::native);
+}
+
+TEST(Releases, an_old_operator_set_is_what_conversion_raises) {
+  onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 4}}}, "a = Add(x, x)\ny = Relu(a)", {"y"});
+  for (const auto& [opset, verdict] : {std::pair(6, Verdict::lowered), std::pair(7, Verdict::native)}) {
+    model.graph().opset_imports[""] = opset;
+    for (const char* name : {"rtx-1.4", "rtx-1.7"}) {
+      const std::vector<NodeVerdict> nodes = judge_nodes(model, {}, release(name));
+      EXPECT_EQ(nodes.front().verdict, verdict) << opset;
+      EXPECT_EQ(nodes.back().verdict, Verdict::native) << opset;
+    }
+  }
+}
+
+TEST(Releases, the_reason_has_its_source) {
+  const onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 4}}}, "y = Swish(x)", {"y"});
+  EXPECT_EQ(reason_in(model, "rtx-1.4"), "TensorRT's parser does not know it (measured in TensorRT-RTX 1.4.0.76)");
+  EXPECT_EQ(reason_in(model, "tensorrt-10.13"),
+            "TensorRT's parser does not know it (according to the changes of TensorRT's parser)");
+}
+
+TEST(Releases, types_that_were_refused_are_and_types_that_are_not_listed_are_open) {
+  const onnx::Model model = test::text_model({{"x", ElementType::u8, {2, 4}}}, "y = Add(x, x)", {"y"});
+  EXPECT_EQ(verdict_in(model, "rtx-1.7"), Verdict::unsupported);
+  EXPECT_NE(reason_in(model, "rtx-1.7").find("'x' is u8"), std::string::npos) << reason_in(model, "rtx-1.7");
+  EXPECT_EQ(verdict_in(model, "tensorrt-11.0"), Verdict::unknown);
+  const onnx::Model integers = test::text_model({{"x", ElementType::i64, {2, 4}}}, "y = Add(x, x)", {"y"});
+  EXPECT_EQ(verdict_in(integers, "rtx-1.7"), Verdict::native);
+  EXPECT_EQ(verdict_in(integers, "tensorrt-11.0"), Verdict::native);
+  // It was built alone in no case, but what lies between quantized nodes was not asked.
+  const onnx::Model quantized = test::inferred_text_model(
+      {{"x", ElementType::f32, {2, 4}}, {"scale", ElementType::f32, {}}, {"zero", ElementType::i8, {}}},
+      "q = QuantizeLinear(x, scale, zero)\nc = Concat<axis = 0>(q, q)", {"c"});
+  EXPECT_EQ(verdict_in(quantized, "rtx-1.7"), Verdict::unknown);
+}
+
+TEST(Releases, what_is_in_no_table_is_unknown) {
+  const onnx::Model model =
+      test::text_model({{"x", ElementType::f32, {2, 3, 4, 8}}}, "y = FlexAttention(x, x, x)", {"y"});
+  EXPECT_EQ(operator_fact(release("tensorrt-11.0"), "CumProd").runs, Answer::unknown);
+  EXPECT_EQ(form_fact(release("tensorrt-11.0"), "lp_pool_p").runs, Answer::unknown);
+  EXPECT_EQ(form_fact(release("rtx-1.7"), "no such form").runs, Answer::unknown);
+  const onnx::Model pooled =
+      test::text_model({{"x", ElementType::f32, {1, 2, 8, 8}}}, "y = LpPool<kernel_shape = [2, 2], p = 3>(x)", {"y"});
+  EXPECT_EQ(verdict_in(pooled, "tensorrt-11.0"), Verdict::unknown);
+  EXPECT_EQ(verdict_in(pooled, "rtx-1.7"), Verdict::unsupported);
+}
+
+TEST(Releases, what_is_computed_wrongly_is_said_of_a_node_that_runs) {
+  const auto sampled = [](const std::string& attributes) {
+    return test::text_model({{"x", ElementType::f32, {1, 2, 4, 5}}, {"grid", ElementType::f32, {1, 4, 5, 2}}},
+                            "y = GridSample" + attributes + "(x, grid)", {"y"});
+  };
+  const onnx::Model of_16 = sampled("<mode = \"bilinear\">");
+  const onnx::Model of_20 = sampled("<mode = \"linear\">");
+  const onnx::Model nearest = sampled("<mode = \"nearest\">");
+  for (const char* name : {"tensorrt-10.14", "tensorrt-11.1"}) {
+    EXPECT_EQ(verdict_in(of_16, name), Verdict::native) << name;
+    EXPECT_NE(reason_in(of_16, name).find("issue 4813"), std::string::npos) << reason_in(of_16, name);
+    EXPECT_NE(reason_in(of_16, name).find(std::string("is for ") + name), std::string::npos) << reason_in(of_16, name);
+  }
+  for (const char* name : {"tensorrt-10.13", "rtx-1.5", "rtx-1.7"}) EXPECT_EQ(reason_in(of_16, name), "") << name;
+  // Measured: the layer that the parser makes of it interpolates from 1.6 on.
+  for (const char* name : {"rtx-1.4", "rtx-1.5", "tensorrt-10.13", "tensorrt-11.1"}) {
+    EXPECT_NE(reason_in(of_20, name).find("for nearest"), std::string::npos) << reason_in(of_20, name);
+  }
+  for (const char* name : {"rtx-1.6", "rtx-1.7"}) EXPECT_EQ(reason_in(of_20, name), "") << name;
+  for (const std::string& name : release_names()) EXPECT_EQ(reason_in(nearest, name), "") << name;
+}
+
+TEST(Releases, words_are_found_whole) {
+  EXPECT_TRUE(has_word("f32 f16 bf16", "f16"));
+  EXPECT_TRUE(has_word("f32 f16 bf16", "bf16"));
+  EXPECT_FALSE(has_word("f32 bf16", "f16"));
+  EXPECT_FALSE(has_word("f32 f16", "f1"));
+  EXPECT_FALSE(has_word("", "f16"));
+}
+
+}  // namespace
+}  // namespace graft::inspect
