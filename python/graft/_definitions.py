@@ -77,7 +77,10 @@ class Definition:
 def _number(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError
-    return float(value)
+    number = float(value)
+    if math.isnan(number):  # no attribute takes one, and JSON has no word for it
+        raise TypeError
+    return number
 
 
 def _text(value: Any) -> str:

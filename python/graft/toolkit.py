@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     ModelLike = Model | Path | onnx.ModelProto
     Shapes = Mapping[str, Sequence[int]]
     # Of a dynamic input: the smallest, the usual and the largest shape.
-    ShapeRanges = Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]]
+    ShapeRanges = Mapping[str, Sequence[int] | tuple[Sequence[int], Sequence[int], Sequence[int]]]
     Precision = Literal["f16", "fp16", "bf16", "int8"]
     CpuEngine = Literal["openvino", "onnxruntime"]
 
@@ -104,7 +104,12 @@ def load(
                 cancel=cancel,
             )
     if not hasattr(model, "SerializeToString"):
-        raise TypeError(f"a model is a graft.Model, a path or an onnx.ModelProto, and this is {type(model).__name__}")
+        kind = type(model).__name__
+        # What holds models, and where.
+        attribute = {"CutResult": "network.tensorrt", "CutNetwork": "tensorrt"}.get(kind)
+        attribute = attribute or ("model" if kind in ("ConvertResult", "QuantizeResult") else None)
+        hint = f"; its attribute .{attribute} is one" if attribute else ""
+        raise TypeError(f"a model is a graft.Model, a path or an onnx.ModelProto, and this is {kind}{hint}")
     if weights is not None or outputs:
         raise TypeError("load: weights and outputs are for files of other formats than ONNX")
     return _toolkit.parse(model.SerializeToString(), name=model.graph.name or "model", shapes=sizes)
@@ -406,7 +411,7 @@ def build(
     model: ModelLike,
     engine: Path,
     *,
-    targets: Sequence[str] = (),
+    targets: str | Sequence[str] = (),
     shapes: ShapeRanges | None = None,
     profiles: Sequence[ShapeRanges] = (),
     memory: Mapping[str, int] | None = None,
@@ -439,7 +444,7 @@ def build(
 
     engine: the file to write.
     targets: GPU generations, ["sm89"]; none: the GPU of this machine.
-    shapes: the smallest, usual and largest shape of each dynamic input:
+    shapes: the smallest, usual and largest shape of each dynamic input, or the only one:
         {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}. profiles: more such dicts, each an optimization profile.
     memory: the most that the builder may use of each pool, in bytes: {"workspace": 2 << 30}; also tactic_shared_memory,
         tactic_dram, dla_sram, dla_local_dram and dla_global_dram.
@@ -457,7 +462,7 @@ def build(
         return _toolkit.build(
             _loaded(model, cancel),
             os.fspath(engine),
-            targets=list(targets),
+            targets=_listed(targets),
             shapes=_ranges(shapes),
             profiles=[_ranges(profile) for profile in profiles],
             memory=dict(memory or {}),
@@ -634,10 +639,18 @@ def _sizes(shapes: Shapes | None) -> dict[str, list[int]]:
 
 
 def _ranges(shapes: ShapeRanges | None) -> dict[str, tuple[list[int], list[int], list[int]]]:
-    return {
-        name: (list(smallest), list(usual), list(largest))
-        for name, (smallest, usual, largest) in (shapes or {}).items()
-    }
+    ranges = {}
+    for name, given in (shapes or {}).items():
+        found: list[Any] = list(given)
+        if all(isinstance(size, int) for size in found):
+            found = [found] * 3
+        if len(found) != 3:
+            raise TypeError(
+                f"shapes[{name!r}]: found {given!r}; allowed are one shape, or the smallest, usual and largest one"
+            )
+        smallest, usual, largest = (list(shape) for shape in found)
+        ranges[name] = (smallest, usual, largest)
+    return ranges
 
 
 def _path(path: Path | None) -> str:

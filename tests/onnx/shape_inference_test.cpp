@@ -61,6 +61,26 @@ TEST(ShapeInference, UnknownStaysUnknown) {
   EXPECT_EQ(inferred({n, h}, "t = Transpose(x)\ny = Add(x, t)"), "f32[?, ?]");  // n and h may be 1
 }
 
+// As numpy.einsum has it.
+TEST(ShapeInference, Einsum) {
+  const auto of = [](const Shape& x, const std::string& equation, int inputs = 1) {
+    return inferred(x, fmt::format("y = Einsum<equation=\"{}\">(x{})", equation, inputs == 2 ? ", x" : ""));
+  };
+  EXPECT_EQ(of({n, 3, 4}, "b i j -> b j i"), "f32[n, 4, 3]");
+  EXPECT_EQ(of({n, 3, 4}, "bij,bkj->bik", 2), "f32[n, 3, 3]");
+  EXPECT_EQ(of({3, 3}, "ii->i"), "f32[3]");
+  EXPECT_EQ(of({3, 3}, "ii"), "f32[]");
+  EXPECT_EQ(of({3, 4}, "ba"), "f32[4, 3]");
+  EXPECT_EQ(of({3, 4}, "ij,kl", 2), "f32[3, 4, 3, 4]");
+  EXPECT_EQ(of({2, n, 3, 4}, "...ij->...ji"), "f32[2, n, 4, 3]");
+  EXPECT_EQ(of({2, n, 3, 4}, "h...j,h...k->...jk", 2), "f32[n, 3, 4, 4]");
+  EXPECT_EQ(of({5, 3, 4}, "...ij"), "f32[5, 3, 4]");
+  const auto refused = [&](const std::string& equation) { return error_of([&] { of({3, 4}, equation, 2); }); };
+  EXPECT_NE(refused("ij,ji->i").find("its axes 'j' have 4 and 3 elements"), std::string::npos);
+  EXPECT_NE(refused("ijk,ij->i").find("input 0 has rank 2, and its equation names 3 axes"), std::string::npos);
+  EXPECT_NE(refused("ij,ij->q").find("the axis 'q', which no input has"), std::string::npos);
+}
+
 TEST(ShapeInference, GraftOperatorsAndFunctions) {
   EXPECT_EQ(inferred({n, 4}, "a = graft::L2Normalize(x)\ny = LReLU_TRT<negSlope=0.5>(a)"), "f32[n, 4]");
   onnx::Model model = onnx::read_onnx(golden_folder().string() + "/models/functions.onnx");

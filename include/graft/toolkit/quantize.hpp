@@ -40,7 +40,7 @@ struct Int8Options {
   /// In place of QuantizeOptions::data: a folder of images, with a recipe; a folder of .npz and .npy files, each the
   /// inputs of one run; or one such file. Images are never all in memory.
   std::filesystem::path data = {};
-  std::filesystem::path recipe = {};  ///< How images are prepared, in YAML (docs/guide/quantize.md).
+  std::filesystem::path recipe = {};  ///< How images are prepared, in YAML (docs/guide/int8.md).
   std::int64_t samples = 0;           ///< Calibrates with so many at most; 0: with all.
   Calibration calibration = Calibration::percentile;
   double percentile = 99.99;  ///< Of Calibration::percentile; above 0, at most 100.

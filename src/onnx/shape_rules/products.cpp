@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,86 @@ void matmul(NodeTypes& t) {
                                         : t.type(7));
   if (t.shape(0) != nullptr && t.shape(second) != nullptr)
     t.set_shape(0, matmul_shape(t, *t.shape(0), *t.shape(second)));
+}
+
+/// One side of an Einsum's equation: "b...ij" is the letters "bij", with the ellipsis after the first.
+struct EinsumTerm {
+  std::string letters;
+  std::optional<std::size_t> ellipsis;
+};
+
+EinsumTerm einsum_term(std::string_view text) {
+  EinsumTerm term;
+  for (const char letter : text) {
+    if (letter == '.' && !term.ellipsis) term.ellipsis = term.letters.size();
+    if (letter != '.') term.letters += letter;
+  }
+  return term;
+}
+
+/// One size for a letter that several axes have.
+Dim common_size(const NodeTypes& t, char letter, const Dim& a, const Dim& b) {
+  if (!a.is_constant() || a == Dim(1)) return b.is_constant() || a == Dim(1) ? b : a;
+  if (b.is_constant() && b != Dim(1) && a != b) {
+    t.fail(fmt::format("its axes '{}' have {} and {} elements; they have to be equal", letter, a.value(), b.value()));
+  }
+  return a;
+}
+
+void einsum(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  std::string equation = t.node().string_or("equation", "");
+  std::erase_if(equation, [](char c) { return c == ' '; });
+  const std::size_t arrow = equation.find("->");
+  std::map<char, Dim> sizes;
+  std::map<char, int> occurrences;
+  Shape broadcasted;
+  std::string_view left = std::string_view(equation).substr(0, arrow);
+  for (std::size_t i = 0; i < t.node().inputs.size(); ++i) {
+    const std::size_t comma = left.find(',');
+    if (t.shape(i) == nullptr || (comma == std::string_view::npos) != (i + 1 == t.node().inputs.size())) return;
+    const EinsumTerm term = einsum_term(left.substr(0, comma));
+    left = comma == std::string_view::npos ? std::string_view() : left.substr(comma + 1);
+    const Shape& shape = *t.shape(i);
+    const std::size_t count = term.letters.size();
+    if (count > shape.size() || (!term.ellipsis && count < shape.size())) {
+      t.fail(fmt::format("input {} has rank {}, and its equation names {} axes", i, shape.size(), count));
+    }
+    const std::size_t between = shape.size() - count;
+    for (std::size_t at = 0; at < count; ++at) {
+      const char letter = term.letters[at];
+      const Dim& dim = shape[at < term.ellipsis.value_or(count) ? at : at + between];
+      const auto [known, is_new] = sizes.emplace(letter, dim);
+      if (!is_new) known->second = common_size(t, letter, known->second, dim);
+      ++occurrences[letter];
+    }
+    if (!term.ellipsis) continue;
+    if (broadcasted.size() < between) broadcasted.insert(broadcasted.begin(), between - broadcasted.size(), Dim(1));
+    for (std::size_t at = 0; at < between; ++at) {
+      Dim& into = broadcasted[broadcasted.size() - between + at];
+      into = broadcast(into, shape[*term.ellipsis + at], t);
+    }
+  }
+  EinsumTerm result;
+  if (arrow != std::string::npos) {
+    result = einsum_term(std::string_view(equation).substr(arrow + 2));
+  } else {
+    // The ellipsis, then what is named once, in the order of the alphabet.
+    result.ellipsis = 0;
+    for (const auto& [letter, times] : occurrences) {
+      if (times == 1) result.letters += letter;
+    }
+  }
+  Shape shape;
+  for (std::size_t at = 0; at <= result.letters.size(); ++at) {
+    if (result.ellipsis == at) shape.insert(shape.end(), broadcasted.begin(), broadcasted.end());
+    if (at == result.letters.size()) break;
+    const auto size = sizes.find(result.letters[at]);
+    if (size == sizes.end())
+      t.fail(fmt::format("its result has the axis '{}', which no input has", result.letters[at]));
+    shape.push_back(size->second);
+  }
+  t.set_shape(0, shape);
 }
 
 void gemm(NodeTypes& t) {
@@ -214,6 +296,7 @@ void determinant(NodeTypes& t) {
 
 void add_products(Table& table) {
   add(table, matmul, {"MatMul", "MatMulInteger", "QLinearMatMul"});
+  add(table, einsum, {"Einsum"});
   add(table, gemm, {"Gemm"});
   add(table, convolution, {"Conv", "ConvInteger", "DeformConv", "QLinearConv"});
   add(table, conv_transpose, {"ConvTranspose"});

@@ -63,6 +63,7 @@ REFUSED = [
     (ValueError, 'L2Normalize: attribute `epsilon_mode`: found "mix", allowed is one of max, norm, add',
      lambda: graft.ops.l2_normalize(X, epsilon_mode="mix")),
     (TypeError, "leaky_relu: attribute alpha is '1'; allowed: a number", lambda: graft.ops.leaky_relu(X, alpha="1")),
+    (TypeError, "leaky_relu: attribute alpha is nan; allowed: a number", lambda: graft.ops.leaky_relu(X, alpha=np.nan)),
     (TypeError, "unexpected keyword argument 'slope'", lambda: graft.ops.leaky_relu(X, slope=1)),
     (TypeError, "missing 1 required keyword-only argument: 'pads'", lambda: graft.ops.padding(X)),
     (ValueError, "Padding: attribute `pads`: found 2 integers, allowed is 6 for rank 3",

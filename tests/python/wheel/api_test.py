@@ -90,6 +90,8 @@ def test_models_come_from_onnx_and_go_there(network: graft.Model, images: np.nda
 def test_what_is_no_model() -> None:
     with pytest.raises(TypeError, match="graft.Model, a path or an onnx.ModelProto, and this is int"):
         graft.load(3)
+    with pytest.raises(TypeError, match="this is ConvertResult; its attribute .model is one"):
+        graft.build(graft.convert(graft.load(DIGITS / "digits.onnx")), "no.engine")
     with pytest.raises(TypeError, match="for files"):
         graft.load(graft.load(DIGITS / "digits.onnx"), shapes={"image": [1, 1, 8, 8]})
     with pytest.raises(graft.Error, match="nowhere.onnx") as raised:
@@ -283,6 +285,10 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
     assert "TensorRT-RTX" in result.tensorrt and result.targets == ["sm89"] and result.layers > 0
     with pytest.raises(graft.Error, match="without shapes: image"):
         graft.build(int8, tmp_path / "other.engine", targets=["sm89"])
+    one = graft.build(int8, tmp_path / "one.engine", targets="sm89", shapes={"image": [8, 1, 8, 8]})
+    assert one.targets == ["sm89"]
+    with pytest.raises(TypeError, match="allowed are one shape, or the smallest, usual and largest one"):
+        graft.build(int8, tmp_path / "other.engine", shapes={"image": ([1, 1, 8, 8], [8, 1, 8, 8])})
     with pytest.raises(graft.Error, match="memory: found the pool shop"):
         graft.build(int8, tmp_path / "other.engine", memory={"shop": 1})
     assert not (tmp_path / "other.engine").exists()
