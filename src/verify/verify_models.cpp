@@ -381,11 +381,12 @@ class Verification {
 }  // namespace
 
 bool VerifyReport::equal() const {
-  return runs > 0 && problems.empty() &&
+  return !dispute && runs > 0 && problems.empty() &&
          std::all_of(outputs.begin(), outputs.end(), [](const OutputReport& output) { return output.equal(); });
 }
 
 Verdict VerifyReport::verdict() const {
+  if (dispute) return Verdict::disputed;
   if (!equal()) return Verdict::different;
   const bool lacks_one = outputs.empty() || std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
                            return output.verdict() == Verdict::nothing_compared;
@@ -395,7 +396,19 @@ Verdict VerifyReport::verdict() const {
 
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const VerifyOptions& options) {
-  return Verification(engine, reference, candidate, options).run();
+  const auto run = [&](const runtime::Engine& by) {
+    try {
+      return Verification(by, reference, candidate, options).run();
+    } catch (const Disputed& disputed) {
+      VerifyReport report;
+      report.dispute = disputed.dispute();
+      return report;
+    }
+  };
+  VerifyReport report = run(engine);
+  if (report.verdict() != Verdict::different) return report;
+  const runtime::Engine* checked = engine.checked();
+  return checked == nullptr || checked == &engine ? std::move(report) : run(*checked);
 }
 
 }  // namespace graft::verify
