@@ -295,7 +295,7 @@ class Judges final : public runtime::Engine {
   const runtime::Engine& first_;
   const runtime::Engine& second_;
   JudgesOptions options_;
-  std::unique_ptr<Judges> unchecked_;  ///< Null: this one makes no checks.
+  std::unique_ptr<Judges> unchecked_;  ///< Null: this one makes no checks, and has no other form.
   std::unique_ptr<Judges> checked_;
   mutable std::mutex mutex_;
   mutable std::string name_;
@@ -320,7 +320,7 @@ std::unique_ptr<runtime::Engine> make_judges(const runtime::Engine& first, const
                                     nullptr);
   };
   if (options.second == JudgesOptions::Asked::always) return always();
-  return std::make_unique<Judges>(first, second, options, options.sampled_nodes == 0 ? nullptr : unchecked(), always());
+  return std::make_unique<Judges>(first, second, options, unchecked(), always());
 }
 
 }  // namespace graft::verify

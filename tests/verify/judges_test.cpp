@@ -213,6 +213,22 @@ TEST(JudgesOf, a_second_one_that_is_not_installed) {
   }
 }
 
+/// Where one of two models lacks an output, it is looked for inside: comparisons of outputs and of layers then call
+/// each other.
+TEST(JudgesOf, models_that_lack_an_output) {
+  const FaultyEngine first("First 1");
+  const FaultyEngine second("Second 2");
+  const onnx::Model more = text_model({{"x", onnx::ElementType::f32, {2, 3}}}, "t = Tanh(x)\ny = Abs(t)", {"y", "t"});
+  for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
+    const auto engine = make_judges(first, second, {.second = asked});
+    const VerifyReport report =
+        verify_models(*engine, more, network("t = Tanh(x)\ny = Abs(t)"), {.across_formats = true});
+    EXPECT_EQ(report.verdict(), Verdict::same);
+    EXPECT_EQ(report.outputs.size(), 2U);
+    EXPECT_EQ(compare_layers(*engine, more, network("t = Exp(x)\ny = Abs(t)")).verdict(), Verdict::different);
+  }
+}
+
 TEST(JudgesOf, random_numbers_and_what_is_not_finite) {
   const FaultyEngine first("First 1");
   const FaultyEngine second("Second 2");
