@@ -165,7 +165,8 @@ LayerReport compare_layers(const runtime::Engine& any, const onnx::Model& refere
     }
     const bool has_checks = &engine != &any;
     const bool is_doubtful = report.verdict() == Verdict::different && any.checked() != nullptr;
-    if (has_checks || is_doubtful) {
+    const bool has_run = report.runs > 0 && !report.failure && report.problems.empty();
+    if (has_run && (has_checks || is_doubtful)) {
       report.dispute = verify_models(any, reference, candidate, outputs_alone(options)).dispute;
     }
     return report;
