@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     # Of a dynamic input: the smallest, the usual and the largest shape.
     ShapeRanges = Mapping[str, Sequence[int] | tuple[Sequence[int], Sequence[int], Sequence[int]]]
     Precision = Literal["f16", "fp16", "bf16", "int8"]
-    CpuEngine = Literal["openvino", "onnxruntime"]
+    CpuEngine = Literal["auto", "openvino", "onnxruntime", "both"]
 
 # The interpreter that has TensorRT, if any has; the environment's GRAFT_PYTHON goes before it.
 _toolkit.set_python(sys.executable)
@@ -178,7 +178,7 @@ def convert(
     prove: bool = True,
     prove_each: bool = False,
     functions: bool = True,
-    engine: CpuEngine = "openvino",
+    engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> ConvertResult:
@@ -195,7 +195,8 @@ def convert(
         the values of weights alone.
     functions: False leaves out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser;
         such a model needs the plugin library, and other runtimes cannot run it.
-    engine: what runs the proofs: `openvino`, or `onnxruntime`, which has to be installed.
+    engine: what runs the proofs: `openvino`; `onnxruntime`, which has to be installed; `both`, and what they disagree on
+        is not proven; `auto`: openvino, and onnxruntime in doubt where it is installed.
 
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and a model that contradicts itself.
     """
@@ -228,7 +229,7 @@ def verify(
     absolute: float | None = None,
     snr_db: float | None = None,
     own_kernels: bool = False,
-    engine: CpuEngine = "openvino",
+    engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> VerifyResult:
@@ -243,7 +244,9 @@ def verify(
     relative, absolute: tolerance of each element, in place of what rounding explains. snr_db: least signal to noise ratio
         of each output, in place of a tolerance.
     own_kernels: compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
-    engine: what runs both models: `openvino`, or `onnxruntime`, which has to be installed and has no own kernels.
+    engine: what runs both models: `openvino`; `onnxruntime`, which has to be installed and has no own kernels; `both`,
+        and the verdict is `disputed` where they compute one of the models differently; `auto`: openvino, and onnxruntime
+        in doubt where it is installed.
 
     Raises graft.Error where the reference does not run, and for data or shapes that fit neither model. A candidate that
     differs is no error.
@@ -280,7 +283,7 @@ def verify_layers(
     absolute: float | None = None,
     snr_db: float | None = None,
     own_kernels: bool = False,
-    engine: CpuEngine = "openvino",
+    engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> LayersResult:
@@ -334,7 +337,7 @@ def quantize(
     metric: Callable[[Model], float] | None = None,
     max_drop: float | None = None,
     judged: int = 64,
-    engine: CpuEngine = "openvino",
+    engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> QuantizeResult:
@@ -364,7 +367,7 @@ def quantize(
     max_drop: how much the metric may fall. Layers that lose most stay in f32 until that is met.
     judged: outputs are compared for so many samples at most.
 
-    engine: what runs the model on the CPU: `openvino`, or `onnxruntime`, which has to be installed.
+    engine: what runs the model on the CPU, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
 
     Raises graft.Error for int8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
     and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
@@ -500,7 +503,7 @@ def cut(
     plugin_libraries: Sequence[Path] = (),
     tensorrt: Literal["auto", "rtx", "full"] = "auto",
     verify: bool = True,
-    engine: CpuEngine = "openvino",
+    engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> CutResult | None:
@@ -584,7 +587,7 @@ class Session:
     model: or a graft.CutNetwork, whose halves run one after the other.
     threads: 0: as many as the machine has cores.
     own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
-    engine: `openvino`, or `onnxruntime`, which has to be installed and has no own kernels.
+    engine: what runs it, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
 
     progress, cancel: of reading and compiling it; the token is looked at before each run too.
 
@@ -597,7 +600,7 @@ class Session:
         *,
         threads: int = 0,
         own_kernels: bool = False,
-        engine: CpuEngine = "openvino",
+        engine: CpuEngine = "auto",
         progress: Progress | bool | None = None,
         cancel: CancelToken | None = None,
     ) -> None:

@@ -8,7 +8,7 @@
 
 namespace graft::cli {
 
-inline constexpr auto default_engine_name = "openvino";
+inline constexpr auto default_engine_name = "auto";
 
 void add_engine_option(Command& command, std::string& engine);
 

@@ -405,7 +405,8 @@ Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx:
   const Stopwatch stopwatch(report_.proof_seconds);
   const verify::ProofResult result = changes_result ? measure_region(engine_, before, after, options_.proof)
                                                     : prove_region(engine_, before, after, options_.proof);
-  if (!result.proven && result.trials == 0) return {.proven = false, .text = result.text, .could_not_run = true};
+  if (!result.proven && result.trials == 0 && !result.dispute)
+    return {.proven = false, .text = result.text, .could_not_run = true};
   if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});
   return verdicts_.emplace(key, Verdict{.proven = result.proven, .text = result.text}).first->second;
 }
@@ -495,6 +496,7 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
   const Stopwatch stopwatch(report_.proof_seconds);
   try {
     const verify::VerifyReport report = verify::verify_models(engine_, before, after, {.edge_values = true});
+    if (report.dispute) return {false, report.dispute->text()};
     for (const verify::OutputReport& output : report.outputs) {
       if (output.not_compared.empty() || changes_result) continue;
       return {false, fmt::format("the whole model proves nothing: output '{}' was not compared: {}",

@@ -25,6 +25,7 @@ using PyRanges = std::map<std::string, std::pair<double, double>>;
   switch (verdict) {
     case toolkit::Verdict::different: return "different";
     case toolkit::Verdict::nothing_compared: return "nothing compared";
+    case toolkit::Verdict::disputed: return "disputed";
     case toolkit::Verdict::same: break;
   }
   return "same";

@@ -9,9 +9,11 @@
 namespace graft::python {
 
 [[nodiscard]] inline toolkit::CpuEngine cpu_engine_of(const std::string& word) {
+  if (word == "auto") return toolkit::CpuEngine::automatic;
   if (word == "openvino") return toolkit::CpuEngine::openvino;
   if (word == "onnxruntime") return toolkit::CpuEngine::onnxruntime;
-  throw Error("engine: found " + word + "; allowed are openvino and onnxruntime");
+  if (word == "both") return toolkit::CpuEngine::both;
+  throw Error("engine: found " + word + "; allowed are auto, openvino, onnxruntime and both");
 }
 
 }  // namespace graft::python

@@ -61,8 +61,9 @@ void add_verification(nb::module_& module) {
   result
       .def_prop_ro(
           "verdict", [](const VerifyResult& found) { return name_of(found.verdict); },
-          "'same', 'different' or 'nothing compared': no output element was a finite number in both models, or they "
-          "are random, which proves nothing.")
+          "'same', 'different', 'nothing compared': no output element was a finite number in both models, or they are "
+          "random, which proves nothing; or 'disputed': the CPU engines compute one of the models differently.")
+      .def_ro("dispute", &VerifyResult::dispute, "Which engines disagree, and first at which node; mostly empty.")
       .def_prop_ro("same", [](const VerifyResult& found) { return found.verdict == toolkit::Verdict::same; })
       .def_ro("outputs", &VerifyResult::outputs, "In the order of the reference.")
       .def_ro("problems", &VerifyResult::problems,

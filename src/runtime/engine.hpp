@@ -77,6 +77,11 @@ class Engine {
   /// False for the one that runs nothing: then nothing can be proven or compared.
   [[nodiscard]] virtual bool can_run() const { return true; }
 
+  /// The same with each run checked by a second engine; null where there is none. It is this one where that is so.
+  [[nodiscard]] virtual const Engine* checked() const { return nullptr; }
+  /// The same without such checks.
+  [[nodiscard]] virtual const Engine& unchecked() const { return *this; }
+
   /// Throws Error naming the node that the engine refuses, in its words.
   [[nodiscard]] virtual std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                                const CompileOptions& options) const = 0;

@@ -129,7 +129,7 @@ ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candida
 
 OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                  CompareOptions options, const Watch& watch, const EngineAround& around) {
-  Work work(watch, options.engine);
+  Work work(watch, options.engine, Sampling::large_networks);
   return work.run([&] {
     const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
     complete(reference, candidate, options);
@@ -147,7 +147,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
 
 TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                  CompareOptions options, const Watch& watch) {
-  Work work(watch, options.engine);
+  Work work(watch, options.engine, Sampling::large_networks);
   return work.run([&] {
     complete(reference, candidate, options);
     verify::LayerOptions layers = layer_options(options);

@@ -27,7 +27,7 @@ struct CompareOptions {
   std::optional<std::size_t> seeds = {};  ///< Nothing: 3 for outputs; 1 for all tensors, 2 where int8 is emulated.
   std::optional<graft::verify::Precision> emulated = {};  ///< Of all tensors only.
   verify::GivenNames names = {};
-  CpuEngine engine = CpuEngine::openvino;
+  CpuEngine engine = CpuEngine::automatic;
 };
 
 struct OutputComparison {

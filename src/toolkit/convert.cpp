@@ -114,7 +114,8 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
              const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
   graft::onnx::Model& model = conversion.model;
   // A proof that cannot be run is not made, and the conversion goes on: an engine that is not there is said before.
-  if (options.prove && options.engine == CpuEngine::onnxruntime) (void)work.engine().name();
+  const bool needs_second = options.engine == CpuEngine::onnxruntime || options.engine == CpuEngine::both;
+  if (options.prove && needs_second) (void)work.engine().name();
   conversion.is_proven = options.prove;
   conversion.nodes_before = model.graph().node_count();
   const inspect::Release release =
@@ -167,7 +168,7 @@ void check_pass_name(const std::string& name, std::string_view option) {
 }
 
 ConvertResult convert(const Model& model, const ConvertOptions& options) {
-  Work work(options.watch, options.engine);
+  Work work(options.watch, options.engine, Sampling::large_networks);
   return work.run([&] {
     const graft::passes::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
@@ -189,7 +190,7 @@ bool Conversion::are_rules_done() const {
 }
 
 Conversion convert_file(const ConvertRequest& request) {
-  Work work(request.options.watch, request.options.engine);
+  Work work(request.options.watch, request.options.engine, Sampling::large_networks);
   return work.run([&] {
     graft::passes::ConvertOptions inner = internal_options(work, request.options);
     inner.input_shapes = to_internal(request.import.shapes);

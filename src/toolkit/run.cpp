@@ -79,22 +79,25 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 Tensors Session::run(const Tensors& inputs) {
-  return to_public(State::model_of(state_).run(to_internal(inputs, "input")), "output");
+  return to_public(believed([&] { return State::model_of(state_).run(to_internal(inputs, "input")); }), "output");
 }
 
 TensorViews Session::run_views(const TensorViews& inputs) {
   runtime::CompiledModel& model = State::model_of(state_);
   const runtime::TensorMap given = to_internal(inputs, "input");
   auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
-  const runtime::TensorMap outputs = keeps != nullptr ? keeps->run_and_keep(given) : model.run(given);
+  const runtime::TensorMap outputs =
+      believed([&] { return keeps != nullptr ? keeps->run_and_keep(given) : model.run(given); });
   TensorViews views = views_of(outputs, "output");
   for (auto& [name, view] : views) view.owner = std::make_shared<const onnx::Bytes>(outputs.find(name)->second.bytes);
   return views;
 }
 
 void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {
-  State::model_of(state_).run(to_internal(inputs, "input"),
-                              [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
+  believed([&] {
+    State::model_of(state_).run(to_internal(inputs, "input"),
+                                [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
+  });
 }
 
 namespace {
@@ -123,7 +126,7 @@ RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, r
       compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads}, engine_of(engine));
   const auto started = std::chrono::steady_clock::now();
   RunReport report;
-  report.outputs = compiled->run(inputs);
+  report.outputs = believed([&] { return compiled->run(inputs); });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return report;
 }

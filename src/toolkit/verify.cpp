@@ -47,6 +47,7 @@ Verdict verdict_of(graft::verify::Verdict verdict) {
   switch (verdict) {
     case graft::verify::Verdict::different: return Verdict::different;
     case graft::verify::Verdict::nothing_compared: return Verdict::nothing_compared;
+    case graft::verify::Verdict::disputed: return Verdict::disputed;
     case graft::verify::Verdict::same: break;
   }
   return Verdict::same;
@@ -87,6 +88,7 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
   const verify::VerifyReport& report = compared.report;
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
+  if (report.dispute) result.dispute = report.dispute->text();
   for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
   result.details = std::make_shared<const Verification>(Verification{
       .compared = std::move(compared), .reference = reference, .candidate = candidate, .has_data = has_data(options)});

@@ -58,6 +58,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   result.nan_begins = report.nan_begins;
   result.problems = report.problems;
   result.runs = report.runs;
+  if (report.dispute) result.dispute = report.dispute->text();
   if (report.failure) {
     result.failure = {.node = report.failure->node, .message = report.failure->message, .nodes = report.failure->nodes};
   }

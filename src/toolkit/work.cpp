@@ -29,6 +29,20 @@ class WatchedModel final : public runtime::CompiledModel {
 
 }  // namespace
 
+const runtime::Engine* Work::Engine::checked() const {
+  const runtime::Engine* form = engine_.checked();
+  return form == nullptr ? nullptr : &wrap(*form, checked_);
+}
+
+const runtime::Engine& Work::Engine::unchecked() const { return wrap(engine_.unchecked(), unchecked_); }
+
+const runtime::Engine& Work::Engine::wrap(const runtime::Engine& form, std::unique_ptr<Engine>& wrapped) const {
+  if (&form == &engine_) return *this;
+  const std::lock_guard lock(mutex_);
+  if (wrapped == nullptr) wrapped = std::make_unique<Engine>(work_, form);
+  return *wrapped;
+}
+
 std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx::Model& model,
                                                               const runtime::CompileOptions& options) const {
   work_.check_cancelled();

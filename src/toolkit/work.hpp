@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -16,8 +17,8 @@ namespace graft::toolkit {
 
 class Work {
  public:
-  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::openvino)
-      : watch_(watch), engine_(*this, engine_of(engine)) {}
+  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::automatic, Sampling sampling = Sampling::none)
+      : watch_(watch), engine_(*this, engine_of(engine, sampling)) {}
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
@@ -38,7 +39,7 @@ class Work {
   auto run(Function&& function) {
     try {
       check_cancelled();
-      auto result = function();
+      auto result = believed(function);
       report_end();
       return result;
     } catch (const Stopped&) {
@@ -62,13 +63,21 @@ class Work {
     using runtime::Engine::compile;
     [[nodiscard]] std::string_view name() const override { return engine_.name(); }
     [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+    [[nodiscard]] const runtime::Engine* checked() const override;
+    [[nodiscard]] const runtime::Engine& unchecked() const override;
     [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
         const graft::onnx::Model& model, const runtime::CompileOptions& options) const override;
     [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override;
 
    private:
+    /// Another form of this engine, which looks at the token too.
+    [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form, std::unique_ptr<Engine>& wrapped) const;
+
     const Work& work_;
     const runtime::Engine& engine_;
+    mutable std::mutex mutex_;
+    mutable std::unique_ptr<Engine> checked_;
+    mutable std::unique_ptr<Engine> unchecked_;
   };
 
   const Watch& watch_;

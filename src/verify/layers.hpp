@@ -13,6 +13,7 @@
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
+#include "verify/dispute.hpp"
 #include "verify/emulate.hpp"
 #include "verify/figures.hpp"
 #include "verify/find_failure.hpp"
@@ -150,6 +151,7 @@ struct LayerReport {
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
+  std::optional<Dispute> dispute = {};  ///< Then the layers are what one engine says.
 
   /// All outputs agree, as verify_models has it; tensors inside may differ.
   [[nodiscard]] bool equal() const;
@@ -162,8 +164,9 @@ struct LayerReport {
 
 /// Tensors are paired as TensorMatcher does, and those left over by their numbers. Inputs and outputs are paired as
 /// verify_models does; an input whose channels the candidate has in another place (NHWC, NCHW) is transposed for it.
-/// Both models are run in f32, f16 and bf16 tensors rounded where they are made. Throws Error where the reference
-/// cannot run.
+/// Both models are run in f32, f16 and bf16 tensors rounded where they are made. Where the engine has checks
+/// (Engine::checked) they are made for the outputs, of a difference or always, unless a type is emulated. Throws Error
+/// where the reference cannot run.
 [[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const LayerOptions& options = {});
 

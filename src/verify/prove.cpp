@@ -579,8 +579,10 @@ class Proof {
 
 }  // namespace
 
-ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
-                           const ProofOptions& options) {
+namespace {
+
+ProofResult measure(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
+                    const ProofOptions& options) {
   check_same_names(before, after);
   ProofResult result;
   result.text = too_large(before, options.max_elements);
@@ -635,8 +637,8 @@ ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& bef
   return result;
 }
 
-ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
-                         const ProofOptions& options) {
+ProofResult prove_with(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
+                       const ProofOptions& options) {
   std::string why = too_large(before, options.max_elements);
   for (const onnx::Model* model : {&before, &after}) {
     const std::string node = random_node_of_outputs(*model);
@@ -657,6 +659,35 @@ ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& befor
     if (result.proven) return result;
   }
   return Proof(engine, before, after, options).run();
+}
+
+template <class Prove>
+ProofResult not_proven_where_disputed(const Prove& prove) {
+  try {
+    return prove();
+  } catch (const Disputed& disputed) {
+    ProofResult result;
+    result.text = disputed.what();
+    result.dispute = disputed.dispute();
+    return result;
+  }
+}
+
+}  // namespace
+
+ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
+                           const ProofOptions& options) {
+  return not_proven_where_disputed([&] { return measure(engine, before, after, options); });
+}
+
+ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
+                         const ProofOptions& options) {
+  ProofResult result = not_proven_where_disputed([&] { return prove_with(engine, before, after, options); });
+  const bool found_difference = !result.proven && !result.dispute && result.trials != 0;
+  const runtime::Engine* checked = found_difference ? engine.checked() : nullptr;
+  if (checked == nullptr || checked == &engine) return result;
+  ProofResult again = not_proven_where_disputed([&] { return prove_with(*checked, before, after, options); });
+  return again.dispute ? std::move(again) : std::move(result);
 }
 
 }  // namespace graft::verify

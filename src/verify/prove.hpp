@@ -9,6 +9,7 @@
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
+#include "verify/dispute.hpp"
 
 namespace graft::verify {
 
@@ -33,6 +34,7 @@ struct ProofResult {
   /// "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the counter-example: which inputs,
   /// where, which numbers.
   std::string text;
+  std::optional<Dispute> dispute = {};  ///< Then it is not proven, and `text` says why.
 };
 
 /// Runs both models, which have the same input and output names, on the same inputs: several sizes of each symbolic
@@ -44,7 +46,8 @@ struct ProofResult {
 /// only what is finite has to. A difference beyond the tolerance is judged by how far rounding alone takes `before`
 /// from itself. Element types of outputs, as they follow from the inputs', have to be the same. Not proven where not a
 /// single trial could be run, where the inputs are too large, where outputs depend on random numbers, or where `after`
-/// cannot be run but `before` can; `text` says so. Throws Error if the names of inputs or outputs differ.
+/// cannot be run but `before` can, or where two engines dispute; `text` says so. Throws Error if the names of inputs or
+/// outputs differ.
 [[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before,
                                        const onnx::Model& after, const ProofOptions& options = {});
 

@@ -6,7 +6,7 @@
 namespace graft::verify {
 
 /// `nothing_compared`: no difference was found since there was nothing to find one in. It is no proof that two models
-/// are the same.
-enum class Verdict : std::uint8_t { same, different, nothing_compared };
+/// are the same. `disputed`: two engines computed one model differently (Dispute), which says nothing of two models.
+enum class Verdict : std::uint8_t { same, different, nothing_compared, disputed };
 
 }  // namespace graft::verify

@@ -146,7 +146,8 @@ class Verification {
     options.reference_kernels = options_.reference_kernels;
     options.candidate_kernels = options_.candidate_kernels;
     options.threads = options_.threads;
-    const LayerReport layers = compare_layers(engine_, reference_, candidate_, options);
+    // Checked, it would compare the outputs again, and so look inside again.
+    const LayerReport layers = compare_layers(engine_.unchecked(), reference_, candidate_, options);
     if (layers.runs != report_.runs) return;
     report_.problems = layers.problems;
     for (const LayerComparison& layer : layers.layers) {
@@ -381,11 +382,12 @@ class Verification {
 }  // namespace
 
 bool VerifyReport::equal() const {
-  return runs > 0 && problems.empty() &&
+  return !dispute && runs > 0 && problems.empty() &&
          std::all_of(outputs.begin(), outputs.end(), [](const OutputReport& output) { return output.equal(); });
 }
 
 Verdict VerifyReport::verdict() const {
+  if (dispute) return Verdict::disputed;
   if (!equal()) return Verdict::different;
   const bool lacks_one = outputs.empty() || std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
                            return output.verdict() == Verdict::nothing_compared;
@@ -395,7 +397,19 @@ Verdict VerifyReport::verdict() const {
 
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const VerifyOptions& options) {
-  return Verification(engine, reference, candidate, options).run();
+  const auto run = [&](const runtime::Engine& by) {
+    try {
+      return Verification(by, reference, candidate, options).run();
+    } catch (const Disputed& disputed) {
+      VerifyReport report;
+      report.dispute = disputed.dispute();
+      return report;
+    }
+  };
+  VerifyReport report = run(engine);
+  if (report.verdict() != Verdict::different) return report;
+  const runtime::Engine* checked = engine.checked();
+  return checked == nullptr || checked == &engine ? std::move(report) : run(*checked);
 }
 
 }  // namespace graft::verify

@@ -12,6 +12,7 @@
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
+#include "verify/dispute.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/output_figures.hpp"
@@ -76,6 +77,7 @@ struct VerifyReport {
   InputRanges narrowed;               ///< Of synthetic integers, so that the reference runs; not those of the options.
   std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
+  std::optional<Dispute> dispute = {};  ///< Then nothing else says anything.
   [[nodiscard]] bool equal() const;
   /// Of all outputs: nothing was compared where that is so of one of them, and where there is none.
   [[nodiscard]] Verdict verdict() const;
@@ -86,7 +88,8 @@ struct VerifyReport {
 ///
 /// Outputs are paired by name; those left over by order, if as many are left on both sides. Inputs must agree by name,
 /// or by order where no name does. Sizes for symbolic dimensions are tried from small to large until the reference
-/// runs. Throws Error where a model cannot run at all.
+/// runs. A difference is looked for again by Engine::checked(), where there is such a one. Throws Error where a model
+/// cannot run at all.
 [[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const VerifyOptions& options = {});
 

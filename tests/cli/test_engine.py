@@ -1,14 +1,30 @@
 # --engine: what runs models on the CPU.
+import os
 import sys
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from conftest import DIGITS
+from conftest import DIGITS, DIGITS_DATA
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+# Runs when Python starts: an ONNX Runtime that gets one operator wrong.
+FAULTY = """
+import onnx, onnxruntime
+right = onnxruntime.InferenceSession
+
+def faulty(model, *arguments, **keywords):
+    network = onnx.load_from_string(model)
+    for node in [*network.graph.node, *(node for function in network.functions for node in function.node)]:
+        if node.op_type == "LeakyRelu":
+            node.op_type = "Relu"
+            del node.attribute[:]
+    return right(network.SerializeToString(), *arguments, **keywords)
+
+onnxruntime.InferenceSession = faulty
+"""
 WITHOUT_ONNXRUNTIME = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
 
 
@@ -74,17 +90,77 @@ def test_finds_a_difference(graft, tmp_path):
     assert "not the same" in answer.out
 
 
+@pytest.fixture
+def faulty(tmp_path):
+    """The environment of a program whose ONNX Runtime has a fault."""
+    folder = tmp_path / "faulty"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(FAULTY)
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}"}
+
+
+def test_auto_asks_onnxruntime_for_what_openvino_does_not_read(graft, tmp_path):
+    onnx.save(volume_samples(), tmp_path / "volume.onnx")
+    assert graft("verify", tmp_path / "volume.onnx", tmp_path / "volume.onnx").code == 0
+    missing = graft("verify", tmp_path / "volume.onnx", tmp_path / "volume.onnx", env=WITHOUT_ONNXRUNTIME)
+    assert missing.code == 2
+    assert "GridSample" in missing.err
+
+
+def test_both_agree(graft, tmp_path):
+    converted = tmp_path / "out.onnx"
+    answer = graft("convert", DIGITS, "-o", converted, "--engine", "both", "--json")
+    assert answer.code == 0
+    assert answer.json["proofs_run"] > 0
+    assert not answer.json["undone"]
+    verified = graft("verify", DIGITS, converted, "--engine", "both", "--json")
+    assert verified.code == 0
+    assert verified.json["dispute"] is None
+
+
+def test_a_fault_of_one_engine_is_no_verdict_on_the_models(graft, tmp_path, faulty):
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "both", env=faulty)
+    assert answer.code == 1
+    assert answer.out.startswith("disputed: the CPU engines compute one of the models differently")
+    assert "OpenVINO 20" in answer.out
+    assert "(LeakyRelu)" in answer.out
+    assert "not the same" not in answer.out
+    shown = graft("verify", DIGITS, DIGITS, "--engine", "both", "--json", env=faulty).json
+    assert shown["verdict"] == "disputed"
+    assert not shown["equal"]
+    assert shown["dispute"]["operator"] == "LeakyRelu"
+    layers = graft("verify", DIGITS, DIGITS, "--engine", "both", "--layers", "--json", env=faulty)
+    assert layers.code == 1
+    assert layers.json["dispute"]["operator"] == "LeakyRelu"
+    run = ["run", DIGITS, "--input", f"image={DIGITS_DATA}:images", "-o", tmp_path / "out.npz"]
+    disputed = graft(*run, "--engine", "both", env=faulty)
+    assert disputed.code == 1
+    assert "Neither is believed; set --engine to openvino or onnxruntime" in disputed.err
+    assert not (tmp_path / "out.npz").exists()
+    assert graft("verify", DIGITS, DIGITS, "--engine", "onnxruntime", env=faulty).code == 0, "it agrees with itself"
+    assert graft("verify", DIGITS, DIGITS, env=faulty).code == 0, "nothing is in doubt"
+
+
+def test_a_proof_that_is_disputed_undoes_the_rewrite(graft, tmp_path, faulty):
+    answer = graft(
+        "convert", DIGITS, "-o", tmp_path / "out.onnx", "--plugins", "always", "--engine", "both", "--json", env=faulty
+    )
+    rejected = [rewrite["proof"] for rewrite in answer.json["undone"]]
+    assert any("disagree on" in proof and "(LeakyRelu)" in proof for proof in rejected), rejected
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "both"])
 @pytest.mark.parametrize("command", ["verify", "convert"])
-def test_where_it_is_not_installed(graft, tmp_path, command):
+def test_where_it_is_not_installed(graft, tmp_path, command, engine):
     rest = [DIGITS] if command == "verify" else ["-o", tmp_path / "out.onnx"]
-    answer = graft(command, DIGITS, *rest, "--engine", "onnxruntime", env=WITHOUT_ONNXRUNTIME)
+    answer = graft(command, DIGITS, *rest, "--engine", engine, env=WITHOUT_ONNXRUNTIME)
     assert answer.code == 3
     assert "ONNX Runtime is not there" in answer.err
     assert "-m pip install onnxruntime" in answer.err
 
 
 def test_has_none_of_grafts_kernels(graft):
-    answer = graft("verify", DIGITS, DIGITS, "--engine", "onnxruntime", "--kernels", "own")
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "both", "--kernels", "own")
     assert answer.code == 2
     assert "--kernels own: ONNX Runtime does not run Graft's own CPU kernels" in answer.err
 

@@ -36,7 +36,7 @@ struct ConvertOptions {
   /// False: Graft's nodes are left without their ONNX functions, which win over plugins in TensorRT's own parser. Such
   /// a model needs the plugin library, and other runtimes than Graft cannot run it.
   bool functions = true;
-  CpuEngine engine = CpuEngine::openvino;  ///< Runs the proofs.
+  CpuEngine engine = CpuEngine::automatic;  ///< Runs the proofs.
   Watch watch = {};
 };
 

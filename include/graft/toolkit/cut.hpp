@@ -52,9 +52,9 @@ struct DetectionTail {
 struct CutOptions {
   /// Who judges what TensorRT runs. `convert` and `reduce` are not looked at: the model is cut as it is.
   InspectOptions inspect = {};
-  bool verify = true;                      ///< Run both halves beside the whole network.
-  CpuEngine engine = CpuEngine::openvino;  ///< Runs them.
-  Watch watch = {};                        ///< In place of that in `inspect`.
+  bool verify = true;                       ///< Run both halves beside the whole network.
+  CpuEngine engine = CpuEngine::automatic;  ///< Runs them.
+  Watch watch = {};                         ///< In place of that in `inspect`.
 };
 
 struct CutResult {

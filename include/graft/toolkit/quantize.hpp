@@ -73,7 +73,7 @@ struct QuantizeOptions {
   /// bf16, and none in int8.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
-  CpuEngine engine = CpuEngine::openvino;  ///< Runs the model for calibration and comparisons.
+  CpuEngine engine = CpuEngine::automatic;  ///< Runs the model for calibration and comparisons.
   Watch watch = {};
 };
 

@@ -17,7 +17,7 @@ struct SessionOptions {
   int threads = 0;  ///< 0: as many as the machine has cores.
   /// Compute Graft's operators by their own CPU kernels, not as their ONNX functions.
   bool own_kernels = false;
-  CpuEngine engine = CpuEngine::openvino;
+  CpuEngine engine = CpuEngine::automatic;
   /// Of the compilation, which is one step for the engine; the token is looked at before each run too.
   Watch watch = {};
 };

@@ -23,6 +23,7 @@ enum class Verdict : std::uint8_t {
   same,
   different,
   nothing_compared,  ///< No output element was a finite number in both models, or they are random: that proves nothing.
+  disputed,          ///< The CPU engines compute one of the models differently: that is no verdict on the models.
 };
 
 struct Range {
@@ -46,7 +47,7 @@ struct VerifyOptions {
   std::optional<double> snr_db = {};
   /// Compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
   bool own_kernels = false;
-  CpuEngine engine = CpuEngine::openvino;  ///< Runs both models.
+  CpuEngine engine = CpuEngine::automatic;  ///< Runs both models.
   Watch watch = {};
 };
 
@@ -70,6 +71,7 @@ struct VerifyResult {
   std::vector<ComparedOutput> outputs;  ///< In the order of the reference.
   std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::size_t runs = 0;
+  std::string dispute = {};  ///< Which engines disagree, first at which node, and by how much; mostly empty.
   std::shared_ptr<const Verification> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

@@ -64,6 +64,7 @@ struct LayersResult {
   std::optional<Failure> failure;         ///< Then there are no tensors.
   std::vector<std::string> problems;      ///< Inputs or outputs that one of the models lacks.
   std::size_t runs = 0;
+  std::string dispute = {};                               ///< As VerifyResult::dispute.
   std::shared_ptr<const LayerVerification> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

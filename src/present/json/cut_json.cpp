@@ -11,6 +11,7 @@ Json verdict_of(const toolkit::CutResult& result) {
   switch (result.verified->verdict) {
     case toolkit::Verdict::same: return "same";
     case toolkit::Verdict::different: return "different";
+    case toolkit::Verdict::disputed: return "disputed";
     case toolkit::Verdict::nothing_compared: break;
   }
   return "nothing_compared";

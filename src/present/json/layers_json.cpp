@@ -120,6 +120,7 @@ Json to_json(const verify::LayerReport& report) {
           {"runs", report.runs},
           {"inputs", report.inputs},
           {"problems", report.problems},
+          {"dispute", present::to_json(report.dispute)},
           {"reference_tensors", report.reference_tensors},
           {"candidate_tensors", report.candidate_tensors},
           {"first_divergence", std::move(first)},

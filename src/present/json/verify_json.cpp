@@ -56,6 +56,18 @@ Json to_json(const std::optional<verify::SelectionDifference>& selection) {
           {"without_partner_between_draws", selection->between_draws}};
 }
 
+Json to_json(const std::optional<verify::Dispute>& dispute) {
+  if (!dispute) return {};
+  return {{"model", dispute->model},
+          {"first_engine", dispute->first},
+          {"second_engine", dispute->second},
+          {"output", dispute->output},
+          {"node", dispute->node ? Json(dispute->node->name) : Json()},
+          {"operator", dispute->node ? Json(dispute->node->op) : Json()},
+          {"tensor", dispute->tensor},
+          {"difference", dispute->difference}};
+}
+
 Json tolerance_json(const verify::Tolerance& tolerance, const std::string& why) {
   return {{"relative", tolerance.relative}, {"absolute", tolerance.absolute},     {"of_largest", tolerance.of_largest},
           {"by_slice", tolerance.by_slice}, {"snr_db", number(tolerance.snr_db)}, {"why", why}};
@@ -84,6 +96,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
           {"ranges", ranges_json(compared.ranges)},
           {"why_sizes", report.why_sizes},
           {"problems", report.problems},
+          {"dispute", to_json(report.dispute)},
           {"outputs", outputs}};
 }
 

@@ -13,6 +13,7 @@ namespace graft::present {
 /// null without one.
 [[nodiscard]] Json to_json(const std::optional<verify::NoiseFloor>& floor);
 [[nodiscard]] Json to_json(const std::optional<verify::SelectionDifference>& selection);
+[[nodiscard]] Json to_json(const std::optional<verify::Dispute>& dispute);
 [[nodiscard]] Json tolerance_json(const verify::Tolerance& tolerance, const std::string& why);
 [[nodiscard]] Json ranges_json(const verify::InputRanges& ranges);
 

@@ -85,6 +85,9 @@ std::string cut_warning(const toolkit::CutResult& result) {
   if (result.verified->verdict == toolkit::Verdict::nothing_compared) {
     return "the halves were run, and nothing could be compared with the whole";
   }
+  if (result.verified->verdict == toolkit::Verdict::disputed) {
+    return "the halves were run, and that says nothing: " + result.verified->dispute;
+  }
   std::vector<std::string> wrong;
   for (const toolkit::ComparedOutput& output : result.verified->outputs) {
     if (output.verdict == toolkit::Verdict::different) wrong.push_back(output.reference.name);

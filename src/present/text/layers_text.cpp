@@ -261,6 +261,7 @@ std::string hidden_difference_text(const verify::LayerReport& report) {
 Listing layers_text(const verify::LayerReport& report, bool verbose) {
   if (report.failure) return failure_text(*report.failure);
   Listing text;
+  if (report.dispute) text.append(dispute_text(*report.dispute));
   text.add(fmt::format("{} on {} ({})", count_text(report.layers.size(), "tensor"), count_text(report.runs, "run"),
                        fmt::join(report.inputs, ", ")));
   add_nan(text, report);

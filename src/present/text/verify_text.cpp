@@ -47,6 +47,7 @@ Cell verdict_cell(verify::Verdict verdict) {
     case verify::Verdict::same: return {"same", Color::good};
     case verify::Verdict::different: return {"differs", Color::bad};
     case verify::Verdict::nothing_compared: return {"nothing compared", Color::caution};
+    case verify::Verdict::disputed: return {"disputed", Color::caution};
   }
   return {};
 }
@@ -56,6 +57,7 @@ std::string result_text(verify::Verdict verdict) {
     case verify::Verdict::same: return "the same";
     case verify::Verdict::different: return "not the same";
     case verify::Verdict::nothing_compared: return "not compared";
+    case verify::Verdict::disputed: return "disputed";
   }
   return "";
 }
@@ -72,8 +74,18 @@ Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& range
   return text;
 }
 
+Listing dispute_text(const verify::Dispute& dispute) {
+  Listing text;
+  text.add({{result_text(verify::Verdict::disputed), verdict_cell(verify::Verdict::disputed).color},
+            ": the CPU engines compute one of the models differently, so nothing is said of the two models"});
+  text.add(dispute.text());
+  text.add("--engine openvino and --engine onnxruntime say what each of them finds", Color::faint);
+  return text;
+}
+
 Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFiles& files, bool verbose) {
   const verify::VerifyReport& report = compared.report;
+  if (report.dispute) return dispute_text(*report.dispute);
   Listing text;
   text.add({{result_text(report.verdict()), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),

@@ -19,6 +19,9 @@ namespace graft::present {
 [[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
                                   const std::string& why_sizes);
 
+/// Of models on which two engines disagree.
+[[nodiscard]] Listing dispute_text(const verify::Dispute& dispute);
+
 /// The result, then a row for each output.
 [[nodiscard]] Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFiles& files, bool verbose);
 

@@ -1,0 +1,326 @@
+// Runs both engines, compares as verify_models does, and finds the node by comparing layers.
+#include "verify/judges.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graft/error.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/operator_node.hpp"
+#include "verify/compare.hpp"
+#include "verify/dispute.hpp"
+#include "verify/layers.hpp"
+#include "verify/noisy_model.hpp"
+#include "verify/random_values.hpp"
+
+namespace graft::verify {
+namespace {
+
+/// Runs a model that is marked in the second engine, and others in the first: what compares two models then compares
+/// two engines.
+class SplitEngine final : public runtime::Engine {
+ public:
+  /// What a model, or a part of one, is known by.
+  static constexpr auto mark = "graft.second_engine";
+
+  SplitEngine(const runtime::Engine& first, const runtime::Engine& second) : first_(first), second_(second) {}
+
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override { return first_.name(); }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    return engine_for(model).compile(model, options);
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return engine_for(model).evaluate_constant_graph(model);
+  }
+
+ private:
+  [[nodiscard]] const runtime::Engine& engine_for(const onnx::Model& model) const {
+    return model.metadata.contains(mark) ? second_ : first_;
+  }
+
+  const runtime::Engine& first_;
+  const runtime::Engine& second_;
+};
+
+bool has_finite_numbers_alone(const runtime::TensorMap& inputs) {
+  for (const auto& [name, tensor] : inputs) {
+    if (!is_floating_point(tensor.type)) continue;
+    const std::optional<std::vector<double>> numbers = tensor.numbers();
+    for (const double number : numbers.value_or(std::vector<double>{})) {
+      if (!std::isfinite(number)) return false;
+    }
+  }
+  return true;
+}
+
+/// A model that both engines have compiled, and how their results are compared.
+struct JudgedModel {
+  const runtime::Engine& first;
+  const runtime::Engine& second;
+  onnx::Model model;
+  runtime::CompileOptions options;
+
+  JudgedModel(const runtime::Engine& one, const runtime::Engine& other, const onnx::Model& given,
+              runtime::CompileOptions given_options)
+      : first(one), second(other), model(given.clone()), options(std::move(given_options)) {
+    options.extra_outputs.clear();
+    const RandomValues random = random_values(model);
+    const NarrowTypes narrow = narrow_types(model);
+    const bool quantized = quantizes(model);
+    for (const onnx::Value* output : model.graph().outputs()) {
+      if (random.contains(output)) continue;
+      const onnx::ElementType own = output->type.value_or(onnx::ElementType::f32);
+      const onnx::ElementType rounded = rounding_type(narrow, *output, own);
+      tolerances_.emplace(output->name, rounded == own && !quantized
+                                            ? Tolerance::of_network(own, is_quantized(*output))
+                                            : output_tolerance(rounded, rounded, quantized, is_quantized(*output)));
+    }
+  }
+
+  /// Throws Disputed.
+  void compare_results(const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
+                       const runtime::TensorMap& found) const {
+    std::map<std::string, Difference> different = differences(inputs, expected, found, {});
+    if (different.empty()) return;
+    std::map<std::string, NoiseFloor> floors;
+    NoisyModel(first, model, options).run(inputs, [&](const runtime::TensorMap& moved) {
+      for (auto& [name, difference] : different) {
+        floors.try_emplace(name, tolerances_.at(name)).first->second.add(expected.at(name), moved.at(name));
+      }
+    });
+    different = differences(inputs, expected, found, floors);
+    if (different.empty()) return;
+    throw Disputed(dispute_of(inputs, different.begin()->first, different.begin()->second));
+  }
+
+ private:
+  [[nodiscard]] std::map<std::string, Difference> differences(const runtime::TensorMap& inputs,
+                                                              const runtime::TensorMap& expected,
+                                                              const runtime::TensorMap& found,
+                                                              const std::map<std::string, NoiseFloor>& floors) const {
+    std::map<std::string, Difference> different;
+    std::optional<bool> finite;
+    for (const auto& [name, tolerance] : tolerances_) {
+      const auto floor = floors.find(name);
+      Difference difference =
+          compare(expected.at(name), found.at(name), tolerance, floor == floors.end() ? nullptr : &floor->second);
+      if (difference.equal()) continue;
+      // What becomes of NaN and infinity is not the same in all runtimes, and ONNX does not say.
+      const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
+      if (!finite) finite = has_finite_numbers_alone(inputs);
+      if (!*finite && difference.incomparable.empty() && difference.mismatched == apart) continue;
+      different.emplace(name, std::move(difference));
+    }
+    return different;
+  }
+
+  [[nodiscard]] Dispute dispute_of(const runtime::TensorMap& inputs, const std::string& output,
+                                   const Difference& difference) const {
+    Dispute dispute{.model = model.source,
+                    .first = std::string(first.name()),
+                    .second = std::string(second.name()),
+                    .output = output,
+                    .node = {},
+                    .tensor = {},
+                    .difference = difference.to_string()};
+    onnx::Model marked = model.clone();
+    marked.metadata[SplitEngine::mark] = "";
+    try {
+      const LayerReport report =
+          compare_layers(SplitEngine(first, second), model, marked, {.data = {inputs}, .threads = options.threads});
+      const LayerComparison* layer = report.first ? &report.layers[report.first->layer] : report.first_different();
+      if (layer != nullptr) {
+        dispute.node = layer->reference_node;
+        dispute.tensor = layer->reference;
+        dispute.difference = (layer->local ? *layer->local : layer->difference).to_string();
+      }
+    } catch (const Error& refused) {
+      // Where a tensor inside cannot be returned the node is not known, and the dispute stands.
+      if (refused.kind() == Error::Kind::internal) throw;
+    }
+    return dispute;
+  }
+
+  std::map<std::string, Tolerance> tolerances_;  ///< Of the outputs that are compared.
+};
+
+/// Runs the second engine beside the first, in all runs or in the first one alone.
+class CheckedModel final : public runtime::CompiledModel {
+ public:
+  CheckedModel(std::shared_ptr<const JudgedModel> judged, std::unique_ptr<runtime::CompiledModel> first,
+               std::unique_ptr<runtime::CompiledModel> second, std::shared_ptr<std::atomic<bool>> is_sampled)
+      : judged_(std::move(judged)),
+        first_(std::move(first)),
+        second_(std::move(second)),
+        is_sampled_(std::move(is_sampled)) {}
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
+    return std::make_unique<CheckedModel>(judged_, first_->new_request(), second_->new_request(), is_sampled_);
+  }
+
+  using runtime::CompiledModel::run;
+  void run(const runtime::TensorMap& inputs,
+           const std::function<void(const runtime::TensorMap& outputs)>& look) override {
+    if (is_sampled_ && is_sampled_->load()) return first_->run(inputs, look);
+    std::future<std::optional<runtime::TensorMap>> second =
+        std::async(std::launch::async, [&] { return run_second(inputs); });
+    std::optional<runtime::TensorMap> found;
+    first_->run(inputs, [&](const runtime::TensorMap& outputs) {
+      found = second.get();
+      if (found) judged_->compare_results(inputs, outputs, *found);
+      if (is_sampled_) is_sampled_->store(true);
+      look(outputs);
+    });
+  }
+
+ private:
+  /// Nothing where the second engine refuses these inputs.
+  [[nodiscard]] std::optional<runtime::TensorMap> run_second(const runtime::TensorMap& inputs) const {
+    try {
+      return second_->run(inputs);
+    } catch (const Error& refused) {
+      if (refused.kind() != Error::Kind::bad_input) throw;
+      return std::nullopt;
+    }
+  }
+
+  std::shared_ptr<const JudgedModel> judged_;
+  std::unique_ptr<runtime::CompiledModel> first_;
+  std::unique_ptr<runtime::CompiledModel> second_;
+  std::shared_ptr<std::atomic<bool>> is_sampled_;  ///< Of all requests for one model; null where all runs are checked.
+};
+
+class Judges final : public runtime::Engine {
+ public:
+  Judges(const runtime::Engine& first, const runtime::Engine& second, const JudgesOptions& options,
+         std::unique_ptr<Judges> unchecked, std::unique_ptr<Judges> checked)
+      : first_(first),
+        second_(second),
+        options_(options),
+        unchecked_(std::move(unchecked)),
+        checked_(std::move(checked)) {}
+
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override {
+    if (!asks_always()) return first_.name();
+    const std::scoped_lock lock(mutex_);
+    if (name_.empty()) name_ = fmt::format("{} and {}", first_.name(), second_.name());
+    return name_;
+  }
+  [[nodiscard]] bool can_run() const override { return first_.can_run(); }
+  [[nodiscard]] const runtime::Engine* checked() const override {
+    if (asks_always()) return this;
+    return checked_ != nullptr && has_second() ? checked_.get() : nullptr;
+  }
+  [[nodiscard]] const runtime::Engine& unchecked() const override { return unchecked_ ? *unchecked_ : *this; }
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    std::unique_ptr<runtime::CompiledModel> compiled;
+    try {
+      compiled = first_.compile(model, options);
+    } catch (const Error& refused) {
+      if (refused.kind() != Error::Kind::bad_input || !has_second()) throw;
+      try {
+        return second_.compile(model, options);
+      } catch (const Error& refused_too) {
+        if (refused_too.kind() != Error::Kind::bad_input) throw;
+      }
+      throw;
+    }
+    const bool is_comparable = !options.noise && options.kernels == runtime::OperatorKernels::functions;
+    const bool is_sample = options_.sampled_nodes != 0 && model.graph().node_count() >= options_.sampled_nodes &&
+                           options.extra_outputs.empty() && !options.round_inside;
+    if (!is_comparable || !(asks_always() || is_sample) || !has_second()) return compiled;
+    try {
+      std::unique_ptr<runtime::CompiledModel> other = second_.compile(model, options);
+      return std::make_unique<CheckedModel>(std::make_shared<const JudgedModel>(first_, second_, model, options),
+                                            std::move(compiled), std::move(other),
+                                            asks_always() ? nullptr : std::make_shared<std::atomic<bool>>(false));
+    } catch (const Error& refused) {
+      if (refused.kind() != Error::Kind::bad_input) throw;
+      return compiled;  // by the only one that can
+    }
+  }
+
+  /// Where both compute the graph and differ it is an Error: then it is not known ahead, and stays in the model.
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    runtime::TensorMap expected = first_.evaluate_constant_graph(model);
+    if (!asks_always() || !has_second()) return expected;
+    runtime::TensorMap found;
+    try {
+      found = second_.evaluate_constant_graph(model);
+    } catch (const Error& refused) {
+      if (refused.kind() != Error::Kind::bad_input) throw;
+      return expected;
+    }
+    try {
+      JudgedModel(first_, second_, model, {}).compare_results({}, expected, found);
+    } catch (const Disputed& disputed) {
+      throw Error(disputed.what());
+    }
+    return expected;
+  }
+
+ private:
+  [[nodiscard]] bool asks_always() const { return options_.second == JudgesOptions::Asked::always; }
+
+  /// One that is asked always has to be there; what else it fails of is said where it is asked.
+  [[nodiscard]] bool has_second() const {
+    if (asks_always()) return true;
+    const std::scoped_lock lock(mutex_);
+    if (!has_second_) {
+      try {
+        has_second_ = !second_.name().empty();
+      } catch (const Error& missing) {
+        if (missing.kind() != Error::Kind::missing_tool) throw;
+        has_second_ = false;
+      }
+    }
+    return *has_second_;
+  }
+
+  const runtime::Engine& first_;
+  const runtime::Engine& second_;
+  JudgesOptions options_;
+  std::unique_ptr<Judges> unchecked_;  ///< Null: this one makes no checks, and has no other form.
+  std::unique_ptr<Judges> checked_;
+  mutable std::mutex mutex_;
+  mutable std::string name_;
+  mutable std::optional<bool> has_second_;
+};
+
+}  // namespace
+
+std::string Dispute::text() const {
+  const std::string where = node ? fmt::format("first at {}, tensor '{}'", onnx::describe(*node), tensor)
+                                 : fmt::format("output '{}'", output);
+  return fmt::format("{} and {} disagree on {}, {}: {}", first, second, model, where, difference);
+}
+
+std::unique_ptr<runtime::Engine> make_judges(const runtime::Engine& first, const runtime::Engine& second,
+                                             const JudgesOptions& options) {
+  const auto unchecked = [&] {
+    return std::make_unique<Judges>(first, second, JudgesOptions{.sampled_nodes = 0}, nullptr, nullptr);
+  };
+  const auto always = [&] {
+    return std::make_unique<Judges>(first, second, JudgesOptions{.second = JudgesOptions::Asked::always}, unchecked(),
+                                    nullptr);
+  };
+  if (options.second == JudgesOptions::Asked::always) return always();
+  return std::make_unique<Judges>(first, second, options, unchecked(), always());
+}
+
+}  // namespace graft::verify

@@ -1,0 +1,253 @@
+// Two engines that check each other: one that gets an operator wrong is a disagreement, whichever of both it is, and
+// never a verdict on a model.
+#include "verify/judges.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "runtime/default_engine.hpp"
+#include "tests/support/text_model.hpp"
+#include "verify/dispute.hpp"
+#include "verify/layers.hpp"
+#include "verify/prove.hpp"
+#include "verify/verify_models.hpp"
+
+namespace graft::verify {
+namespace {
+
+using test::text_model;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+using Asked = JudgesOptions::Asked;
+
+/// What is wrong with an engine.
+struct Fault {
+  std::string op = {};           ///< Is computed ...
+  std::string computed_as = {};  ///< ... as this one.
+  std::string refused = {};      ///< Another operator.
+  bool is_missing = false;       ///< The engine is not installed.
+};
+
+/// The default engine with a fault.
+class FaultyEngine final : public runtime::Engine {
+ public:
+  explicit FaultyEngine(std::string name, Fault fault = {}) : name_(std::move(name)), fault_(std::move(fault)) {}
+
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override {
+    if (fault_.is_missing) throw Error(Error::Kind::missing_tool, "it is not installed");
+    return name_;
+  }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    ++compiled;
+    return runtime::default_engine().compile(faulty(model), options);
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return runtime::default_engine().evaluate_constant_graph(faulty(model));
+  }
+
+  mutable int compiled = 0;
+
+ private:
+  [[nodiscard]] onnx::Model faulty(const onnx::Model& model) const {
+    (void)name();
+    onnx::Model copy = model.clone();
+    copy.graph().for_each_node([&](onnx::Node& node) {
+      if (node.op_type == fault_.refused) throw Error("it does not know " + node.op_type);
+      if (node.op_type == fault_.op) node.op_type = fault_.computed_as;
+    });
+    return copy;
+  }
+
+  std::string name_;
+  Fault fault_;
+};
+
+const Fault wrong_tanh{.op = "Tanh", .computed_as = "Sigmoid"};
+
+onnx::Model network(const std::string& nodes) {
+  return text_model({{"x", onnx::ElementType::f32, {2, 3}}}, nodes, {"y"});
+}
+
+/// Tanh, and what it is.
+onnx::Model by_tanh() { return network("a = Neg(x)\nt = Tanh(a)\ny = Abs(t)"); }
+onnx::Model by_exp() {
+  return network(
+      "a = Neg(x)\ne = Exp(a)\nn = Neg(a)\nf = Exp(n)\nd = Sub(e, f)\ns = Add(e, f)\nt = Div(d, s)\ny = Abs(t)");
+}
+
+/// Whichever engine has the fault.
+class Judges : public testing::TestWithParam<bool> {
+ protected:
+  FaultyEngine first{"First 1", GetParam() ? wrong_tanh : Fault{}};
+  FaultyEngine second{"Second 2", GetParam() ? Fault{} : wrong_tanh};
+
+  [[nodiscard]] std::unique_ptr<runtime::Engine> judges(Asked asked) const {
+    return make_judges(first, second, {.second = asked});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Wrong, Judges, testing::Values(true, false),
+                         [](const auto& info) { return info.param ? "first" : "second"; });
+
+void expect_dispute(const std::optional<Dispute>& dispute) {
+  ASSERT_TRUE(dispute);
+  ASSERT_TRUE(dispute->node);
+  EXPECT_EQ(dispute->node->op, "Tanh");
+  EXPECT_EQ(dispute->tensor, "t");
+  EXPECT_THAT(dispute->text(), AllOf(StartsWith("First 1 and Second 2 disagree on test.onnx, first at node 't' (Tanh)"),
+                                     HasSubstr("elements differ")));
+}
+
+TEST_P(Judges, always_asked_see_every_run) {
+  const auto engine = judges(Asked::always);
+  const VerifyReport same = verify_models(*engine, by_tanh(), by_tanh());
+  EXPECT_EQ(same.verdict(), Verdict::disputed);
+  expect_dispute(same.dispute);
+  const VerifyReport other = verify_models(*engine, by_exp(), by_tanh());
+  EXPECT_EQ(other.verdict(), Verdict::disputed);
+  expect_dispute(other.dispute);
+  const LayerReport layers = compare_layers(*engine, by_tanh(), by_exp());
+  EXPECT_EQ(layers.verdict(), Verdict::disputed);
+  expect_dispute(layers.dispute);
+}
+
+TEST_P(Judges, always_asked_prove_nothing_where_they_disagree) {
+  const ProofResult result = prove_region(*judges(Asked::always), by_tanh(), by_exp());
+  EXPECT_FALSE(result.proven);
+  expect_dispute(result.dispute);
+  EXPECT_EQ(result.text, result.dispute->text());
+  EXPECT_TRUE(measure_region(*judges(Asked::always), by_tanh(), by_tanh()).dispute);
+}
+
+/// An engine's fault looks like a difference between two forms of one computation.
+TEST_P(Judges, in_doubt_make_no_verdict_of_a_fault) {
+  const auto engine = judges(Asked::where_in_doubt);
+  const bool shows = GetParam();
+  const VerifyReport report = verify_models(*engine, by_exp(), by_tanh());
+  EXPECT_EQ(report.verdict(), shows ? Verdict::disputed : Verdict::same);
+  if (shows) expect_dispute(report.dispute);
+  const LayerReport layers = compare_layers(*engine, by_exp(), by_tanh());
+  EXPECT_EQ(layers.verdict(), shows ? Verdict::disputed : Verdict::same);
+  const ProofResult proof = prove_region(*engine, by_tanh(), network("t = Tanh(x)\ny = Abs(t)"));
+  EXPECT_EQ(proof.proven, !shows);
+  EXPECT_EQ(proof.dispute.has_value(), shows);
+  if (!shows) {
+    EXPECT_EQ(second.compiled, 0) << "nothing was in doubt";
+  }
+}
+
+TEST_P(Judges, agree_on_models_without_the_fault) {
+  const onnx::Model right = network("a = Exp(x)\ny = Neg(a)");
+  const onnx::Model wrong = network("a = Exp(x)\ny = Abs(a)");
+  for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
+    EXPECT_EQ(verify_models(*judges(asked), right, right).verdict(), Verdict::same);
+    const VerifyReport report = verify_models(*judges(asked), right, wrong);
+    EXPECT_EQ(report.verdict(), Verdict::different) << "both find the user's difference";
+    EXPECT_FALSE(report.outputs.front().equal());
+    EXPECT_EQ(compare_layers(*judges(asked), right, wrong).verdict(), Verdict::different);
+    EXPECT_TRUE(
+        prove_region(*judges(asked), right, network("n = Neg(x)\nb = Exp(n)\na = Reciprocal(b)\ny = Neg(a)")).proven);
+    const ProofResult proof = prove_region(*judges(asked), right, wrong);
+    EXPECT_FALSE(proof.proven);
+    EXPECT_FALSE(proof.dispute);
+  }
+}
+
+std::string chain(std::size_t nodes) {
+  std::string text = "v0 = Tanh(x)\n";
+  for (std::size_t i = 1; i < nodes - 1; ++i)
+    text += "v" + std::to_string(i) + " = Neg(v" + std::to_string(i - 1) + ")\n";
+  return text + "y = Neg(v" + std::to_string(nodes - 2) + ")";
+}
+
+TEST_P(Judges, in_doubt_sample_large_networks) {
+  const auto engine = judges(Asked::where_in_doubt);
+  EXPECT_EQ(verify_models(*engine, network(chain(49)), network(chain(49))).verdict(), Verdict::same);
+  EXPECT_EQ(second.compiled, 0);
+  const VerifyReport report = verify_models(*engine, network(chain(50)), network(chain(50)));
+  EXPECT_EQ(report.verdict(), Verdict::disputed);
+  EXPECT_EQ(report.dispute->tensor, "v0");
+  EXPECT_EQ(verify_models(*make_judges(first, second, {.sampled_nodes = 0}), network(chain(50)), network(chain(50)))
+                .verdict(),
+            Verdict::same);
+}
+
+TEST_P(Judges, of_constants_know_nothing_where_they_disagree) {
+  const onnx::Model constant = text_model({}, "c = Constant<value=float(0.5)>()\ny = Tanh(c)", {"y"});
+  EXPECT_THAT([&] { (void)judges(Asked::always)->evaluate_constant_graph(constant); },
+              ThrowsMessage<Error>(HasSubstr("First 1 and Second 2 disagree")));
+}
+
+TEST(JudgesOf, models_that_one_of_them_refuses) {
+  const FaultyEngine whole("Whole 1");
+  const FaultyEngine refusing("Refusing 1", {.refused = "Tanh"});
+  for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
+    EXPECT_EQ(verify_models(*make_judges(refusing, whole, {.second = asked}), by_tanh(), by_exp()).verdict(),
+              Verdict::same);
+    EXPECT_EQ(verify_models(*make_judges(whole, refusing, {.second = asked}), by_tanh(), by_exp()).verdict(),
+              Verdict::same);
+    EXPECT_THAT([&] { (void)make_judges(refusing, refusing, {.second = asked})->compile(by_tanh()); },
+                ThrowsMessage<Error>("it does not know Tanh"));
+  }
+}
+
+TEST(JudgesOf, a_second_one_that_is_not_installed) {
+  const FaultyEngine first("First 1");
+  const FaultyEngine missing("", {.is_missing = true});
+  const auto in_doubt = make_judges(first, missing, {});
+  EXPECT_EQ(verify_models(*in_doubt, by_tanh(), by_tanh()).verdict(), Verdict::same);
+  EXPECT_EQ(verify_models(*in_doubt, by_tanh(), network("y = Abs(x)")).verdict(), Verdict::different);
+  try {
+    (void)verify_models(*make_judges(first, missing, {.second = Asked::always}), by_tanh(), by_tanh());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::missing_tool);
+  }
+}
+
+/// Where one of two models lacks an output, it is looked for inside: comparisons of outputs and of layers then call
+/// each other.
+TEST(JudgesOf, models_that_lack_an_output) {
+  const FaultyEngine first("First 1");
+  const FaultyEngine second("Second 2");
+  const onnx::Model more = text_model({{"x", onnx::ElementType::f32, {2, 3}}}, "t = Tanh(x)\ny = Abs(t)", {"y", "t"});
+  for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
+    const auto engine = make_judges(first, second, {.second = asked});
+    const VerifyReport report =
+        verify_models(*engine, more, network("t = Tanh(x)\ny = Abs(t)"), {.across_formats = true});
+    EXPECT_EQ(report.verdict(), Verdict::same);
+    EXPECT_EQ(report.outputs.size(), 2U);
+    EXPECT_EQ(compare_layers(*engine, more, network("t = Exp(x)\ny = Abs(t)")).verdict(), Verdict::different);
+  }
+}
+
+TEST(JudgesOf, random_numbers_and_what_is_not_finite) {
+  const FaultyEngine first("First 1");
+  const FaultyEngine second("Second 2");
+  const auto engine = make_judges(first, second, {.second = Asked::always});
+  const onnx::Model random = text_model({{"x", onnx::ElementType::f32, {2, 3}}},
+                                        "r = RandomNormalLike(x)\ny = Add(x, r)\nz = Neg(x)", {"y", "z"});
+  EXPECT_FALSE(verify_models(*engine, random, random).dispute);
+  const FaultyEngine other("Second 2", {.op = "Relu", .computed_as = "Neg"});
+  const auto judged = make_judges(first, other, {.second = Asked::always});
+  const std::unique_ptr<runtime::CompiledModel> relu =
+      judged->compile(text_model({{"x", onnx::ElementType::f32, {1}}}, "y = Relu(x)", {"y"}));
+  const auto given = [](double number) {
+    return runtime::TensorMap{{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1}, {number})}};
+  };
+  EXPECT_THROW((void)relu->run(given(1)), Disputed);
+  EXPECT_EQ(*relu->run(given(std::numeric_limits<double>::infinity())).at("y").scalar(),
+            std::numeric_limits<double>::infinity())
+      << "what engines make of infinity is their own affair";
+}
+
+}  // namespace
+}  // namespace graft::verify
