@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
@@ -29,6 +30,7 @@ BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64
 LIBRARY_NAME = "libgraft_plugins.so"
 NAMESPACE = "graft"
 OLDEST_TENSORRT = 10
+PARSER_OPENS = "libtensorrt_rtx.so"
 WAY_OUT = (
     "Write the operator as an ONNX node instead: the ONNX parser adds the plugin, and the network that it has begun can be "
     "continued by hand (docs/guide/use_from_code.md)"
@@ -66,10 +68,11 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
     tensorrt: the module, or its name: tensorrt, tensorrt_rtx or tensorrt_lean. Without it the one that is imported, or else
         the first of these that is installed.
 
-    Raises graft.Error for a library that is missing, cannot be loaded or has no plugins, whose names are taken, and for a
+    Warns where the ONNX parser of TensorRT-RTX would end the process. Raises graft.Error for a library that is missing, cannot be loaded or has no plugins, whose names are taken, and for a
     TensorRT that is missing or too old (before 10).
     """
     module = _module(tensorrt)
+    _warn_of_parser(module)
     path = _own_library() if library is None else pathlib.Path(library)
     key = (module.__name__, os.path.realpath(path))
     was_open_before = _is_open(key[1]) and not any(loaded == key[1] for _, loaded in _loaded)
@@ -85,6 +88,21 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
             )
         _loaded[key] = handle
     return Registration(_title(module), str(path), _creators(registry), before)
+
+
+def _warn_of_parser(module: ModuleType) -> None:
+    """The loader reads LD_LIBRARY_PATH once, when Python starts, so nothing can be mended from here."""
+    if module.__name__ != "tensorrt_rtx":
+        return
+    try:
+        ctypes.CDLL(PARSER_OPENS)
+    except OSError:
+        warnings.warn(
+            f"the ONNX parser of {_title(module)} opens {PARSER_OPENS}, a name that its wheel lacks, and ends the process for "
+            "a model with plugins. Before Python starts, put a folder with that symbolic link on LD_LIBRARY_PATH "
+            "(docs/guide/install.md), or let graft.build build the engine",
+            stacklevel=3,
+        )
 
 
 def add(

@@ -76,6 +76,15 @@ def dedented(script: str) -> str:
     return "\n".join(line.removeprefix("    ") for line in script.splitlines())
 
 
+def test_register_warns_of_a_parser_that_would_end_the_process() -> None:
+    pytest.importorskip("tensorrt_rtx", reason="TensorRT-RTX is not installed")
+    said = "the ONNX parser of tensorrt_rtx"
+    assert said in execute("graft.plugins.register(sys.argv[1], 'tensorrt_rtx')", LIBRARY, LD_LIBRARY_PATH="")
+    linked = Path(os.environ["GRAFT_SOURCE_DIR"]) / ".deps" / "lib-rtx"
+    found = execute("graft.plugins.register(sys.argv[1], 'tensorrt_rtx')", LIBRARY, LD_LIBRARY_PATH=str(linked))
+    assert said not in found
+
+
 def test_register_finds_library_and_tensorrt(module: str) -> None:
     script = """
     registered = graft.plugins.register(tensorrt=sys.argv[1])
