@@ -1,5 +1,5 @@
-// Sums over the threads of a warp and of a block, in an order that is always the same. CUB's take nvcc longer to read than
-// most kernels to compile.
+// Sums over the threads of a warp and of a block, in an order that is always the same. CUB's take nvcc longer to read
+// than most kernels to compile.
 #pragma once
 
 namespace graft {

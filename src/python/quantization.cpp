@@ -117,8 +117,12 @@ std::map<std::string, std::size_t> counts_of(const QuantizeResult& result) {
 
 std::string describe(const QuantizeResult& result) {
   std::string text = "<graft.QuantizeResult " + result.model.source() + ":";
-  for (const auto& [type, count] : counts_of(result)) text += " " + count_of(count, "node") + " " + type + ",";
-  return text + (result.met ? " limits met>" : " limits not met>");
+  const std::map<std::string, std::size_t> counts = counts_of(result);
+  for (const auto& [type, count] : counts) text += " " + count_of(count, "node") + " " + type + ",";
+  if (counts.empty()) text += " no node has another type,";
+  text += result.met ? " limits met" : " limits not met";
+  if (!result.notes.empty()) text += ", " + count_of(result.notes.size(), "note");
+  return text + ">";
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ struct JudgesOptions {
 /// kernels or with noise. A second engine that is not installed is an Error (missing_tool) with Asked::always, and is
 /// done without otherwise.
 ///
-/// checked() is an engine with Asked::always. unchecked() makes no samples and has no checked form. Both engines have to
-/// outlive it.
+/// checked() is an engine with Asked::always. unchecked() makes no samples and has no checked form. Both engines have
+/// to outlive it.
 [[nodiscard]] std::unique_ptr<runtime::Engine> make_judges(const runtime::Engine& first, const runtime::Engine& second,
                                                            const JudgesOptions& options);
 

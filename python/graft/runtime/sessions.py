@@ -18,7 +18,7 @@ Array = NDArray[Any]
 ENGINE = f"ONNX Runtime {onnxruntime.__version__}"
 
 # ONNX's codes of the types that NumPy has.
-DTYPES = {
+DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.uint8),
     3: np.dtype(np.int8),
@@ -98,8 +98,7 @@ def write_tensors(body: Writer, tensors: dict[str, Array]) -> None:
         body.number(tensor.ndim)
         for size in tensor.shape:
             body.number(size)
-        # An array without elements has no bytes that could be cast.
-        body.block(memoryview(np.ascontiguousarray(tensor).reshape(-1)).cast("B") if tensor.size else b"")
+        body.block(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8).data)
 
 
 def read_tensors(body: Reader) -> dict[str, Array]:
