@@ -346,10 +346,10 @@ def test_sizes_that_a_model_computes(tmp_path):
 # ---- Faults of the CPU engine: right, or refused in words, never a crash or another number
 
 
-def run_on_cpu_engine(model, folder, inputs):
+def run_on_cpu_engine(model, folder, inputs, *options):
     onnx.save(model, folder / "m.onnx")
     np.savez(folder / "in.npz", **inputs)
-    arguments = [PROGRAM, "run", folder / "m.onnx", "--input", folder / "in.npz", "-o", folder / "out.npz"]
+    arguments = [PROGRAM, "run", folder / "m.onnx", "--input", folder / "in.npz", "-o", folder / "out.npz", *options]
     done = run_program(arguments)
     return done, dict(np.load(folder / "out.npz")) if done.returncode == 0 else None
 
@@ -418,7 +418,7 @@ WRONG_THERE = {
 @pytest.mark.parametrize("named", WRONG_THERE)
 def test_what_the_cpu_engine_computes_wrongly_is_refused(named, tmp_path):
     opset, text = WRONG_THERE[named]
-    done, _ = run_on_cpu_engine(parse("g " + text, opset), tmp_path, {"x": X})
+    done, _ = run_on_cpu_engine(parse("g " + text, opset), tmp_path, {"x": X}, "--engine", "openvino")
     assert done.returncode == 2
     assert "computes it wrongly" in done.stderr and named in done.stderr
 
