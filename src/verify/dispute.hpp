@@ -19,8 +19,10 @@ struct Dispute {
   std::optional<NodeRef> node;
   std::string tensor;  ///< What that node makes.
   std::string difference;
+  std::string known_fault = {};  ///< As known_fault_of says it of one of both engines; empty where none is known.
 
-  /// "OpenVINO 2026.4.1 and ONNX Runtime 1.31.1 disagree on model.onnx, first at node 'tanh' (Tanh), tensor 't': ...".
+  /// "OpenVINO 2026.4.1 and ONNX Runtime 1.31.1 disagree on model.onnx, first at node 'tanh' (Tanh), tensor 't': ...",
+  /// and what is known of it.
   [[nodiscard]] std::string text() const;
 };
 

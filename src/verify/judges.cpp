@@ -19,6 +19,7 @@
 #include "onnx/operator_node.hpp"
 #include "verify/compare.hpp"
 #include "verify/dispute.hpp"
+#include "verify/known_faults.hpp"
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
 #include "verify/random_values.hpp"
@@ -135,6 +136,8 @@ struct JudgedModel {
                     .node = {},
                     .tensor = {},
                     .difference = difference.to_string()};
+    dispute.known_fault = known_fault_of(model, first.name());
+    if (dispute.known_fault.empty()) dispute.known_fault = known_fault_of(model, second.name());
     onnx::Model marked = model.clone();
     marked.metadata[SplitEngine::mark] = "";
     try {
@@ -307,7 +310,8 @@ class Judges final : public runtime::Engine {
 std::string Dispute::text() const {
   const std::string where = node ? fmt::format("first at {}, tensor '{}'", onnx::describe(*node), tensor)
                                  : fmt::format("output '{}'", output);
-  return fmt::format("{} and {} disagree on {}, {}: {}", first, second, model, where, difference);
+  return fmt::format("{} and {} disagree on {}, {}: {}{}{}", first, second, model, where, difference,
+                     known_fault.empty() ? "" : "\nThe model has ", known_fault);
 }
 
 std::unique_ptr<runtime::Engine> make_judges(const runtime::Engine& first, const runtime::Engine& second,

@@ -4,11 +4,15 @@ what the model says."""
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
 import numpy as np
-import onnxruntime
+
+# Otherwise operator sets that came after it are refused, whichever operators a model uses.
+os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
+import onnxruntime  # noqa: E402
 from numpy.typing import NDArray
 
 from graft.runtime.messages import ErrorKind, Failure, ModelToCompile, Reader, Writer

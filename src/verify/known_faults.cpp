@@ -1,0 +1,100 @@
+// Reads conditions where they are asked: the table is small.
+#include "verify/known_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+
+#include "onnx/schema.hpp"
+
+namespace graft::verify {
+namespace {
+
+/// To the one at the end of the list, which is none.
+constexpr auto faults = std::to_array<KnownFault>({
+#include "verify/known_faults.inc"
+    {},
+});
+
+/// What is made in more steps than these is taken for a constant too: then the other engine is asked.
+constexpr int longest_look = 8;
+
+bool is_of_constants(const onnx::Value& value, int steps = longest_look) {
+  if (value.constant() || steps == 0) return true;
+  const onnx::Node* producer = value.producer;
+  return producer != nullptr && !has_trait(*producer, onnx::trait::random) &&
+         std::all_of(producer->inputs.begin(), producer->inputs.end(),
+                     [&](const onnx::Value* input) { return input == nullptr || is_of_constants(*input, steps - 1); });
+}
+
+std::string text_of_attribute(const onnx::Node& node, std::string_view name) {
+  const onnx::NodeAttribute* attribute = node.attribute(name);
+  if (attribute == nullptr) return "absent";
+  if (const auto* integer = attribute->get<std::int64_t>()) return std::to_string(*integer);
+  if (const auto* number = attribute->get<float>()) return fmt::format("{:g}", *number);
+  if (const auto* text = attribute->get<std::string>()) return *text;
+  return "";
+}
+
+/// "type(1)" -> 1 for "type"; nothing for other words.
+std::optional<std::size_t> input_in(std::string_view text, std::string_view word) {
+  if (!text.starts_with(word) || text.size() < word.size() + 3 || text[word.size()] != '(' || !text.ends_with(')')) {
+    return std::nullopt;
+  }
+  std::size_t index = 0;
+  const char* end = text.data() + text.size() - 1;
+  const auto read = std::from_chars(text.data() + word.size() + 1, end, index);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
+}
+
+bool literal_holds(std::string_view literal, const onnx::Node& node) {
+  const std::size_t equals = literal.find('=');
+  const std::string_view left = literal.substr(0, equals);
+  const std::string_view right = equals == std::string_view::npos ? "" : literal.substr(equals + 1);
+  if (const auto index = input_in(left, "given")) return node.input(*index) != nullptr;
+  if (const auto index = input_in(left, "constant")) {
+    return node.input(*index) != nullptr && is_of_constants(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "type")) {
+    const onnx::Value* input = node.input(*index);
+    return input != nullptr && (!input->type || to_string(*input->type) == right);
+  }
+  if (const auto index = input_in(left, "rank")) {
+    const onnx::Value* input = node.input(*index);
+    return input != nullptr && (!input->rank() || std::to_string(*input->rank()) == right);
+  }
+  return text_of_attribute(node, left) == right;
+}
+
+}  // namespace
+
+std::span<const KnownFault> known_faults() { return std::span(faults).first(faults.size() - 1); }
+
+bool holds_of(std::string_view condition, const onnx::Node& node) {
+  while (!condition.empty()) {
+    const std::size_t end = condition.find(", ");
+    if (!literal_holds(condition.substr(0, end), node)) return false;
+    condition = end == std::string_view::npos ? "" : condition.substr(end + 2);
+  }
+  return true;
+}
+
+std::string known_fault_of(const onnx::Model& model, std::string_view engine) {
+  std::string found;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (!found.empty()) return;
+    for (const KnownFault& fault : known_faults()) {
+      if (!engine.starts_with(fault.engine) || !node.is(fault.op) || !holds_of(fault.condition, node)) continue;
+      found = fmt::format("{}, which {} is known to compute wrongly{}{}", onnx::describe(node), fault.engine,
+                          fault.condition.empty() ? "" : " where ", fault.condition);
+      return;
+    }
+  });
+  return found;
+}
+
+}  // namespace graft::verify

@@ -1,0 +1,26 @@
+# What the table says of OpenVINO is so: seeded models of the table, made again.
+import os
+import pathlib
+import re
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
+sys.path.insert(0, str(SOURCE / "tools"))
+import seeded_nodes  # noqa: E402
+
+TABLE = (SOURCE / "src" / "verify" / "known_faults.inc").read_text()
+EVIDENCE = re.findall(r'^\{"OpenVINO", "[^"]*", "(\w+)", "[^"]*", "seeded_(\w+)_(\d+): ', TABLE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("operator", "kind", "seed"), EVIDENCE)
+def test_is_wrong_in_openvino_and_right_in_onnxruntime(operator, kind, seed):
+    case = seeded_nodes.plain(seeded_nodes.seeded_case(kind, int(seed)))
+    assert case.model.graph.node[0].op_type == operator
+    assert seeded_nodes.outcome("openvino", *case[1:5])[0] == seeded_nodes.WRONG
+    assert seeded_nodes.outcome("onnxruntime", *case[1:5]) == (seeded_nodes.RIGHT, "")
+
+
+def test_there_are_such():
+    assert len(EVIDENCE) >= 2

@@ -1,0 +1,689 @@
+#!/usr/bin/env python3
+# Asks both CPU engines for single nodes, and writes down what they get wrong.
+"""ONNX's own tests of its operators, the same with their parameters as constants, and models of one node with seeded
+attributes and numbers run in OpenVINO and in ONNX Runtime, three times each, since an engine may keep what a run left.
+Who is right is said by ONNX's stored results, or for a seeded model by onnx.reference where one engine agrees with it.
+
+Writes src/verify/known_faults.inc and docs/engines_on_cpu.md. An engine that refuses a model is not wrong.
+
+usage: tools/seeded_nodes.py [--seeds N] [--only PATTERN]
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import itertools
+import json
+import multiprocessing
+import pathlib
+import re
+import sys
+import warnings
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "import"))
+from onnx_judges import Case, difference, node_cases, real_inputs, to_array, with_constants  # noqa: E402
+
+ENGINES = ("openvino", "onnxruntime")
+NAMES = {"openvino": "OpenVINO", "onnxruntime": "ONNX Runtime"}
+INC = ROOT / "src" / "verify" / "known_faults.inc"
+PAGE = ROOT / "docs" / "engines_on_cpu.md"
+RUNS = 3
+RIGHT, WRONG, REFUSED = "right", "wrong", "refused"
+
+# What says nothing: beginnings of names of ONNX's tests, and why.
+LEFT_OUT = {
+    "test_bernoulli": "random numbers",
+    "test_training_dropout": "random numbers",
+    "test_image_decoder": "it decodes images",
+}
+
+
+# Seeded models
+
+
+def a_model(node, inputs, constants=(), outputs=("y",), opset=20):
+    """A case of one node, or of two, without its results. `inputs` and `constants` are named arrays."""
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in inputs.items()
+    ]
+    results = [onnx.ValueInfoProto(name=name) for name in outputs]
+    tensors = [numpy_helper.from_array(value, name) for name, value in dict(constants).items()]
+    graph = helper.make_graph(node if isinstance(node, list) else [node], "seeded", infos, results, tensors)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", opset)])
+    return Case("", model, [(list(inputs.values()), [])], 1e-3, 1e-4)
+
+
+def numbers(random, shape, dtype=np.float32):
+    if np.dtype(dtype).kind in "iu":
+        low = 0 if np.dtype(dtype).kind == "u" else -9
+        return random.integers(low, 10, shape).astype(dtype)
+    if np.dtype(dtype) == bool:
+        return random.integers(0, 2, shape).astype(bool)
+    return (random.standard_normal(shape) * 3).astype(dtype)
+
+
+def pick(random, values):
+    return values[int(random.integers(len(values)))]
+
+
+def shape_of(random, rank):
+    return tuple(int(size) for size in random.integers(1, 6, rank))
+
+
+def elementwise(random):
+    one = ["Abs", "Acosh", "Asinh", "Atan", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish",
+           "LeakyRelu", "Mish", "Neg", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
+           "Tan", "Tanh", "ThresholdedRelu", "Celu", "Reciprocal", "Shrink", "IsNaN"]  # fmt: skip
+    op = pick(random, one)
+    attributes = {}
+    if op in ("Elu", "HardSigmoid", "LeakyRelu", "Selu", "ThresholdedRelu", "Celu"):
+        attributes["alpha"] = float(np.float32(random.uniform(0.1, 2)))
+    if op == "Shrink":
+        attributes = {
+            "lambd": float(np.float32(random.uniform(0, 2))),
+            "bias": float(np.float32(random.uniform(-1, 1))),
+        }
+    if op == "Gelu":
+        attributes["approximate"] = pick(random, ["none", "tanh"])
+    x = numbers(random, shape_of(random, pick(random, [1, 2, 3, 4])))
+    return a_model(helper.make_node(op, ["x"], ["y"], **attributes), {"x": np.abs(x) + 1 if op == "Acosh" else x})
+
+
+def binary(random):
+    op = pick(
+        random, ["Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Mod", "PRelu", "Equal", "Greater", "LessOrEqual"]
+    )
+    dtype = pick(random, [np.float32, np.int32, np.int64])
+    attributes = {}
+    if op in ("PRelu", "Pow"):
+        dtype = np.float32
+    if op == "Mod" and dtype == np.float32:
+        attributes["fmod"] = 1
+    shape = shape_of(random, 3)
+    a, b = numbers(random, shape, dtype), numbers(random, pick(random, [shape, shape[1:], shape[2:], (1,)]), dtype)
+    if op in ("Div", "Mod"):
+        b = np.where(b == 0, np.asarray(1, dtype), b).astype(dtype)
+    if op == "Pow":
+        a, b = np.abs(a), np.clip(b, -2, 2)
+    return a_model(helper.make_node(op, ["a", "b"], ["y"], **attributes), {"a": a, "b": b})
+
+
+def reduction(random):
+    op = pick(random, ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                       "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"])  # fmt: skip
+    x = numbers(random, shape_of(random, 4), pick(random, [np.float32, np.float32, np.int32]))
+    if op in ("ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceL2"):
+        x = np.abs(x).astype(np.float32) + 1
+    axes = np.sort(random.permutation(4)[: int(random.integers(1, 4))]).astype(np.int64) - pick(random, [0, 4])
+    attributes = {"keepdims": pick(random, [0, 1])}
+    return a_model(helper.make_node(op, ["x", "axes"], ["y"], **attributes), {"x": x}, {"axes": axes})
+
+
+def arguments(random):
+    x = np.round(numbers(random, shape_of(random, 3)))  # with ties
+    node = helper.make_node(
+        pick(random, ["ArgMax", "ArgMin"]), ["x"], ["y"], axis=int(random.integers(-3, 3)), keepdims=pick(random, [0, 1]),
+        select_last_index=pick(random, [0, 1]),
+    )  # fmt: skip
+    return a_model(node, {"x": x})
+
+
+def pooling(random):
+    kernel = [int(k) for k in random.integers(1, 4, 2)]
+    op = pick(random, ["MaxPool", "AveragePool", "LpPool"])
+    attributes = {"kernel_shape": kernel, "strides": [int(s) for s in random.integers(1, 3, 2)],
+                  "ceil_mode": pick(random, [0, 1])}  # fmt: skip
+    attributes["pads"] = [min(int(p), k - 1) for p, k in zip(random.integers(0, 2, 4), kernel * 2, strict=True)]
+    if op != "LpPool":
+        attributes["dilations"] = [int(d) for d in random.integers(1, 3, 2)]
+    if op == "AveragePool":
+        attributes["count_include_pad"] = pick(random, [0, 1])
+    x = numbers(random, (2, 3, int(random.integers(6, 11)), int(random.integers(6, 11))))
+    return a_model(helper.make_node(op, ["x"], ["y"], **attributes), {"x": np.abs(x) if op == "LpPool" else x})
+
+
+def convolution(random):
+    group = pick(random, [1, 2])
+    kernel = [int(k) for k in random.integers(1, 4, 2)]
+    attributes = {"kernel_shape": kernel, "group": group, "strides": [int(s) for s in random.integers(1, 3, 2)],
+                  "dilations": [int(d) for d in random.integers(1, 3, 2)],
+                  "pads": [int(p) for p in random.integers(0, 3, 4)]}  # fmt: skip
+    x = numbers(random, (2, 4, 9, 8))
+    if pick(random, [True, False]):
+        w = numbers(random, (6, 4 // group, *kernel))
+        return a_model(helper.make_node("Conv", ["x", "w"], ["y"], **attributes), {"x": x}, {"w": w})
+    attributes["pads"] = [min(p, 1) * (k > 1) for p, k in zip(attributes["pads"], kernel * 2, strict=True)]
+    w = numbers(random, (4, 3, *kernel))
+    return a_model(helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes), {"x": x}, {"w": w})
+
+
+def gathering(random):
+    x = numbers(random, (3, 4, 5), pick(random, [np.float32, np.int32, np.int64]))
+    axis = int(random.integers(-3, 3))
+    size = x.shape[axis]
+    op = pick(random, ["Gather", "GatherElements", "GatherND"])
+    if op == "Gather":
+        i, attributes = random.integers(-size, size, (2, 3)), {"axis": axis}
+    elif op == "GatherElements":
+        i, attributes = random.integers(-size, size, x.shape), {"axis": axis}
+    else:
+        i, attributes = random.integers(0, 3, (3, 2, 2)), {"batch_dims": pick(random, [0, 1])}
+    node = helper.make_node(op, ["x", "i"], ["y"], **attributes)
+    is_table = pick(random, [True, False])
+    inputs = {"i": i.astype(np.int64)} if is_table else {"x": x, "i": i.astype(np.int64)}
+    return a_model(node, inputs, {"x": x} if is_table else {})
+
+
+def scattering(random):
+    x, axis = numbers(random, (3, 4, 5)), int(random.integers(0, 3))
+    reduction_of = pick(random, ["none", "add", "mul", "max", "min"])
+    i = np.argsort(random.random(x.shape), axis=axis).astype(np.int64) if reduction_of == "none" else (
+        random.integers(0, x.shape[axis], x.shape).astype(np.int64))  # fmt: skip
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], axis=axis, reduction=reduction_of)
+    return a_model(node, {"x": x, "i": i, "u": numbers(random, x.shape)})
+
+
+def of_constants(random):
+    """What is computed of constants alone, and then beside a number that is none: it has to be the same in each run."""
+    op = pick(random, ["GatherND", "GatherElements", "Gather", "ScatterElements", "ScatterND", "Expand", "Tile", "CumSum",
+                       "Transpose", "Slice"])  # fmt: skip
+    d = numbers(random, (4, 4))
+    i = random.permutation(4).astype(np.int64)
+    two = np.asarray([1, 1], np.int64)
+    made = {
+        "GatherND": (["d", "i"], {"i": i[:, None]}, {}),
+        "GatherElements": (["d", "i"], {"i": np.stack([i] * 4)}, {"axis": 1}),
+        "Gather": (["d", "i"], {"i": i}, {}),
+        "ScatterElements": (["d", "i", "v"], {"i": np.stack([i] * 4), "v": numbers(random, (4, 4))}, {"axis": 1}),
+        "ScatterND": (["d", "i", "v"], {"i": i[:2, None], "v": numbers(random, (2, 4))}, {}),
+        "Expand": (["d", "i"], {"i": two * 4}, {}),
+        "Tile": (["d", "i"], {"i": two}, {}),
+        "CumSum": (["d", "i"], {"i": np.asarray(1, np.int64)}, {}),
+        "Transpose": (["d"], {}, {}),
+        "Slice": (["d", "i", "e"], {"i": two * 0, "e": two * 4}, {}),
+    }
+    names, constants, attributes = made[op]
+    after = pick(random, ["Add", "Sub", "Mul", "Max"])
+    nodes = [helper.make_node(op, names, ["c"], **attributes), helper.make_node(after, ["c", "u"], ["y"])]
+    return a_model(nodes, {"u": numbers(random, (4, 4))}, {"d": d, **constants})
+
+
+def rearrangement(random):
+    x = numbers(random, (2, 8, 4, 6))
+    op = pick(random, ["DepthToSpace", "SpaceToDepth", "Transpose", "Pad", "Slice", "Split", "CumSum", "Trilu", "TopK",
+                       "Tile", "ReverseSequence", "OneHot"])  # fmt: skip
+    if op == "DepthToSpace":
+        return a_model(helper.make_node(op, ["x"], ["y"], blocksize=2, mode=pick(random, ["DCR", "CRD"])), {"x": x})
+    if op == "SpaceToDepth":
+        return a_model(helper.make_node(op, ["x"], ["y"], blocksize=2), {"x": x})
+    if op == "Transpose":
+        return a_model(helper.make_node(op, ["x"], ["y"], perm=[int(p) for p in random.permutation(4)]), {"x": x})
+    if op == "Pad":
+        mode = pick(random, ["constant", "reflect", "edge", "wrap"])
+        pads = random.integers(-1 if mode == "constant" else 0, 2, 8).astype(np.int64)
+        return a_model(helper.make_node(op, ["x", "p"], ["y"], mode=mode), {"x": x}, {"p": pads})
+    if op == "Slice":
+        steps = np.asarray([pick(random, [-2, -1, 1, 2]) for _ in range(2)], np.int64)
+        begin, end = np.where(steps > 0, 0, 7), np.where(steps > 0, 6, -9)
+        constants = {"b": begin.astype(np.int64), "e": end.astype(np.int64), "a": np.asarray([1, -1]), "s": steps}
+        return a_model(helper.make_node(op, ["x", *constants], ["y"]), {"x": x}, constants)
+    if op == "Split":
+        return a_model(
+            helper.make_node(op, ["x"], ["y", "z", "w"], axis=1, num_outputs=3), {"x": x}, (), ("y", "z", "w")
+        )
+    if op == "CumSum":
+        node = helper.make_node(op, ["x", "a"], ["y"], exclusive=pick(random, [0, 1]), reverse=pick(random, [0, 1]))
+        return a_model(node, {"x": x}, {"a": np.asarray(random.integers(-4, 4), np.int64)})
+    if op == "Trilu":
+        node = helper.make_node(op, ["x", "k"], ["y"], upper=pick(random, [0, 1]))
+        return a_model(node, {"x": x}, {"k": np.asarray(random.integers(-3, 4), np.int64)})
+    if op == "TopK":
+        node = helper.make_node(
+            op, ["x", "k"], ["y", "i"], axis=int(random.integers(-4, 4)), largest=pick(random, [0, 1])
+        )
+        return a_model(node, {"x": x}, {"k": np.asarray([2], np.int64)}, ("y", "i"))
+    if op == "Tile":
+        return a_model(
+            helper.make_node(op, ["x", "r"], ["y"]), {"x": x}, {"r": random.integers(1, 3, 4).astype(np.int64)}
+        )
+    if op == "ReverseSequence":
+        node = helper.make_node(op, ["x", "n"], ["y"], batch_axis=0, time_axis=1)
+        return a_model(node, {"x": x, "n": random.integers(1, 9, 2).astype(np.int64)})
+    node = helper.make_node(op, ["i", "d", "v"], ["y"], axis=pick(random, [-1, 0, 1]))
+    constants = {"d": np.asarray(5, np.int64), "v": np.asarray([-1, 2], np.float32)}
+    return a_model(node, {"i": random.integers(-5, 5, (2, 3)).astype(np.int64)}, constants)
+
+
+def normalization(random):
+    x = numbers(random, (2, 6, 5, 4))
+    op = pick(random, ["Softmax", "LogSoftmax", "Hardmax", "LayerNormalization", "GroupNormalization", "LpNormalization",
+                       "InstanceNormalization", "LRN", "BatchNormalization", "MeanVarianceNormalization"])  # fmt: skip
+    axis = int(random.integers(-4, 4))
+    if op in ("Softmax", "LogSoftmax", "Hardmax"):
+        return a_model(helper.make_node(op, ["x"], ["y"], axis=axis), {"x": x})
+    if op == "LpNormalization":
+        return a_model(helper.make_node(op, ["x"], ["y"], axis=axis, p=pick(random, [1, 2])), {"x": x})
+    if op == "LRN":
+        attributes = {
+            "size": pick(random, [1, 3, 5]),
+            "alpha": 0.5,
+            "beta": pick(random, [0.5, 0.75, 1.0]),
+            "bias": 1.5,
+        }
+        return a_model(helper.make_node(op, ["x"], ["y"], **attributes), {"x": x})
+    if op == "MeanVarianceNormalization":
+        return a_model(helper.make_node(op, ["x"], ["y"], axes=pick(random, [[0, 2, 3], [1], [2, 3]])), {"x": x})
+    if op == "LayerNormalization":
+        wide = x.shape[axis:]
+        constants = {"s": numbers(random, wide), "b": numbers(random, wide)}
+        return a_model(helper.make_node(op, ["x", "s", "b"], ["y"], axis=axis), {"x": x}, constants)
+    constants = {"s": numbers(random, (6,)), "b": numbers(random, (6,))}
+    if op == "BatchNormalization":
+        constants |= {"m": numbers(random, (6,)), "v": np.abs(numbers(random, (6,))) + 1}
+        return a_model(helper.make_node(op, ["x", "s", "b", "m", "v"], ["y"]), {"x": x}, constants)
+    attributes = {"num_groups": 3} if op == "GroupNormalization" else {}
+    opset = 21 if op == "GroupNormalization" else 20
+    return a_model(helper.make_node(op, ["x", "s", "b"], ["y"], **attributes), {"x": x}, constants, opset=opset)
+
+
+def products(random):
+    op = pick(random, ["MatMul", "Gemm", "Einsum", "MatMulInteger"])
+    if op == "MatMul":
+        a, b = pick(
+            random, [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (6, 4, 5)), ((4,), (4, 5)), ((4,), (4,))]
+        )
+        return a_model(helper.make_node(op, ["a", "b"], ["y"]), {"a": numbers(random, a), "b": numbers(random, b)})
+    if op == "Gemm":
+        one, two = pick(random, [0, 1]), pick(random, [0, 1])
+        a, b = ((4, 3) if one else (3, 4)), ((5, 4) if two else (4, 5))
+        node = helper.make_node(
+            op, ["a", "b", "c"], ["y"], transA=one, transB=two, alpha=0.5, beta=pick(random, [0.0, 2.0])
+        )
+        return a_model(node, {"a": numbers(random, a), "b": numbers(random, b), "c": numbers(random, (5,))})
+    if op == "Einsum":
+        equation, a, b = pick(random, [("ij,jk->ik", (3, 4), (4, 5)), ("bij,bkj->bik", (2, 3, 4), (2, 5, 4)),
+                                       ("ij,ij->j", (3, 4), (3, 4)), ("i,j->ij", (3,), (4,))])  # fmt: skip
+        node = helper.make_node(op, ["a", "b"], ["y"], equation=equation)
+        return a_model(node, {"a": numbers(random, a), "b": numbers(random, b)})
+    a = random.integers(0, 256, (3, 4)).astype(pick(random, [np.uint8, np.uint8]))
+    b = random.integers(-128, 128, (4, 5)).astype(np.int8)
+    node = helper.make_node(op, ["a", "b", "p"], ["y"])
+    return a_model(node, {"a": a, "b": b}, {"p": np.asarray(random.integers(0, 256), np.uint8)})
+
+
+def quantization(random):
+    axis = pick(random, [0, 1, -1])
+    x = numbers(random, (3, 4, 5))
+    per_axis = pick(random, [True, False])
+    size = (x.shape[axis],) if per_axis else ()
+    dtype = pick(random, [np.int8, np.uint8])
+    scale = (random.random(size) * 0.2 + 0.01).astype(np.float32)
+    zero = random.integers(0, 20, size).astype(dtype)
+    attributes = {"axis": axis} if per_axis else {}
+    constants = {"s": np.asarray(scale), "z": np.asarray(zero)}
+    if pick(random, [True, False]):
+        return a_model(helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], **attributes), {"x": x}, constants)
+    q = random.integers(0, 100, x.shape).astype(dtype)
+    return a_model(helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], **attributes), {"q": q}, constants)
+
+
+def resizing(random):
+    mode = pick(random, ["nearest", "linear", "cubic"])
+    attributes = {"mode": mode, "coordinate_transformation_mode": pick(
+        random, ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])}  # fmt: skip
+    if mode == "nearest":
+        attributes["nearest_mode"] = pick(random, ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    if mode == "cubic":
+        attributes["cubic_coeff_a"] = pick(random, [-0.75, -0.5])
+    sizes = np.asarray([1, 2, *random.integers(2, 12, 2)], np.int64)
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)
+    return a_model(node, {"x": numbers(random, (1, 2, 5, 6))}, {"sizes": sizes})
+
+
+def recurrence(random):
+    op, gates = pick(random, [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
+    direction = pick(random, ["forward", "reverse", "bidirectional"])
+    ways, hidden = (2 if direction == "bidirectional" else 1), 3
+    attributes = {"hidden_size": hidden, "direction": direction}
+    if op == "GRU":
+        attributes["linear_before_reset"] = pick(random, [0, 1])
+    constants = {"w": numbers(random, (ways, gates * hidden, 4)) / 3, "r": numbers(random, (ways, gates * hidden, hidden)) / 3,
+                 "b": numbers(random, (ways, 2 * gates * hidden)) / 3}  # fmt: skip
+    node = helper.make_node(op, ["x", "w", "r", "b"], ["y"], **attributes)
+    return a_model(node, {"x": numbers(random, (5, 2, 4)) / 3}, constants)
+
+
+def transforms(random):
+    rank = pick(random, [2, 3])
+    shape = (*(int(size) for size in random.integers(2, 9, rank)), pick(random, [1, 2]))
+    inverse = pick(random, [0, 1])
+    attributes = {"inverse": inverse, "onesided": pick(random, [0, 1]) if shape[-1] == 1 and not inverse else 0}
+    axis = int(random.integers(0, rank)) - pick(random, [0, rank + 1])
+    node = helper.make_node("DFT", ["x", "", "a"], ["y"], **attributes)
+    return a_model(node, {"x": numbers(random, shape)}, {"a": np.asarray(axis, np.int64)})
+
+
+def ties(random):
+    """Equal numbers, of which those with the lowest indices come first."""
+    axis = pick(random, [1, -1])
+    shape = (2, 500, 3) if axis == 1 else (2, 3, 500)
+    x = np.round(numbers(random, shape)).astype(pick(random, [np.float32, np.int32, np.int64]))
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=axis, largest=pick(random, [0, 1]))
+    return a_model(node, {"x": x}, {"k": np.asarray([pick(random, [1, 20, 400])], np.int64)}, ("y", "i"))
+
+
+KINDS = (elementwise, binary, reduction, arguments, pooling, convolution, gathering, scattering, of_constants,
+         rearrangement, normalization, products, quantization, resizing, recurrence,
+         transforms, ties)  # fmt: skip
+
+
+def seeded_case(name, seed):
+    """Of a kind; nothing where onnx.reference does not run it."""
+    [(number, kind)] = [(number, kind) for number, kind in enumerate(KINDS) if kind.__name__ == name]
+    case = kind(np.random.default_rng([number, seed]))
+    inputs = case.data_sets[0][0]
+    names = [info.name for info in case.model.graph.input]
+    try:
+        expected = ReferenceEvaluator(case.model).run(None, dict(zip(names, inputs, strict=True)))
+    except Exception:  # noqa: BLE001 - each operator fails in its own way
+        return None
+    return case._replace(name=f"seeded_{name}_{seed}", data_sets=[(inputs, expected)])
+
+
+def seeded_cases(count):
+    """So many of each kind."""
+    cases = [seeded_case(kind.__name__, seed) for kind in KINDS for seed in range(count)]
+    return [case for case in cases if case is not None]
+
+
+# Runs
+
+
+def outcome(engine, model, data_sets, rtol, atol):
+    """(RIGHT, WRONG or REFUSED, why)."""
+    import graft  # noqa: PLC0415 - in the process that may die
+
+    try:
+        session = graft.Session(graft.load(model, progress=False), engine=engine, threads=1, progress=False)
+        for inputs, expected in data_sets:
+            names = [info.name for info in real_inputs(model)]
+            feeds = {name: value for name, value in zip(names, inputs, strict=False) if value is not None}
+            for run in range(RUNS):
+                found = session.run(feeds)
+                wrong = difference([found[output.name] for output in model.graph.output], expected, rtol, atol)
+                if wrong:
+                    return WRONG, (f"right once, then in run {run + 1}: " if run else "") + wrong
+    except Exception as refused:  # noqa: BLE001 - types that graft.Session does not take are refused, too
+        return REFUSED, str(refused)
+    return RIGHT, ""
+
+
+def outcomes_of(engine, cases):
+    """In one process, that may die of a case."""
+    return [outcome(engine, *case[1:5]) for case in cases]
+
+
+def run_all(engine, cases, size=64):
+    """A result for each case. Where a process dies its cases run alone."""
+    context = multiprocessing.get_context("spawn")
+    found = []
+    for begin in range(0, len(cases), size):
+        part = cases[begin : begin + size]
+        try:
+            with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
+                found += pool.submit(outcomes_of, engine, part).result()
+        except concurrent.futures.process.BrokenProcessPool:
+            found += [(WRONG, "the process died")] if size == 1 else run_all(engine, part, 1)
+    return found
+
+
+def plain(case):
+    """With arrays alone, which reach another process, and None for what is left out; nothing for lists and text."""
+    sets = []
+    for inputs, expected in case.data_sets:
+        values = [None if value is None else to_array(value) for value in (*inputs, *expected)]
+        if any(value is not None and not isinstance(value, np.ndarray) for value in values):
+            return None
+        if any(value is not None and value.dtype.kind in "OUST" for value in values):
+            return None
+        sets.append((values[: len(inputs)], values[len(inputs) :]))
+    return case._replace(data_sets=sets, atol=max(case.atol, rounding_of(case, sets)))
+
+
+def rounding_of(case, sets):
+    """What f32 explains, whichever way sums go: ONNX's tests allow 1e-7. A number in the middle of two steps may become
+    either."""
+    if case.model.graph.node[-1].op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
+        return 1
+    largest = 0.0
+    for value in (value for _, expected in sets for value in expected if value is not None):
+        finite = value[np.isfinite(value)] if value.dtype.kind == "f" else np.zeros(0)
+        largest = max(largest, float(np.abs(finite).max(initial=0)))
+    return 1e-5 * largest
+
+
+def is_reference_right(case):
+    try:
+        for inputs, expected in case.data_sets:
+            names = [info.name for info in real_inputs(case.model)]
+            feeds = {name: value for name, value in zip(names, inputs, strict=False) if value is not None}
+            if difference(ReferenceEvaluator(case.model).run(None, feeds), expected, case.rtol, case.atol):
+                return False
+    except Exception:  # noqa: BLE001
+        return False
+    return True
+
+
+# What the cases of an engine's faults have in common
+
+
+def literals(case):
+    """What is true of the node that a fault is blamed on: the first one, whose result a second one may overwrite."""
+    graph = case.model.graph
+    node = graph.node[0]
+    types = {
+        info.name: info.type.tensor_type for info in onnx.shape_inference.infer_shapes(case.model).graph.value_info
+    }
+    types |= {info.name: info.type.tensor_type for info in graph.input}
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    found = set()
+    for name in onnx.defs.get_schema(node.op_type, case.model.opset_import[0].version, node.domain).attributes:
+        found.add(f"{name}=absent")
+    for attribute in node.attribute:
+        value = helper.get_attribute_value(attribute)
+        found.discard(f"{attribute.name}=absent")
+        if isinstance(value, (int, float, bytes)):
+            text = value.decode() if isinstance(value, bytes) else f"{value:g}"
+            found.add(f"{attribute.name}={text}")
+    for i, name in enumerate(node.input):
+        if not name:
+            continue
+        found.add(f"given({i})")
+        if name in constants:
+            found |= {f"constant({i})", f"type({i})={type_name(constants[name].data_type)}"}
+        elif name in types:
+            found.add(f"type({i})={type_name(types[name].elem_type)}")
+            found.add(f"rank({i})={len(types[name].shape.dim)}")
+    return found
+
+
+def type_name(code):
+    names = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "bool": "bool"}
+    text = onnx.TensorProto.DataType.Name(code).lower()
+    return names.get(text, text.replace("uint", "u").replace("int", "i"))
+
+
+def is_attribute(literal):
+    """One that the node has, of another value than the one that is usual."""
+    return re.match(r"\w+=(?!absent)", literal) is not None
+
+
+def worth(literal):
+    """Of literals that explain as much the first is taken: what a node has explains more than what it lacks."""
+    kinds = ("given", "type", "rank", "constant")
+    kind = next((place for place, kind in enumerate(kinds, 1) if literal.startswith(f"{kind}(")), 0)
+    if literal.endswith("=absent"):
+        kind = len(kinds) + 1
+    return kind, [-int(number) for number in re.findall(r"\((\d+)\)", literal)], literal
+
+
+def rules_of(wrong, right):
+    """Conjunctions of at most three literals that hold of wrong cases and of no right one: each time the one that
+    explains most of those that are left. (rules with their cases, cases that nothing tells from right ones)."""
+    left, rules = dict(wrong), []
+    while left:
+        known = set.union(*left.values())
+        best = None
+        for size in (0, 1, 2, 3):
+            for literals_ in itertools.combinations(sorted(known, key=worth), size):
+                needed = set(literals_)
+                if needed and all(literal.endswith("=absent") for literal in needed):
+                    continue
+                cases = [name for name, have in left.items() if needed <= have]
+                if cases and not any(needed <= have for have in right) and (best is None or len(cases) > len(best[1])):
+                    best = (literals_, cases)
+            if best:
+                break
+        if best is None:
+            return rules, sorted(left)
+        rules.append(best)
+        for name in best[1]:
+            del left[name]
+    return rules, []
+
+
+def faults_of(engine, cases, results, others):
+    """((operator, rule, cases) ..., cases without a rule)."""
+    by_operator = collections.defaultdict(lambda: ({}, []))
+    why = {}
+    for case, (verdict, text), (other, _) in zip(cases, results[engine], others, strict=True):
+        if len(case.model.graph.node) > 1 and not case.name.startswith("seeded_of_constants"):
+            continue
+        operator = case.model.graph.node[0].op_type
+        if verdict == RIGHT:
+            by_operator[operator][1].append(literals(case))
+        if verdict == WRONG and (other == RIGHT or (not case.name.startswith("seeded") and is_reference_right(case))):
+            by_operator[operator][0][case.name] = literals(case)
+            why[case.name] = text
+    found, unexplained = [], []
+    for operator, (wrong, right) in sorted(by_operator.items()):
+        if not wrong:
+            continue
+        # Where the same form is right with other numbers, it is the numbers that matter, unless an attribute has a part in
+        # it. What a second node does to a constant is that node's affair.
+        by_numbers = {
+            name: have
+            for name, have in wrong.items()
+            if have in right and not name.startswith("seeded_of_constants") and not any(map(is_attribute, have))
+        }
+        unexplained += [(operator, name, why[name]) for name in sorted(by_numbers)]
+        wrong = {name: have for name, have in wrong.items() if name not in by_numbers}
+        right = [have for have in right if have not in wrong.values()]
+        rules, rest = rules_of(wrong, right)
+        found += [(operator, rule, sorted(names), why[sorted(names)[0]]) for rule, names in rules]
+        unexplained += [(operator, name, why[name]) for name in rest]
+    return found, unexplained
+
+
+# What is written
+
+
+def shortened(text, most=160):
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 4] + " ..."
+
+
+def table(found):
+    lines = ["// Written by tools/seeded_nodes.py: engine, version, operator, condition, evidence."]
+    for engine, (faults, _) in found.items():
+        for operator, rule, names, why in faults:
+            texts = [NAMES[engine], versions()[engine], operator, ", ".join(rule), shortened(f"{names[0]}: {why}")]
+            lines.append("{" + ", ".join(json.dumps(text) for text in texts) + "},")
+    return "\n".join(lines) + "\n"
+
+
+def page(cases, results, found):
+    lines = [
+        "<!-- Written by tools/seeded_nodes.py. -->",
+        "# The CPU engines, and what they get wrong",
+        "",
+        "OpenVINO runs proofs and comparisons, and ONNX Runtime is the second judge (`--engine`, decision 0031). Single nodes were run",
+        f"{RUNS} times each in both: ONNX's own tests of its operators, the same with their parameters as constants, and models with seeded",
+        "attributes and numbers, whose results are those of onnx.reference. A fault counts where the other engine is right, or onnx.reference",
+        "has the results that ONNX stores.",
+        "",
+        "| engine | models | right | refused | wrong |",
+        "|---|---|---|---|---|",
+    ]
+    for engine, outcomes in results.items():
+        counts = collections.Counter(verdict for verdict, _ in outcomes)
+        row = [f"{NAMES[engine]} {versions()[engine]}", len(cases), counts[RIGHT], counts[REFUSED], counts[WRONG]]
+        lines.append("| " + " | ".join(map(str, row)) + " |")
+    lines += [
+        "",
+        "Refused are types that NumPy or the engine does not have, text, sequences, and what Graft keeps from OpenVINO since it would be",
+        "wrong (src/runtime/openvino/guards.cpp). Models that are refused run in the other engine.",
+        "",
+        "## Known faults",
+        "",
+        "Where both engines disagree on a model with such a node, the dispute says so (`--engine` then names the other one). A form",
+        "of a node that was wrong with some numbers counts, though it is right with others.",
+        "",
+        "| engine | operator | where | models | the first of them |",
+        "|---|---|---|---|---|",
+    ]
+    for engine, (faults, _) in found.items():
+        for operator, rule, names, why in faults:
+            cells = [NAMES[engine], operator, ", ".join(rule) or "always", len(names), shortened(f"{names[0]}: {why}")]
+            lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    unexplained = [(NAMES[engine], *fault) for engine, (_, rest) in found.items() for fault in rest]
+    if unexplained:
+        lines += [
+            "",
+            "## Wrong for some numbers",
+            "",
+            "Nodes of the same form are right with other numbers, so nothing is routed round:",
+            "",
+        ]
+        lines += [
+            f"- {engine}, {operator}: {shortened(f'{name}: {why}')}" for engine, operator, name, why in unexplained
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def versions():
+    import onnxruntime  # noqa: PLC0415
+    import openvino  # noqa: PLC0415
+
+    return {"openvino": openvino.__version__.split("-")[0], "onnxruntime": onnxruntime.__version__}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=60, help="models of each kind")
+    parser.add_argument("--only", default="", help="a pattern of the cases' names")
+    arguments = parser.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = [case for case in node_cases() if not case.name.startswith(tuple(LEFT_OUT))]
+        cases += [c._replace(name=f"{c.name}_of_constants") for c in map(with_constants, cases) if c is not None]
+        cases += seeded_cases(arguments.seeds)
+        cases = [case for case in map(plain, cases) if case is not None and re.search(arguments.only, case.name)]
+    results = {engine: run_all(engine, cases) for engine in ENGINES}
+    found = {engine: faults_of(engine, cases, results, results[other]) for engine, other in (ENGINES, ENGINES[::-1])}
+    if arguments.only:
+        print(page(cases, results, found))
+        return
+    INC.write_text(table(found))
+    PAGE.write_text(page(cases, results, found))
+
+
+if __name__ == "__main__":
+    main()
