@@ -11,7 +11,8 @@ sys.path.insert(0, str(SOURCE / "tools"))
 import seeded_nodes  # noqa: E402
 
 TABLE = (SOURCE / "src" / "verify" / "known_faults.inc").read_text()
-EVIDENCE = re.findall(r'^\{"OpenVINO", "[^"]*", "(\w+)", "[^"]*", "seeded_(\w+)_(\d+): ', TABLE, re.MULTILINE)
+ROW = r'\{"OpenVINO", "[^"]*", "(\w+)", "[^"]*",\s*"seeded_(\w+)_(\d+): '
+EVIDENCE = re.findall(ROW, TABLE)
 
 
 @pytest.mark.parametrize(("operator", "kind", "seed"), EVIDENCE)
