@@ -27,7 +27,8 @@ struct Variant {
   int compute = 0;  ///< 90: for devices of compute capability 9.x only. `fits` makes no CUDA call.
 };
 
-/// What every definition must have. See docs/guide/add_an_operator.md for one explained line by line.
+/// What every definition must have: `types()` is an array of the constraints that its ports name. See
+/// docs/guide/add_an_operator.md for one explained line by line.
 ///
 /// Optional members, found if they are there; one that cannot be called as written here does not compile:
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks; a
@@ -45,6 +46,8 @@ struct Variant {
 ///   Status check_attributes() const                                         rules between attributes and on list
 ///                                                                           elements
 ///
+/// A size that depends on data is a data_size() in the shapes of infer_shapes, and has a size_output() among the ports.
+///
 /// With optional inputs, both of these; everything else that is given a Problem then sees all inputs:
 ///   TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const      of an input that is left out
 ///   void fill_constant(std::size_t port, const TensorDesc&, std::byte* bytes) const     its data, from attributes
@@ -60,7 +63,7 @@ concept OperatorDefinition =
   { D::why_plugin } -> std::convertible_to<std::string_view>;
   D::attributes();
   D::ports();
-  D::type_rows();
+  D::types();
   { definition.infer_shapes(shapes) } -> std::same_as<std::vector<Shape>>;
   { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
 };
@@ -70,7 +73,7 @@ concept OperatorDefinition =
 /// A matching type row. `problem` has all inputs, the first `given` of them from the node.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
-/// The outputs have the shapes that infer_shapes gives them. A dimension that depends on data is not compared.
+/// The outputs have the shapes that infer_extents gives them.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
 /// The channel-vector layouts are for N,C,H,W.
 [[nodiscard]] bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks);
@@ -183,6 +186,36 @@ constexpr bool check_optional_members() {
   return true;
 }
 
+template <class D>
+constexpr bool has_types_of_ports() {
+  for (const Port& port : D::ports()) {
+    bool is_known = port.type.constraint.empty();
+    for (const TypeConstraint& constraint : D::types()) is_known = is_known || constraint.name == port.type.constraint;
+    if (!is_known) return false;
+  }
+  return true;
+}
+
+/// Inputs that are required, optional ones, outputs, size outputs.
+template <class D>
+constexpr bool has_ports_in_order() {
+  int last = 0;
+  for (const Port& port : D::ports()) {
+    const int kind = port.is_size ? 3 : port.is_output ? 2 : port.is_optional ? 1 : 0;
+    if (kind < last) return false;
+    last = kind;
+  }
+  return true;
+}
+
+template <class D>
+constexpr bool check_ports() {
+  static_assert(D::ports().size() <= TypeRow::max_ports, "an operator has at most 32 inputs and outputs");
+  static_assert(has_types_of_ports<D>(), "the type of each port has to be a DType or the name of one of types()");
+  static_assert(has_ports_in_order<D>(), "ports come as inputs, optional inputs, outputs, size outputs");
+  return true;
+}
+
 /// Device copies of inputs that attributes supply, made once for each device and set of types and shared by clones.
 class DeviceConstants {
  public:
@@ -214,6 +247,8 @@ inline CudaSide<D> cuda_side;
 template <OperatorDefinition D>
 class OperatorOf final : public Operator {
   static_assert(detail::check_optional_members<D>());
+  static_assert(detail::check_ports<D>());
+  static constexpr std::size_t port_count = D::ports().size();
 
  public:
   OperatorOf() = default;
@@ -290,8 +325,8 @@ class OperatorOf final : public Operator {
   [[nodiscard]] Status run_cpu(const Problem& given, const Buffers& buffers, const CpuContext& context) const override {
     if (Status status = check(given); !status.ok()) return status;
     const Completed all(definition_, given);
-    std::array<std::vector<std::byte>, TypeRow::max_ports> constants;
-    std::array<const void*, TypeRow::max_ports> addresses = all.addresses(buffers);
+    std::array<std::vector<std::byte>, port_count> constants;
+    std::array<const void*, port_count> addresses = all.addresses(buffers);
     if constexpr (has_optional_inputs) {
       const std::span<const TensorDesc> inputs = all.problem().inputs;
       for (std::size_t port = given.inputs.size(); port < all.input_count(); ++port) {
@@ -308,7 +343,7 @@ class OperatorOf final : public Operator {
   [[nodiscard]] Status prepare_cuda(const Problem& given) const override {
     if (!carries_kernels()) return no_kernels();
     const Completed all(definition_, given);
-    std::array<const void*, TypeRow::max_ports> addresses{};
+    std::array<const void*, port_count> addresses{};
     return add_constants(all, given.inputs.size(), addresses);
   }
 
@@ -316,7 +351,7 @@ class OperatorOf final : public Operator {
                                 const CudaContext& context) const override {
     if (!carries_kernels()) return no_kernels();
     const Completed all(definition_, given);
-    std::array<const void*, TypeRow::max_ports> addresses = all.addresses(buffers);
+    std::array<const void*, port_count> addresses = all.addresses(buffers);
     if (Status status = add_constants(all, given.inputs.size(), addresses); !status.ok()) return status;
     const Buffers completed{std::span(addresses).first(all.input_count()), buffers.outputs, buffers.workspace};
     std::string reasons;
@@ -379,15 +414,15 @@ class OperatorOf final : public Operator {
       if constexpr (has_optional_inputs) return {std::span(inputs_).first(count_), given_.outputs};
       return given_;
     }
-    [[nodiscard]] std::array<const void*, TypeRow::max_ports> addresses(const Buffers& buffers) const {
-      std::array<const void*, TypeRow::max_ports> result{};
+    [[nodiscard]] std::array<const void*, port_count> addresses(const Buffers& buffers) const {
+      std::array<const void*, port_count> result{};
       std::copy_n(buffers.inputs.begin(), given_.inputs.size(), result.begin());
       return result;
     }
 
    private:
     Problem given_;
-    std::array<TensorDesc, TypeRow::max_ports> inputs_;
+    std::array<TensorDesc, has_optional_inputs ? port_count : 0> inputs_;
     std::size_t count_;
   };
 
@@ -441,7 +476,8 @@ template <OperatorDefinition D>
     std::apply([&](const auto&... attribute) { (result.attributes.push_back(detail::describe(attribute)), ...); },
                D::attributes());
     for (const Port& port : D::ports()) result.ports.push_back(port);
-    for (const TypeRow& row : D::type_rows()) result.type_rows.push_back(row);
+    const auto constraints = D::types();
+    result.type_rows = rows_of(result.ports, constraints);
     if constexpr (detail::has_why_plugin_for_floats<D>) result.why_plugin_for_floats = D::why_plugin_for_floats;
     if constexpr (detail::has_int8_weight<D>) result.int8_weight = D::int8_weight;
     if constexpr (detail::has_native_equivalents<D>) result.native_equivalents = D::native_equivalents();

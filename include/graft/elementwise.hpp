@@ -26,9 +26,9 @@ struct Elementwise {
   float y_scale = 1;
 
   static constexpr auto ports() {
-    return std::array{input("x", "any", "of any rank"), output("y", "as x", "of the type of x")};
+    return std::array{input("x", "T", "any", "of any rank"), output("y", "T", "as x", "of the type of x")};
   }
-  static constexpr auto type_rows() { return one_type_rows; }
+  static constexpr auto types() { return std::array{every_format}; }
   /// The attributes of a definition, followed by the scales that all have.
   template <class... Attributes>
   static constexpr auto with_scales(const Attributes&... attributes) {

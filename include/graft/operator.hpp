@@ -24,25 +24,6 @@ namespace graft {
 /// The domain of Graft's nodes in ONNX files, and the version of its operator set.
 inline constexpr std::string_view onnx_domain = "graft";
 
-/// An input or output. `shape` is for people: "N,C,..." .
-struct Port {
-  std::string_view name;
-  std::string_view shape;
-  std::string_view doc;
-  bool is_output = false;
-  bool is_optional = false;  ///< An input that a node may leave out; the definition then supplies it.
-};
-[[nodiscard]] constexpr Port input(std::string_view name, std::string_view shape, std::string_view doc) {
-  return {name, shape, doc, false};
-}
-/// Only other optional inputs follow it. See `constant` in define_operator.hpp.
-[[nodiscard]] constexpr Port optional_input(std::string_view name, std::string_view shape, std::string_view doc) {
-  return {name, shape, doc, false, true};
-}
-[[nodiscard]] constexpr Port output(std::string_view name, std::string_view shape, std::string_view doc) {
-  return {name, shape, doc, true};
-}
-
 /// How one port's elements are stored.
 struct Format {
   DType dtype = DType::f32;
@@ -52,9 +33,57 @@ struct Format {
   friend constexpr bool operator==(const Format&, const Format&) = default;
 };
 
+/// The formats that a name stands for: "T" f32, f16. All ports of that name have the same one of them.
+struct TypeConstraint {
+  static constexpr std::size_t max_formats = 16;
+  std::string_view name;
+  std::array<Format, max_formats> formats{};
+  std::size_t count = 0;
+
+  template <class... Formats>
+  explicit constexpr TypeConstraint(std::string_view type_name, Formats... allowed)
+      : name(type_name), formats{Format(allowed)...}, count(sizeof...(allowed)) {}
+};
+
+/// That of a constraint, by its name, or one that is always the same, in the linear layout.
+struct PortType {
+  std::string_view constraint = {};
+  DType fixed = DType::f32;
+  constexpr PortType(const char* name) : constraint(name) {}  // NOLINT(google-explicit-constructor)
+  constexpr PortType(DType dtype) : fixed(dtype) {}           // NOLINT(google-explicit-constructor)
+};
+
+/// An input or output. `shape` is for people: "N,C,..." .
+struct Port {
+  std::string_view name;
+  PortType type;
+  std::string_view shape;
+  std::string_view doc;
+  bool is_output = false;
+  bool is_optional = false;  ///< An input that a node may leave out; the definition then supplies it.
+  bool is_size = false;      ///< An output that says how large others are.
+};
+[[nodiscard]] constexpr Port input(std::string_view name, PortType type, std::string_view shape, std::string_view doc) {
+  return {name, type, shape, doc};
+}
+/// Only other optional inputs follow it. See `constant` in define_operator.hpp.
+[[nodiscard]] constexpr Port optional_input(std::string_view name, PortType type, std::string_view shape,
+                                            std::string_view doc) {
+  return {name, type, shape, doc, false, true};
+}
+[[nodiscard]] constexpr Port output(std::string_view name, PortType type, std::string_view shape,
+                                    std::string_view doc) {
+  return {name, type, shape, doc, true};
+}
+/// What a data_size() of the outputs' shapes turned out to be: one i64, or an i32 where TensorRT is older than 10.15
+/// and asks for that; kernels write it as Problem says. Only other size outputs follow it.
+[[nodiscard]] constexpr Port size_output(std::string_view name, std::string_view doc) {
+  return {name, DType::i64, "scalar", doc, true, false, true};
+}
+
 /// One combination of formats that an operator accepts: a format for each port, inputs first, optional ones among them.
 struct TypeRow {
-  static constexpr std::size_t max_ports = 8;
+  static constexpr std::size_t max_ports = 32;
   std::array<Format, max_ports> formats{};
   std::size_t count = 0;
 
@@ -63,16 +92,14 @@ struct TypeRow {
   constexpr TypeRow(Formats... row) : formats{Format(row)...}, count(sizeof...(row)) {}
 };
 
-/// The rows of an operator with one input and one output of the same type and layout.
-inline constexpr std::array one_type_rows{
-    TypeRow(DType::f32, DType::f32),
-    TypeRow(DType::f16, DType::f16),
-    TypeRow(DType::bf16, DType::bf16),
-    TypeRow(DType::i8, DType::i8),
-    TypeRow(Format(DType::f16, Layout::hwc8), Format(DType::f16, Layout::hwc8)),
-    TypeRow(Format(DType::bf16, Layout::hwc8), Format(DType::bf16, Layout::hwc8)),
-    TypeRow(Format(DType::i8, Layout::chw32), Format(DType::i8, Layout::chw32)),
-};
+/// All that a plugin of numbers can be offered: T of most operators.
+inline constexpr TypeConstraint every_format("T", DType::f32, DType::f16, DType::bf16, DType::i8,
+                                             Format(DType::f16, Layout::hwc8), Format(DType::bf16, Layout::hwc8),
+                                             Format(DType::i8, Layout::chw32));
+
+/// Every choice of a format for each constraint, the first constraint changing slowest. A port whose constraint is not
+/// among them is of no type: the result is empty.
+[[nodiscard]] std::vector<TypeRow> rows_of(std::span<const Port> ports, std::span<const TypeConstraint> constraints);
 
 /// The same maths in standard ONNX operators (opset 17), as an ONNX model-local function.
 /// `body` is text: one node a line, `y = LeakyRelu<alpha=@alpha>(x)`; `@name` refers to the node's attribute.
@@ -210,7 +237,7 @@ struct OperatorType {
   std::string_view why_plugin;                  ///< The reason that `convert` gives for choosing the plugin.
   std::string_view why_plugin_for_floats = {};  ///< The same for nodes of floating-point numbers, where it differs.
   std::vector<AttributeInfo> attributes;
-  std::vector<Port> ports;  ///< Inputs first.
+  std::vector<Port> ports;  ///< Inputs first, size outputs last.
   std::vector<TypeRow> type_rows;
   std::vector<DropIn> drop_ins;
   /// TensorRT times the variants that fit and chooses; otherwise the first that fits is taken.
@@ -221,15 +248,26 @@ struct OperatorType {
 
   [[nodiscard]] std::size_t input_count() const;  ///< With the optional ones.
   [[nodiscard]] std::size_t required_input_count() const;
-  [[nodiscard]] std::size_t output_count() const;
+  [[nodiscard]] std::size_t output_count() const;  ///< With the size outputs.
+  [[nodiscard]] std::size_t size_output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
   /// "2" or "1 to 3".
   [[nodiscard]] std::string input_count_text() const;
-  /// The format that a row asks of port `index` of a node with `given` inputs, its outputs counted after those.
+  /// The port of tensor `index` of a node with `given` inputs, its outputs counted after those.
+  [[nodiscard]] std::size_t port_of(std::size_t given, std::size_t index) const;
+  /// The format that a row asks of tensor `index` of a node with `given` inputs, its outputs counted after those.
   [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
   /// The output types that go with these input types; nothing where no row matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
+
+/// The extents of the outputs, each dimension that depends on data as large as it may become: what Problem wants.
+[[nodiscard]] Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs,
+                                   std::vector<Extents>& outputs);
+/// The same once the operator has run: size outputs are read from `addresses`, one in host memory for each output of
+/// `problem`. Fails if one holds what it may not.
+[[nodiscard]] Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,
+                                  std::vector<Extents>& outputs);
 
 /// The operator that a plugin node of another library asks for; `fields` are named as that plugin or as Graft's
 /// attributes. Fails as Operator::set does; where an attribute with no default is missing as well.

@@ -33,8 +33,9 @@ class Dim {
     maximum,
     floor_divide,
     ceil_divide,
-    equal,  ///< 1 where both sides are the same, else 0.
-    less,   ///< 1 where the left side is smaller, else 0.
+    equal,      ///< 1 where both sides are the same, else 0.
+    less,       ///< 1 where the left side is smaller, else 0.
+    data_size,  ///< What a size output will say; see data_size() below.
   };
 
   Dim(std::int64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor): a number is a dimension
@@ -44,13 +45,14 @@ class Dim {
   [[nodiscard]] bool is_constant() const { return node_ == nullptr; }
   [[nodiscard]] std::int64_t value() const { return value_; }  ///< Of a constant.
   [[nodiscard]] const std::string& name() const;               ///< Of a symbol.
-  [[nodiscard]] const Dim& left() const;                       ///< Of an expression.
-  [[nodiscard]] const Dim& right() const;                      ///< Of an expression.
+  [[nodiscard]] const Dim& left() const;                       ///< Of an expression; the optimum of a data size.
+  [[nodiscard]] const Dim& right() const;                      ///< Of an expression; the largest value of a data size.
+  [[nodiscard]] std::size_t size_output() const { return static_cast<std::size_t>(value_); }  ///< Of a data size.
 
   /// "8", "batch", "(height * 2)".
   [[nodiscard]] std::string to_string() const;
 
-  /// Its value, once every symbol has one; nothing if `value_of` knows a symbol not.
+  /// Its value, once every symbol has one; nothing if `value_of` knows a symbol not. Of a data size it is the largest.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const;
 
@@ -59,7 +61,11 @@ class Dim {
 
   [[nodiscard]] static Dim make(Kind kind, const Dim& left, const Dim& right);
 
+  /// The value of a constant; the largest of a data size whose largest is constant; nothing for any other.
+  [[nodiscard]] std::optional<std::int64_t> largest() const;
+
  private:
+  friend Dim data_size(std::size_t output, const Dim& optimum, const Dim& largest);
   struct Node;
   std::shared_ptr<const Node> node_;
   std::int64_t value_ = 0;
@@ -74,6 +80,11 @@ class Dim {
 [[nodiscard]] Dim ceil_div(const Dim& a, const Dim& b);
 [[nodiscard]] Dim equal(const Dim& a, const Dim& b);
 [[nodiscard]] Dim less(const Dim& a, const Dim& b);
+
+/// A size that only the data decide: the operator writes it to its size output `output` (counted among all outputs)
+/// when it runs. `optimum` is what TensorRT times kernels with, `largest` what memory is set aside for; neither depends
+/// on data. It is a dimension by itself: an expression that contains one throws std::domain_error.
+[[nodiscard]] Dim data_size(std::size_t output, const Dim& optimum, const Dim& largest);
 
 using Shape = std::vector<Dim>;
 

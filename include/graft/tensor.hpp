@@ -33,6 +33,10 @@ struct TensorDesc {
 [[nodiscard]] std::string to_string(const TensorDesc& desc);
 
 /// All tensors of one call, in the order of the operator's ports.
+///
+/// A dimension of an output that depends on data (data_size in shape.hpp) has its largest value here, and the output's
+/// memory has room for that. The kernel writes the size that it found to the size output, and the elements next to each
+/// other as in a tensor of that size, from the beginning of the memory; what the rest holds does not matter.
 struct Problem {
   std::span<const TensorDesc> inputs;
   std::span<const TensorDesc> outputs;

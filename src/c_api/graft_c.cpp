@@ -147,6 +147,7 @@ const char* name_of(Dim::Kind kind) {
     case Dim::Kind::ceil_divide: return "ceil_divide";
     case Dim::Kind::equal: return "equal";
     case Dim::Kind::less: return "less";
+    case Dim::Kind::data_size: return "data_size";
     case Dim::Kind::constant:
     case Dim::Kind::symbol: break;
   }
@@ -179,6 +180,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
     result["ports"].push_back({{"name", port.name},
                                {"is_output", port.is_output},
                                {"is_optional", port.is_optional},
+                               {"is_size", port.is_size},
                                {"shape", port.shape},
                                {"doc", port.doc}});
   }
@@ -353,27 +355,31 @@ int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, st
     const graft::OperatorType& type = op->op->type();
     const graft::Call parsed({inputs, input_count, nullptr, 0});
     graft::check_input_count(type, parsed.inputs.size());
-    std::vector<graft::Shape> shapes;
     std::vector<graft::DType> dtypes;
-    for (const graft::TensorDesc& desc : parsed.inputs) {
-      shapes.emplace_back(desc.extents.begin(), desc.extents.end());
-      dtypes.push_back(desc.dtype);
-    }
+    for (const graft::TensorDesc& desc : parsed.inputs) dtypes.push_back(desc.dtype);
     const std::vector<graft::DType> found_dtypes = graft::output_dtypes(type, dtypes);
-    std::vector<graft::Shape> found;
-    graft::check(op->op->infer_shapes(shapes, found));
+    std::vector<graft::Extents> found;
+    graft::check(graft::infer_extents(*op->op, parsed.inputs, found));
     if (found.size() != static_cast<std::size_t>(output_count)) {
       throw std::invalid_argument(std::string(type.name) + " gives " + std::to_string(found.size()) + " outputs");
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
-      std::vector<std::int64_t> sizes;
-      for (const graft::Dim& dim : found[i]) sizes.push_back(dim.value());
-      graft::TensorDesc desc{.dtype = found_dtypes[i], .layout = graft::Layout::linear, .extents = {}};
-      if (const graft::Status status = graft::Extents::make(sizes, desc.extents); !status.ok()) {
-        throw std::invalid_argument(std::string(type.name) + ": output " +
-                                    std::string(type.ports[type.input_count() + i].name) + ": " + status.message());
-      }
-      graft::write_desc(desc, outputs[i]);
+      graft::write_desc({.dtype = found_dtypes[i], .layout = graft::Layout::linear, .extents = found[i]}, outputs[i]);
+    }
+    return 0;
+  });
+}
+
+int graft_read_extents(const graft_operator* op, const graft_call* call, graft_tensor* outputs) {
+  return graft::guarded(1, [&] {
+    const graft::Call parsed(*call);
+    graft::check_counts(op->op->type(), parsed);
+    std::vector<graft::Extents> found;
+    const std::vector<const void*> addresses(parsed.output_data.begin(), parsed.output_data.end());
+    graft::check(graft::read_extents(*op->op, parsed.problem(), addresses, found));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const graft::TensorDesc& desc = parsed.outputs[i];
+      graft::write_desc({.dtype = desc.dtype, .layout = desc.layout, .extents = found[i]}, outputs[i]);
     }
     return 0;
   });

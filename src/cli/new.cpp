@@ -56,8 +56,9 @@ void add_new(Program& program) {
   command->add_option("FOLDER", request->folder, "that is made; its name is that of the project and its library")
       ->required();
   command
-      ->add_option("--like", request->kind,
-                   "what the operator is like until you change it: elementwise, reduction, two_inputs (elementwise)")
+      ->add_option(
+          "--like", request->kind,
+          "what the operator is like until you change it: elementwise, reduction, two_inputs, data_sizes (elementwise)")
       ->type_name("KIND")
       ->check(one_of(toolkit::project_kinds()));
   command

@@ -21,7 +21,33 @@ std::string describe_row(const OperatorType& type, const TypeRow& row) {
   return text;
 }
 
+/// TensorRT before 10.15 has sizes of 32 bits.
+bool is_taken(const Format& found, const Format& allowed, const Port& port) {
+  return found == allowed || (port.is_size && found == Format(DType::i32));
+}
+
 }  // namespace
+
+std::vector<TypeRow> rows_of(std::span<const Port> ports, std::span<const TypeConstraint> constraints) {
+  std::size_t row_count = 1;
+  for (const TypeConstraint& constraint : constraints) row_count *= constraint.count;
+  std::vector<TypeRow> rows(row_count);
+  for (std::size_t i = 0; i < row_count; ++i) {
+    rows[i].count = ports.size();
+    std::size_t rest = row_count;
+    for (const TypeConstraint& constraint : constraints) {
+      rest /= constraint.count;
+      for (std::size_t port = 0; port < ports.size(); ++port) {
+        if (ports[port].type.constraint != constraint.name) continue;
+        rows[i].formats[port] = constraint.formats[i / rest % constraint.count];
+      }
+    }
+    for (std::size_t port = 0; port < ports.size(); ++port) {
+      if (ports[port].type.constraint.empty()) rows[i].formats[port] = ports[port].type.fixed;
+    }
+  }
+  return rows;
+}
 
 std::size_t OperatorType::input_count() const {
   return static_cast<std::size_t>(
@@ -35,13 +61,21 @@ std::size_t OperatorType::required_input_count() const {
 
 std::size_t OperatorType::output_count() const { return ports.size() - input_count(); }
 
+std::size_t OperatorType::size_output_count() const {
+  return static_cast<std::size_t>(std::count_if(ports.begin(), ports.end(), [](const Port& p) { return p.is_size; }));
+}
+
 std::string OperatorType::input_count_text() const {
   const std::string most = std::to_string(input_count());
   return required_input_count() == input_count() ? most : std::to_string(required_input_count()) + " to " + most;
 }
 
+std::size_t OperatorType::port_of(std::size_t given, std::size_t index) const {
+  return index < given ? index : index - given + input_count();
+}
+
 const Format& OperatorType::format_of(const TypeRow& row, std::size_t given, std::size_t index) const {
-  return row.formats[index < given ? index : index - given + input_count()];
+  return row.formats[port_of(given, index)];
 }
 
 const DropInField* DropIn::find(std::string_view field) const {
@@ -102,22 +136,61 @@ bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks) {
   return true;
 }
 
+namespace {
+
+/// With what `size_of` says of each dimension.
+template <class SizeOf>
+Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, const SizeOf& size_of,
+                  std::vector<Extents>& outputs) {
+  std::vector<Shape> input_shapes;
+  for (const TensorDesc& desc : inputs) input_shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+  std::vector<Shape> shapes;
+  if (Status status = op.infer_shapes(input_shapes, shapes); !status.ok()) return status;
+  outputs.clear();
+  for (const Shape& shape : shapes) {
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : shape) sizes.push_back(size_of(dim));
+    if (Status status = Extents::make(sizes, outputs.emplace_back()); !status.ok()) {
+      const OperatorType& type = op.type();
+      return invalid_argument(std::string(type.name) + ": output " +
+                              std::string(type.ports[type.input_count() + outputs.size() - 1].name) + ": " +
+                              status.message());
+    }
+  }
+  return {};
+}
+
+constexpr std::int64_t no_size = -1;
+
+}  // namespace
+
+Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs, std::vector<Extents>& outputs) {
+  return extents_of(
+      op, inputs, [](const Dim& dim) { return dim.largest().value_or(no_size); }, outputs);
+}
+
+Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,
+                    std::vector<Extents>& outputs) {
+  const auto read = [&](std::size_t output) -> std::int64_t {
+    if (problem.outputs[output].dtype == DType::i32) return *static_cast<const std::int32_t*>(addresses[output]);
+    return *static_cast<const std::int64_t*>(addresses[output]);
+  };
+  const auto size_of = [&](const Dim& dim) {
+    if (dim.kind() != Dim::Kind::data_size) return dim.largest().value_or(no_size);
+    const std::int64_t size = read(dim.size_output());
+    return size <= dim.largest().value_or(no_size) ? size : no_size;
+  };
+  return extents_of(op, problem.inputs, size_of, outputs);
+}
+
 Status check_shapes(const Operator& op, const Problem& problem) {
-  std::vector<Shape> inputs;
-  for (const TensorDesc& desc : problem.inputs) inputs.emplace_back(desc.extents.begin(), desc.extents.end());
-  std::vector<Shape> outputs;
-  if (Status status = op.infer_shapes(inputs, outputs); !status.ok()) return status;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+  std::vector<Extents> allowed;
+  if (Status status = infer_extents(op, problem.inputs, allowed); !status.ok()) return status;
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
     const Extents& found = problem.outputs[i].extents;
-    bool same = outputs[i].size() == static_cast<std::size_t>(found.rank());
-    for (int axis = 0; same && axis < found.rank(); ++axis) {
-      const Dim& allowed = outputs[i][static_cast<std::size_t>(axis)];
-      same = !allowed.is_constant() || allowed.value() == found[axis];
-    }
-    if (!same) {
-      return invalid_argument(std::string(op.type().name) + ": output " + std::to_string(i) + " has shape " +
-                              to_string(found) + ", allowed is " + to_string(outputs[i]));
-    }
+    if (found == allowed[i]) continue;
+    return invalid_argument(std::string(op.type().name) + ": output " + std::to_string(i) + " has shape " +
+                            to_string(found) + ", allowed is " + to_string(allowed[i]));
   }
   return {};
 }
@@ -143,7 +216,8 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
   };
   for (const TypeRow& row : type.type_rows) {
     bool matches = op.accepts(row, input_ranks);
-    for (std::size_t i = 0; matches && i < row.count; ++i) matches = row.formats[i] == format_at(i);
+    for (std::size_t i = 0; matches && i < row.count; ++i)
+      matches = is_taken(format_at(i), row.formats[i], type.ports[i]);
     if (matches) return {};
   }
   std::string found;

@@ -44,7 +44,8 @@ std::int64_t apply(Dim::Kind kind, std::int64_t a, std::int64_t b) {
     case Dim::Kind::equal: result = a == b ? 1 : 0; break;
     case Dim::Kind::less: result = a < b ? 1 : 0; break;
     case Dim::Kind::constant:
-    case Dim::Kind::symbol: throw std::logic_error("a constant or a symbol has no sides");
+    case Dim::Kind::symbol:
+    case Dim::Kind::data_size: throw std::logic_error("no expression");
   }
   if (overflow) throw std::overflow_error("a dimension exceeds 64 bits");
   return result;
@@ -59,6 +60,9 @@ Dim Dim::symbol(std::string name) {
 }
 
 Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
+  if (left.kind() == Kind::data_size || right.kind() == Kind::data_size) {
+    throw std::domain_error("a size that depends on data is a dimension by itself, and not part of an expression");
+  }
   if (left.is_constant() && right.is_constant()) return {apply(kind, left.value_, right.value_)};
   // Only identities that need no knowledge of the symbols' values.
   const bool right_is_zero = right.is_constant() && right.value_ == 0;
@@ -71,6 +75,20 @@ Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
   Dim result(0);
   result.node_ = std::make_shared<const Node>(Node{kind, std::string(), left, right});
   return result;
+}
+
+Dim data_size(std::size_t output, const Dim& optimum, const Dim& largest) {
+  if (optimum.kind() == Dim::Kind::data_size || largest.kind() == Dim::Kind::data_size) {
+    throw std::domain_error("the optimum and the largest value of a size do not depend on data");
+  }
+  Dim result(static_cast<std::int64_t>(output));
+  result.node_ = std::make_shared<const Dim::Node>(Dim::Node{Dim::Kind::data_size, std::string(), optimum, largest});
+  return result;
+}
+
+std::optional<std::int64_t> Dim::largest() const {
+  const Dim& dim = kind() == Kind::data_size ? right() : *this;
+  return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
 }
 
 Dim::Kind Dim::kind() const { return node_ ? node_->kind : Kind::constant; }
@@ -95,6 +113,7 @@ std::string Dim::to_string() const {
     case Kind::ceil_divide: return call("ceil_div");
     case Kind::equal: return infix(" == ");
     case Kind::less: return infix(" < ");
+    case Kind::data_size: return "0 to " + right().to_string();
   }
   return {};
 }
@@ -103,6 +122,7 @@ std::optional<std::int64_t> Dim::evaluate(
     const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const {
   if (is_constant()) return value_;
   if (kind() == Kind::symbol) return value_of(name());
+  if (kind() == Kind::data_size) return right().evaluate(value_of);
   const auto a = left().evaluate(value_of);
   const auto b = right().evaluate(value_of);
   if (!a || !b) return std::nullopt;
@@ -113,7 +133,7 @@ bool operator==(const Dim& a, const Dim& b) {
   if (a.node_ == b.node_) return a.value_ == b.value_;
   if (a.is_constant() || b.is_constant() || a.kind() != b.kind()) return false;
   if (a.kind() == Dim::Kind::symbol) return a.name() == b.name();
-  return a.left() == b.left() && a.right() == b.right();
+  return a.value_ == b.value_ && a.left() == b.left() && a.right() == b.right();
 }
 
 Dim operator+(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::add, a, b); }

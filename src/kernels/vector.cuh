@@ -26,6 +26,13 @@ template <class F>
   }
 }
 
+/// Calls `f` with the address of a size output as a pointer to its type.
+template <class F>
+[[nodiscard]] Status dispatch_size(DType dtype, void* output, F&& f) {
+  if (dtype == DType::i32) return f(static_cast<std::int32_t*>(output));
+  return f(static_cast<std::int64_t*>(output));
+}
+
 /// Elements in 128 bits, the widest access.
 template <class T>
 inline constexpr int widest = 16 / static_cast<int>(sizeof(T));

@@ -164,7 +164,6 @@ void check_operator(const Node& node) {
   }
   std::vector<TensorDesc> inputs;
   std::vector<DType> dtypes;
-  std::vector<Shape> shapes;
   for (const Value* input : node.inputs) {
     if (input == nullptr) break;
     const auto dtype = input->type ? to_dtype(*input->type) : std::nullopt;
@@ -177,19 +176,14 @@ void check_operator(const Node& node) {
     if (!Extents::make(sizes, desc.extents).ok()) return;
     inputs.push_back(desc);
     dtypes.push_back(*dtype);
-    shapes.push_back(*input->shape);
   }
   const auto output_dtypes = op->type().output_dtypes(dtypes);
   if (!output_dtypes) return;
-  std::vector<Shape> results;
-  Status status = op->infer_shapes(shapes, results);
+  std::vector<Extents> results;
+  Status status = infer_extents(*op, inputs, results);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; status.ok() && i < results.size(); ++i) {
-    std::vector<std::int64_t> sizes;
-    for (const Dim& dim : results[i]) sizes.push_back(dim.is_constant() ? dim.value() : 0);
-    TensorDesc desc{.dtype = (*output_dtypes)[i], .layout = Layout::linear, .extents = {}};
-    status = Extents::make(sizes, desc.extents);
-    outputs.push_back(desc);
+    outputs.push_back({.dtype = (*output_dtypes)[i], .layout = Layout::linear, .extents = results[i]});
   }
   if (status.ok()) status = op->check({inputs, outputs});
   if (!status.ok() && status.code() == StatusCode::invalid_argument) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <random>
 #include <set>
@@ -63,6 +64,22 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
   return 0;
 }
 
+/// As dispatch, and for the types of integers that are not scaled.
+template <class F>
+Status dispatch_any(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::i32: return f(std::int32_t{});
+    case DType::i64: return f(std::int64_t{});
+    case DType::u8:
+    case DType::boolean: return f(std::uint8_t{});
+    default: return dispatch(dtype, f);
+  }
+}
+
+/// One that stands for itself: not what is rounded to i8.
+template <class Element>
+inline constexpr bool is_plain_integer = std::integral<Element> && !std::same_as<Element, std::int8_t>;
+
 template <class Element>
 double as_number(Element value) {
   return static_cast<double>(static_cast<float>(value));
@@ -114,21 +131,15 @@ const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc
 }
 
 std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs) {
-  std::vector<Shape> shapes;
-  for (const TensorDesc& desc : inputs) shapes.emplace_back(desc.extents.begin(), desc.extents.end());
-  std::vector<Shape> results;
-  check(op.infer_shapes(shapes, results));
+  std::vector<Extents> results;
+  check(infer_extents(op, inputs, results));
   const TypeRow* row = matching_row(op.type(), inputs);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    std::vector<std::int64_t> extents;
-    for (const Dim& dim : results[i]) extents.push_back(dim.value());
     // Without a matching row the case is one that must be refused; any output will do.
     const Format format = row == nullptr ? Format(inputs[0].dtype, inputs[0].layout)
                                          : op.type().format_of(*row, inputs.size(), inputs.size() + i);
-    TensorDesc desc{.dtype = format.dtype, .layout = format.layout, .extents = {}};
-    check(Extents::make(extents, desc.extents));
-    outputs.push_back(desc);
+    outputs.push_back({.dtype = format.dtype, .layout = format.layout, .extents = results[i]});
   }
   return outputs;
 }
@@ -141,11 +152,15 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
     if (batch >= 0 && is_first) desc.extents[0] = batch;
     const Fill fill = test.fill == Fill::offset && !is_first ? Fill::normal : test.fill;
     HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
-    check(dispatch(desc.dtype, [&](auto element) -> Status {
+    check(dispatch_any(desc.dtype, [&](auto element) -> Status {
       using Element = decltype(element);
       auto* values = reinterpret_cast<Element*>(tensor.bytes.data());
       for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
-        if constexpr (std::same_as<Element, std::int8_t>) {
+        if constexpr (is_plain_integer<Element>) {
+          constexpr unsigned values_of_booleans = 2;
+          const auto value = desc.dtype == DType::boolean ? random() % values_of_booleans : random();
+          values[at] = fill == Fill::zeros ? 0 : static_cast<Element>(value);
+        } else if constexpr (std::same_as<Element, std::int8_t>) {
           // What padding holds is not defined, so it must not matter.
           values[at] = fill == Fill::zeros && linear >= 0 ? 0 : static_cast<std::int8_t>(random());
         } else {
@@ -178,12 +193,17 @@ float scale_of(const Operator& op, std::string_view port) {
   return value && std::holds_alternative<float>(*value) ? std::get<float>(*value) : 1.F;
 }
 
-std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<const HostTensor> inputs) {
-  std::vector<std::vector<float>> values;
+std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs) {
+  std::deque<std::vector<float>> values;  // a deque never moves its elements
   std::vector<TensorDesc> descs;
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const HostTensor& input = inputs[i];
+    if (!is_floating_point(input.desc.dtype) && input.desc.dtype != DType::i8) {
+      descs.push_back(input.desc);
+      addresses.push_back(input.bytes.data());
+      continue;
+    }
     const bool is_scalar = input.desc.extents.rank() == 0;
     const std::vector<float> scales = scales_of(op, op.type().ports[i].name, is_scalar ? 1 : input.desc.extents[0]);
     const std::int64_t per_scale = input.desc.extents.element_count() / std::max<std::int64_t>(1, std::ssize(scales));
@@ -198,15 +218,35 @@ std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<c
       return {};
     }));
     descs.push_back({.dtype = DType::f32, .layout = Layout::linear, .extents = input.desc.extents});
+    addresses.push_back(linear.data());
   }
-  for (const auto& value : values) addresses.push_back(value.data());
   const std::vector<TensorDesc> outputs = output_descs(op, descs);
-  std::vector<std::vector<float>> results;
-  for (const TensorDesc& desc : outputs) results.emplace_back(static_cast<std::size_t>(desc.storage_count()));
+  std::vector<std::vector<std::byte>> results;
+  for (const TensorDesc& desc : outputs) results.emplace_back(static_cast<std::size_t>(desc.storage_bytes()));
   std::vector<void*> result_addresses;
   for (auto& result : results) result_addresses.push_back(result.data());
-  check(op.run_cpu({descs, outputs}, {addresses, result_addresses}, {}));
-  return results;
+  const Problem problem{descs, outputs};
+  check(op.run_cpu(problem, {addresses, result_addresses}, {}));
+
+  std::vector<Extents> extents;
+  check(read_extents(op, problem, std::vector<const void*>(result_addresses.begin(), result_addresses.end()), extents));
+  std::vector<ExpectedOutput> expected;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    ExpectedOutput& output =
+        expected.emplace_back(ExpectedOutput{.extents = extents[i], .numbers = {}, .integers = {}});
+    check(dispatch_any(outputs[i].dtype, [&](auto element) -> Status {
+      using Element = decltype(element);
+      const std::span elements(reinterpret_cast<const Element*>(results[i].data()),
+                               static_cast<std::size_t>(extents[i].element_count()));
+      if constexpr (is_plain_integer<Element>) {
+        output.integers.assign(elements.begin(), elements.end());
+      } else {
+        for (const Element value : elements) output.numbers.push_back(static_cast<float>(value));
+      }
+      return {};
+    }));
+  }
+  return expected;
 }
 
 namespace {
@@ -288,23 +328,35 @@ Errors errors_of(const HostTensor& found, std::span<const float> expected, doubl
   return errors;
 }
 
-std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
+std::string compare(const HostTensor& found, const ExpectedOutput& expected, double tolerance, float scale,
                     double absolute) {
   std::string message;
-  check(dispatch(found.desc.dtype, [&](auto element) -> Status {
+  const TensorDesc desc{.dtype = found.desc.dtype, .layout = found.desc.layout, .extents = expected.extents};
+  if (std::ssize(found.bytes) < desc.storage_bytes()) {
+    return "found " + std::to_string(found.bytes.size()) + " bytes, allowed are those of " + to_string(desc);
+  }
+  check(dispatch_any(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
     std::int64_t wrong = 0;
-    for_each_element(found.desc, [&](std::int64_t at, std::int64_t linear) {
-      const double value = as_number(stored[at]);
-      const double exact = linear < 0 ? 0 : static_cast<double>(expected[static_cast<std::size_t>(linear)]);
-      const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
-      if (value >= low && value <= high) return;
-      if (std::isnan(value) && std::isnan(low)) return;
+    for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
+      std::string found_and_allowed;
+      if constexpr (is_plain_integer<Element>) {
+        const std::int64_t allowed = expected.integers[static_cast<std::size_t>(linear)];
+        if (static_cast<std::int64_t>(stored[at]) == allowed) return;
+        found_and_allowed = std::to_string(stored[at]) + ", allowed is " + std::to_string(allowed);
+      } else {
+        const double value = as_number(stored[at]);
+        const double exact = linear < 0 ? 0 : static_cast<double>(expected.numbers[static_cast<std::size_t>(linear)]);
+        const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
+        if (value >= low && value <= high) return;
+        if (std::isnan(value) && std::isnan(low)) return;
+        found_and_allowed =
+            std::to_string(value) + ", allowed is " + std::to_string(low) + " to " + std::to_string(high);
+      }
       if (++wrong == 1) {
         message = (linear < 0 ? "padding, stored element " + std::to_string(at) : "element " + std::to_string(linear)) +
-                  " of " + to_string(found.desc) + ": found " + std::to_string(value) + ", allowed is " +
-                  std::to_string(low) + " to " + std::to_string(high);
+                  " of " + to_string(desc) + ": found " + found_and_allowed;
       }
     });
     if (wrong > 1) message += "; " + std::to_string(wrong) + " elements are wrong";

@@ -101,20 +101,30 @@ struct HostTensor {
 /// The type row that these inputs fit, of which optional ones may be left out; null where there is none.
 [[nodiscard]] const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs);
 
-/// The output descriptions that infer_shapes and the type rows give. Throws std::invalid_argument where there are none.
+/// The output descriptions that infer_extents and the type rows give. Throws std::invalid_argument where there are
+/// none.
 [[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs);
 
 /// The same for the same case, always. `batch` replaces the first dimension of the first input, unless negative.
 [[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
 
-/// The reference kernel's outputs for these inputs, computed in f32 and linear layout whatever their types; what i8
-/// inputs stand for is taken from the attributes `<port>_scale`: one number, or one for each index of the first axis.
-[[nodiscard]] std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<const HostTensor> inputs);
+/// What an output has to hold: real numbers, or integers where the operator computes those.
+struct ExpectedOutput {
+  Extents extents;  ///< Of data that depend on data, the true ones.
+  std::vector<float> numbers;
+  std::vector<std::int64_t> integers;
+};
+
+/// The reference kernel's outputs for these inputs, computed in linear layout, in f32 in the place of other
+/// floating-point types and of i8; what i8 inputs stand for is taken from the attributes `<port>_scale`: one number, or
+/// one for each index of the first axis. Integers stay as they are.
+[[nodiscard]] std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs);
 
 /// Empty if every element lies between the bounds that the tolerance allows, both rounded to the output's type, and the
-/// padding of a vectorized layout is zero; otherwise says where not. `scale` is that of an i8 output; `absolute` is
-/// allowed on top of the relative `tolerance`.
-[[nodiscard]] std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance,
+/// padding of a vectorized layout is zero; otherwise says where not. Integers have to be equal. `scale` is that of an
+/// i8 output; `absolute` is allowed on top of the relative `tolerance`. `found` may have room for more than is
+/// expected.
+[[nodiscard]] std::string compare(const HostTensor& found, const ExpectedOutput& expected, double tolerance,
                                   float scale, double absolute = 0);
 
 /// How far results are from the expected values rounded to the output's type, where both are finite.

@@ -44,6 +44,15 @@ template <class F>
   }
 }
 
+/// What a kernel says in a size output: `dtype` is the output's.
+inline void store_size(DType dtype, std::int64_t size, void* output) {
+  if (dtype == DType::i32) {
+    *static_cast<std::int32_t*>(output) = static_cast<std::int32_t>(size);
+  } else {
+    *static_cast<std::int64_t*>(output) = size;
+  }
+}
+
 /// y[i] = op.apply(x[i]) in double, for a definition derived from Elementwise.
 template <class Definition>
 [[nodiscard]] Status elementwise_cpu(const Definition& op, const Problem& problem, const Buffers& buffers,

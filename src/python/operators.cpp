@@ -44,7 +44,7 @@ graft_tensor linear(const std::string& dtype, const nb::handle& shape) {
   return tensor;
 }
 
-constexpr std::size_t max_ports = 8;
+constexpr std::size_t max_ports = 32;
 
 /// Addresses in the order of the ports, inputs first.
 using Addresses = std::vector<std::uintptr_t>;

@@ -38,6 +38,7 @@ constexpr std::array template_operators = {
     TemplateOperator{"elementwise", "BetaSwish", "beta_swish"},
     TemplateOperator{"reduction", "RmsNorm", "rms_norm"},
     TemplateOperator{"two_inputs", "GatedTanh", "gated_tanh"},
+    TemplateOperator{"data_sizes", "SelectRows", "select_rows"},
 };
 /// The files that all kinds share are written with the names of this one.
 constexpr const TemplateOperator& common_operator = template_operators[0];

@@ -6,7 +6,7 @@ import pytest
 from conftest import SOURCE
 
 TEMPLATES = SOURCE / "templates" / "operators"
-KINDS = {"elementwise": "BetaSwish", "reduction": "RmsNorm", "two_inputs": "GatedTanh"}
+KINDS = {"elementwise": "BetaSwish", "reduction": "RmsNorm", "two_inputs": "GatedTanh", "data_sizes": "SelectRows"}
 
 
 def files(folder):
@@ -63,7 +63,7 @@ def test_a_word_of_c_gets_a_namespace_of_its_own(graft, tmp_path):
         (["test"], "CMake"),
         (["graft"], "library of Graft"),
         (["none/my_ops"], "mkdir -p none"),
-        (["my_ops", "--like", "convolution"], "elementwise,reduction,two_inputs"),
+        (["my_ops", "--like", "convolution"], "elementwise,reduction,two_inputs,data_sizes"),
         (["my_ops", "--operator", "lower"], "upper-case letter"),
         (["my_ops", "--operator", "A-B"], "letters and digits"),
         (["my_ops", "--operator", "Relu"], "ONNX has an operator of that name"),

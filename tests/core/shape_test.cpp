@@ -75,6 +75,25 @@ TEST(Dim, ArithmeticBeyond64BitsIsAnError) {
   EXPECT_THROW(static_cast<void>(floor_div(std::numeric_limits<std::int64_t>::min(), -1)), std::overflow_error);
 }
 
+TEST(Dim, SizesThatDependOnDataHaveBounds) {
+  const Dim n = Dim::symbol("n");
+  const Dim size = data_size(2, ceil_div(n, 2), n);
+  EXPECT_EQ(size.kind(), Dim::Kind::data_size);
+  EXPECT_EQ(size.size_output(), 2U);
+  EXPECT_EQ(size.to_string(), "0 to n");
+  EXPECT_EQ(size.largest(), std::nullopt);
+  EXPECT_EQ(with_n(size, 7), 7);
+  EXPECT_EQ(data_size(0, 4, 8).largest(), 8);
+  EXPECT_EQ(Dim(5).largest(), 5);
+  EXPECT_EQ(size, data_size(2, ceil_div(n, 2), n));
+  EXPECT_FALSE(size == data_size(1, ceil_div(n, 2), n));
+  EXPECT_FALSE(size == data_size(2, n, n));
+  EXPECT_FALSE(data_size(0, 4, 8).is_constant());
+  EXPECT_THROW(static_cast<void>(size + 1), std::domain_error);
+  EXPECT_THROW(static_cast<void>(max(n, size)), std::domain_error);
+  EXPECT_THROW(static_cast<void>(data_size(0, size, n)), std::domain_error);
+}
+
 TEST(Extents, CountsElementsWithoutOverflow) {
   EXPECT_EQ(Extents{}.element_count(), 1);
   EXPECT_EQ((Extents{2, 3, 4}).element_count(), 24);

@@ -208,7 +208,9 @@ TEST_P(OperatorOnGpu, EveryVariantAgreesWithTheReference) {
       EXPECT_EQ(
           ops::compare({device.output_types()[i], results[i]}, expected[i], test->tolerance, scale, test->absolute),
           "");
-      accuracy().add(*test, {device.output_types()[i], results[i]}, expected[i], scale);
+      if (!expected[i].numbers.empty()) {
+        accuracy().add(*test, {device.output_types()[i], results[i]}, expected[i].numbers, scale);
+      }
     }
     EXPECT_TRUE(device.guards_intact());
     for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(device.inputs()[i].read(), inputs[i].bytes);

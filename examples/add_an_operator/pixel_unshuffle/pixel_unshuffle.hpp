@@ -23,12 +23,13 @@ struct PixelUnshuffle {
         graft::attribute("factor", &PixelUnshuffle::factor, "the side of a square", {.lowest = 1, .highest = 1024})};
   }
   static constexpr auto ports() {
-    return std::array{graft::input("x", "N,C,H,W", "H and W are multiples of factor"),
-                      graft::output("y", "N,C*factor*factor,H/factor,W/factor", "of the type of x")};
+    return std::array{graft::input("x", "T", "N,C,H,W", "H and W are multiples of factor"),
+                      graft::output("y", "T", "N,C*factor*factor,H/factor,W/factor", "of the type of x")};
   }
-  static constexpr auto type_rows() {
+  /// What the ports' types stand for.
+  static constexpr auto types() {
     using enum graft::DType;
-    return std::array{graft::TypeRow(f32, f32), graft::TypeRow(f16, f16), graft::TypeRow(bf16, bf16)};
+    return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
   /// Sizes may be numbers, or names and expressions of them: the arithmetic is the same.
   [[nodiscard]] std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) const {

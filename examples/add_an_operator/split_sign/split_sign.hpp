@@ -14,12 +14,12 @@ struct SplitSign {
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
-    return std::array{graft::input("x", "any", "the values"), graft::output("positive", "as x", "max(x, 0)"),
-                      graft::output("negative", "as x", "min(x, 0)")};
+    return std::array{graft::input("x", "T", "any", "the values"), graft::output("positive", "T", "as x", "max(x, 0)"),
+                      graft::output("negative", "T", "as x", "min(x, 0)")};
   }
-  static constexpr auto type_rows() {
+  static constexpr auto types() {
     using enum graft::DType;
-    return std::array{graft::TypeRow(f32, f32, f32), graft::TypeRow(f16, f16, f16), graft::TypeRow(bf16, bf16, bf16)};
+    return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
   /// A shape for each output.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0], inputs[0]}; }

@@ -88,6 +88,14 @@ class ExpressionWriter {
   const nvinfer1::IDimensionExpr* write(const Dim& dim) {  // NOLINT(misc-no-recursion): as deep as the expression
     if (dim.is_constant()) return builder_.constant(dim.value());
     if (dim.kind() == Dim::Kind::symbol) return symbols_.at(dim.name());
+    if (dim.kind() == Dim::Kind::data_size) {
+      const nvinfer1::IDimensionExpr*& size = sizes_[dim.size_output()];  // declared once, however often it is used
+      if (size == nullptr) {
+        size = builder_.declareSizeTensor(static_cast<std::int32_t>(dim.size_output()), *write(dim.left()),
+                                          *write(dim.right()));
+      }
+      return size;
+    }
     return builder_.operation(operation(dim.kind()), *write(dim.left()), *write(dim.right()));
   }
 
@@ -104,13 +112,15 @@ class ExpressionWriter {
       case Dim::Kind::less: return nvinfer1::DimensionOperation::kLESS;
       case Dim::Kind::add:
       case Dim::Kind::constant:
-      case Dim::Kind::symbol: break;
+      case Dim::Kind::symbol:
+      case Dim::Kind::data_size: break;
     }
     return nvinfer1::DimensionOperation::kSUM;
   }
 
   nvinfer1::IExprBuilder& builder_;
   std::unordered_map<std::string, const nvinfer1::IDimensionExpr*> symbols_;
+  std::unordered_map<std::size_t, const nvinfer1::IDimensionExpr*> sizes_;  // by their output
 };
 
 }  // namespace

@@ -18,12 +18,16 @@ namespace {
 constexpr std::int32_t success = 0;
 constexpr std::int32_t failure = -1;
 
+Status too_many_tensors() {
+  return unsupported("more than " + std::to_string(TypeRow::max_ports) + " inputs and outputs");
+}
+
 /// The tensors of one call, held on the stack so that enqueue allocates nothing.
 class Tensors {
  public:
   Status read(const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
               const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count) {
-    if (input_count + output_count > descs_.size()) return unsupported("more than 8 inputs and outputs");
+    if (input_count + output_count > descs_.size()) return too_many_tensors();
     input_count_ = input_count;
     output_count_ = output_count;
     for (std::size_t i = 0; i < input_count + output_count; ++i) {
@@ -31,6 +35,12 @@ class Tensors {
       if (Status status = from_tensorrt(desc, descs_[i]); !status.ok()) return status;
     }
     return {};
+  }
+
+  void set_output_extents(std::span<const Extents> extents) {
+    for (std::size_t i = 0; i < std::min(extents.size(), output_count_); ++i) {
+      descs_[input_count_ + i].extents = extents[i];
+    }
   }
 
   [[nodiscard]] std::span<const TensorDesc> all() const { return {descs_.data(), input_count_ + output_count_}; }
@@ -42,6 +52,22 @@ class Tensors {
   std::size_t output_count_ = 0;
 };
 
+/// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
+/// wants the largest. Allocates.
+Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
+                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
+  if (op.type().size_output_count() == 0) return tensors.read(inputs, input_count, outputs, output_count);
+  std::vector<nvinfer1::PluginTensorDesc> known(outputs, outputs + output_count);
+  for (nvinfer1::PluginTensorDesc& desc : known) {
+    for (std::int64_t& extent : desc.dims.d) extent = std::max<std::int64_t>(extent, 0);
+  }
+  if (Status status = tensors.read(inputs, input_count, known.data(), output_count); !status.ok()) return status;
+  std::vector<Extents> extents;
+  if (Status status = infer_extents(op, tensors.problem().inputs, extents); !status.ok()) return status;
+  tensors.set_output_extents(extents);
+  return {};
+}
+
 /// TensorRT-RTX 1.7 takes int8 in groups of 32 channels wherever a plugin offers that, and writes it as linear in
 /// between: each plugin gets a kernel before it and one behind it that do nothing but move elements, also where two
 /// plugins follow each other. So it is offered the linear layout alone.
@@ -50,12 +76,20 @@ bool offers_groups_of_channels() {
   return !is_rtx;
 }
 
+/// What TensorRT wants of outputs that declareSizeTensor names: 32 bits up to 10.14 (NVIDIA's sample of a NonZero
+/// plugin), 64 from 10.15 and in TensorRT-RTX.
+DType size_dtype() {
+  constexpr int first_with_64_bits = 101500;
+  const int version = tensorrt_version();
+  return version != 0 && version < first_with_64_bits ? DType::i32 : DType::i64;
+}
+
 /// While an engine is built sizes are ranges; `pick` says which end of them to use where a dimension is not fixed.
-Status read_range(const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t input_count,
+Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t input_count,
                   const nvinfer1::DynamicPluginTensorDesc* outputs, std::size_t output_count,
                   nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::*pick, Tensors& tensors) {
   std::array<nvinfer1::PluginTensorDesc, TypeRow::max_ports> descs{};
-  if (input_count + output_count > descs.size()) return unsupported("more than 8 inputs and outputs");
+  if (input_count + output_count > descs.size()) return too_many_tensors();
   for (std::size_t i = 0; i < input_count + output_count; ++i) {
     const auto& from = i < input_count ? inputs[i] : outputs[i - input_count];
     descs[i] = from.desc;
@@ -65,7 +99,7 @@ Status read_range(const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t i
       if (extent < 0 && axis < range.nbDims) extent = range.d[axis];
     }
   }
-  return tensors.read(descs.data(), input_count, descs.data() + input_count, output_count);
+  return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
 }
 
 bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
@@ -110,7 +144,7 @@ void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfe
                     std::size_t inputs, const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
   for (const auto bound : {&nvinfer1::DynamicPluginTensorDesc::min, &nvinfer1::DynamicPluginTensorDesc::max}) {
     Tensors tensors;
-    Status status = read_range(in, inputs, out, outputs, bound, tensors);
+    Status status = read_range(op, in, inputs, out, outputs, bound, tensors);
     if (status.ok()) status = op.check(tensors.problem());
     if (status.ok()) continue;
     const char* which = bound == &nvinfer1::DynamicPluginTensorDesc::min ? "smallest" : "largest";
@@ -166,8 +200,10 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
     const auto outputs = static_cast<std::size_t>(output_count);
     if (Status status = adopt_scales(descs_of(in, inputs), descs_of(out, outputs)); !status.ok()) return status;
     Tensors tensors;
-    if (is_fixed(in, input_count) && is_fixed(out, output_count)) {
-      if (Status status = read_range(in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::max, tensors);
+    const bool has_data_sizes = schema_.type->size_output_count() > 0;
+    if (is_fixed(in, input_count) && (has_data_sizes || is_fixed(out, output_count))) {
+      if (Status status =
+              read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::max, tensors);
           !status.ok()) {
         return status;
       }
@@ -175,7 +211,8 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
       // Those of the optimum, which TensorRT times with, do occur together.
-      if (Status status = read_range(in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
+      if (Status status =
+              read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
           !status.ok()) {
         return status;
       }
@@ -284,7 +321,10 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
       return unsupported("no type row for inputs of " + found + "; `graft ops " + std::string(schema_.type->name) +
                          "` lists the allowed ones");
     }
-    for (std::size_t i = 0; i < outputs->size(); ++i) output_types[i] = to_tensorrt((*outputs)[i]);
+    for (std::size_t i = 0; i < outputs->size(); ++i) {
+      const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size;
+      output_types[i] = to_tensorrt(is_size ? size_dtype() : (*outputs)[i]);
+    }
     return {};
   });
 }
@@ -317,7 +357,8 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
       bool matches =
           operator_->accepts(row, ranks) && (row.formats[0].layout != Layout::chw32 || offers_groups_of_channels());
       for (std::int32_t i = 0; matches && i <= position; ++i) {
-        const Format& allowed = type.format_of(row, ranks.size(), static_cast<std::size_t>(i));
+        const std::size_t port = type.port_of(ranks.size(), static_cast<std::size_t>(i));
+        const Format allowed = type.ports[port].is_size ? Format(size_dtype()) : row.formats[port];
         matches =
             in_out[i].desc.type == to_tensorrt(allowed.dtype) && in_out[i].desc.format == to_tensorrt(allowed.layout);
       }
@@ -335,8 +376,8 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
     Tensors tensors;
     if (Status status =
-            read_range(inputs, static_cast<std::size_t>(input_count), outputs, static_cast<std::size_t>(output_count),
-                       &nvinfer1::DynamicPluginTensorDesc::max, tensors);
+            read_range(*operator_, inputs, static_cast<std::size_t>(input_count), outputs,
+                       static_cast<std::size_t>(output_count), &nvinfer1::DynamicPluginTensorDesc::max, tensors);
         !status.ok()) {
       return status;
     }
@@ -352,7 +393,7 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
     const auto inputs = static_cast<std::size_t>(input_count);
     const auto outputs = static_cast<std::size_t>(output_count);
     Tensors tensors;
-    if (Status status = tensors.read(in, inputs, out, outputs); !status.ok()) return status;
+    if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) return status;
     const std::span<const TensorDesc> all = tensors.all();
     if (inputs == input_count_ && std::equal(all.begin(), all.end(), prepared_.begin(), prepared_.end())) return {};
     prepared_.clear();
@@ -377,6 +418,11 @@ std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
     const std::size_t input_count = input_count_;
     const std::size_t output_count = schema_.type->output_count();
     Tensors tensors;
+    if (schema_.type->size_output_count() > 0) {  // what onShapeChange worked out: this call may not allocate
+      return operator_->run_cuda({std::span(prepared_).first(input_count), std::span(prepared_).subspan(input_count)},
+                                 {{inputs, input_count}, {outputs, output_count}, workspace},
+                                 {.stream = stream, .variant = variant_});
+    }
     if (Status status = tensors.read(input_desc, input_count, output_desc, output_count); !status.ok()) return status;
     return operator_->run_cuda(tensors.problem(), {{inputs, input_count}, {outputs, output_count}, workspace},
                                {.stream = stream, .variant = variant_});

@@ -119,7 +119,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
     ~Expression() noexcept override = default;
     [[nodiscard]] bool isConstant() const override { return dim.is_constant(); }
     [[nodiscard]] std::int64_t getConstantValue() const override { return dim.is_constant() ? dim.value() : 0; }
-    [[nodiscard]] bool isSizeTensor() const override { return false; }
+    [[nodiscard]] bool isSizeTensor() const override { return dim.kind() == Dim::Kind::data_size; }
     Dim dim;
   };
 
@@ -128,9 +128,9 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
                                             const nvinfer1::IDimensionExpr& second) override {
     return make(Dim::make(kind(op), read(first), read(second)));
   }
-  const nvinfer1::IDimensionExpr* declareSizeTensor(std::int32_t /*output*/, const nvinfer1::IDimensionExpr& /*opt*/,
+  const nvinfer1::IDimensionExpr* declareSizeTensor(std::int32_t output, const nvinfer1::IDimensionExpr& opt,
                                                     const nvinfer1::IDimensionExpr& upper) override {
-    return &upper;
+    return make(data_size(static_cast<std::size_t>(output), read(opt), read(upper)));
   }
   static Dim::Kind kind(nvinfer1::DimensionOperation op) {
     switch (op) {
@@ -150,9 +150,10 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   std::deque<Expression> owned_;  // a deque never moves its elements
 };
 
-/// Output extents from getOutputShapes; with `symbolic` each input dimension is an unknown whose value is put in after.
-std::vector<Extents> output_extents(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
-                                    std::size_t output_count, bool symbolic) {
+/// Output shapes from getOutputShapes; with `symbolic` each input dimension is an unknown whose value is put in after.
+/// What is left are numbers, and sizes that depend on data with numbers as their bounds.
+std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
+                                 std::size_t output_count, bool symbolic) {
   const auto name_of = [](std::size_t input, int axis) { return std::to_string(input) + "." + std::to_string(axis); };
   Expressions expressions;
   std::vector<nvinfer1::DimsExprs> in(inputs.size());
@@ -168,17 +169,35 @@ std::vector<Extents> output_extents(nvinfer1::IPluginV3OneBuild& build, std::spa
   const auto code = build.getOutputShapes(in.data(), static_cast<std::int32_t>(in.size()), nullptr, 0, out.data(),
                                           static_cast<std::int32_t>(out.size()), expressions);
   require(code == 0, "getOutputShapes", "returned " + std::to_string(code));
-  std::vector<Extents> result;
+  const auto number = [&](const Dim& dim) -> std::int64_t {
+    const auto size =
+        dim.evaluate([&](const std::string& name) { return std::optional<std::int64_t>(sizes.at(name)); });
+    require(size && *size >= 0, "getOutputShapes", "a dimension without a size");
+    return *size;
+  };
+  std::vector<Shape> result;
   for (const nvinfer1::DimsExprs& dims : out) {
-    Extents& extents = result.emplace_back();
+    Shape& shape = result.emplace_back();
     require(dims.nbDims >= 0 && dims.nbDims <= Extents::max_rank, "getOutputShapes", "a rank out of range");
     for (std::int32_t axis = 0; axis < dims.nbDims; ++axis) {
-      const auto size = Expressions::read(*dims.d[axis]).evaluate([&](const std::string& name) {
-        return std::optional<std::int64_t>(sizes.at(name));
-      });
-      require(size && *size >= 0, "getOutputShapes", "a dimension without a size");
-      extents.push_back(*size);
+      const Dim& dim = Expressions::read(*dims.d[axis]);
+      if (dim.kind() != Dim::Kind::data_size) {
+        shape.emplace_back(number(dim));
+        continue;
+      }
+      require(dim.size_output() < output_count && out[dim.size_output()].nbDims == 0, "declareSizeTensor",
+              "output " + std::to_string(dim.size_output()) + " is not one of rank 0");
+      shape.push_back(data_size(dim.size_output(), number(dim.left()), number(dim.right())));
     }
+  }
+  return result;
+}
+
+std::vector<Extents> largest_extents(const std::vector<Shape>& shapes) {
+  std::vector<Extents> result;
+  for (const Shape& shape : shapes) {
+    Extents& extents = result.emplace_back();
+    for (const Dim& dim : shape) extents.push_back(dim.largest().value_or(0));
   }
   return result;
 }
@@ -196,6 +215,25 @@ nvinfer1::PluginTensorDesc to_plugin_desc(const TensorDesc& desc) {
 nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc) {
   const nvinfer1::PluginTensorDesc fixed = to_plugin_desc(desc);
   return {fixed, fixed.dims, fixed.dims, fixed.dims};
+}
+
+/// TensorRT says -1 of a size that depends on data.
+void hide_data_sizes(const Shape& shape, nvinfer1::PluginTensorDesc& desc) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis].kind() == Dim::Kind::data_size) desc.dims.d[axis] = -1;
+  }
+}
+
+/// And gives bounds while an engine is built, the least of them 0: seen in TensorRT-RTX 1.7.
+nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const Shape& shape) {
+  nvinfer1::DynamicPluginTensorDesc result = to_dynamic_desc(desc);
+  hide_data_sizes(shape, result.desc);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis].kind() != Dim::Kind::data_size) continue;
+    result.min.d[axis] = 0;
+    result.opt.d[axis] = shape[axis].left().value();
+  }
+  return result;
 }
 
 /// TensorRT asks position by position; an accepted combination must be accepted at each, and the answer not change.
@@ -279,6 +317,32 @@ class Stream {
  private:
   cudaStream_t stream_ = nullptr;
 };
+
+/// Results of a size that depends on data are what lies within that size: what the rest of their memory holds does not
+/// matter. Throws where a size output holds what it may not.
+void keep_what_has_a_size(const BuiltPlugin& built, std::vector<std::vector<std::byte>>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    TensorDesc desc = built.outputs[i];
+    for (std::size_t axis = 0; axis < built.shapes[i].size(); ++axis) {
+      const Dim& dim = built.shapes[i][axis];
+      if (dim.kind() != Dim::Kind::data_size) continue;
+      const std::vector<std::byte>& bytes = results[dim.size_output()];
+      std::int64_t size = 0;
+      if (bytes.size() == sizeof(std::int32_t)) {
+        std::int32_t narrow = 0;
+        std::memcpy(&narrow, bytes.data(), sizeof(narrow));
+        size = narrow;
+      } else {
+        std::memcpy(&size, bytes.data(), sizeof(size));
+      }
+      require(size >= 0 && size <= dim.right().value(), "enqueue",
+              "size output " + std::to_string(dim.size_output()) + " holds " + std::to_string(size) +
+                  ", allowed is 0 to " + std::to_string(dim.right().value()));
+      desc.extents[static_cast<int>(axis)] = size;
+    }
+    results[i].resize(static_cast<std::size_t>(desc.storage_bytes()));
+  }
+}
 
 void capture_and_replay(const Stream& stream, const std::function<void()>& work) {
   check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
@@ -380,9 +444,18 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   require(typed == 0, "getOutputDataTypes", "returned " + std::to_string(typed));
 
   BuiltPlugin result;
-  const auto extents = output_extents(build, inputs, output_types.size(), false);
-  require(extents == output_extents(build, inputs, output_types.size(), true), "getOutputShapes",
+  result.shapes = output_shapes(build, inputs, output_types.size(), false);
+  require(result.shapes == output_shapes(build, inputs, output_types.size(), true), "getOutputShapes",
           "other sizes for symbolic dimensions than for fixed ones");
+  const std::vector<Extents> extents = largest_extents(result.shapes);
+  for (const Shape& shape : result.shapes) {
+    for (const Dim& dim : shape) {
+      if (dim.kind() != Dim::Kind::data_size) continue;
+      const nvinfer1::DataType type = output_types[dim.size_output()];
+      require(type == nvinfer1::DataType::kINT32 || type == nvinfer1::DataType::kINT64, "declareSizeTensor",
+              "output " + std::to_string(dim.size_output()) + " is not of type INT32 or INT64");
+    }
+  }
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     const auto dtype = from_tensorrt(output_types[i]);
     require(dtype.has_value(), "getOutputDataTypes", "a type that Graft does not have");
@@ -392,7 +465,9 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
 
   std::vector<nvinfer1::DynamicPluginTensorDesc> in_out;
   for (const TensorDesc& desc : inputs) in_out.push_back(to_dynamic_desc(desc));
-  for (const TensorDesc& desc : result.outputs) in_out.push_back(to_dynamic_desc(desc));
+  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+    in_out.push_back(to_dynamic_desc(result.outputs[i], result.shapes[i]));
+  }
   check_formats(build, in_out, inputs.size());
   const auto* out = in_out.data() + inputs.size();
   const auto input_count = static_cast<std::int32_t>(inputs.size());
@@ -432,6 +507,7 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   }
   for (const TensorDesc& desc : built.outputs) {
     out.push_back(to_plugin_desc(desc));
+    hide_data_sizes(built.shapes[out.size() - 1], out.back());
     out_addresses.push_back(
         buffers.emplace_back(static_cast<std::size_t>(desc.storage_bytes()), options.misalign).data());
   }
@@ -461,6 +537,7 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
       results.push_back(buffers[in.size() + i].read("output " + std::to_string(i)));
     }
     static_cast<void>(workspace.read("the workspace"));
+    keep_what_has_a_size(built, results);
     return results;
   };
 

@@ -54,7 +54,8 @@ struct SerializedField {
 /// What TensorRT keeps of a plugin in an engine.
 struct BuiltPlugin {
   std::vector<SerializedField> serialized;
-  std::vector<TensorDesc> outputs;
+  std::vector<TensorDesc> outputs;  ///< A dimension that depends on data is as large as it may become.
+  std::vector<Shape> shapes;        ///< The same with what getOutputShapes says of such dimensions.
   std::size_t workspace = 0;
   std::vector<std::int32_t> tactics;
 };
@@ -75,7 +76,9 @@ struct RunOptions {
 };
 
 /// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
-/// tensor lies between guard bytes; the outputs are poisoned before each run. Returns the outputs' bytes. Throws Error
+/// tensor lies between guard bytes; the outputs are poisoned before each run. Descriptions say -1 of dimensions that
+/// depend on data, as TensorRT's do. Returns the outputs' bytes, of outputs of such sizes what the plugin may have
+/// written; sizes beyond the largest are refused. Throws Error
 /// if a call fails, a guard or an input changes, or a second run or the replay gives other bits; afterwards each tactic
 /// is set and run under the same guards.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,

@@ -83,22 +83,17 @@ struct Convolution {
   }
   static constexpr auto ports() {
     return std::array{
-        input("x", "N,C,spatial with 1 to 3 spatial axes", "what is convolved"),
-        optional_input("weight", "K,C/group,window", "left out: kernel_weights, for i8 in steps of weight_scale"),
-        optional_input("bias", "K", "left out: bias_weights"),
-        optional_input("scale", "K", "i8 only; left out: weight_scale"),
-        output("y", "N,K,spatial", "of the type of x"),
+        input("x", "T", "N,C,spatial with 1 to 3 spatial axes", "what is convolved"),
+        optional_input("weight", "T", "K,C/group,window", "left out: kernel_weights, for i8 in steps of weight_scale"),
+        optional_input("bias", DType::f32, "K", "left out: bias_weights"),
+        optional_input("scale", DType::f32, "K", "i8 only; left out: weight_scale"),
+        output("y", "T", "N,K,spatial", "of the type of x"),
     };
   }
-  static constexpr auto type_rows() {
-    constexpr auto row = [](DType dtype, Layout layout) {
-      const Format format(dtype, layout);
-      return TypeRow(format, format, DType::f32, DType::f32, format);
-    };
-    return std::array{row(DType::f32, Layout::linear),  row(DType::f16, Layout::linear),
-                      row(DType::bf16, Layout::linear), row(DType::i8, Layout::linear),
-                      row(DType::f16, Layout::hwc8),    row(DType::bf16, Layout::hwc8),
-                      row(DType::i8, Layout::chw32),    row(DType::f32, Layout::hwc8)};
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16, i8, Format(f16, Layout::hwc8), Format(bf16, Layout::hwc8),
+                                     Format(i8, Layout::chw32), Format(f32, Layout::hwc8))};
   }
   /// f32 has its channels side by side for tensor cores.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {

@@ -53,15 +53,15 @@ struct InstanceNorm {
         attribute("y_scale", &InstanceNorm::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "N,C,spatial...", "of rank 3 to 5"),
-                      optional_input("scale", "C", "a factor for each channel; left out: the attribute scales"),
-                      optional_input("bias", "C", "a summand for each channel; left out: the attribute bias"),
-                      output("y", "as x", "of the type of x")};
+    return std::array{
+        input("x", "T", "N,C,spatial...", "of rank 3 to 5"),
+        optional_input("scale", DType::f32, "C", "a factor for each channel; left out: the attribute scales"),
+        optional_input("bias", DType::f32, "C", "a summand for each channel; left out: the attribute bias"),
+        output("y", "T", "as x", "of the type of x")};
   }
-  static constexpr auto type_rows() {
+  static constexpr auto types() {
     using enum DType;
-    return std::array{TypeRow(f32, f32, f32, f32), TypeRow(f16, f32, f32, f16), TypeRow(bf16, f32, f32, bf16),
-                      TypeRow(i8, f32, f32, i8)};
+    return std::array{TypeConstraint("T", f32, f16, bf16, i8)};
   }
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
   [[nodiscard]] Status check(const Problem& problem) const;

@@ -37,10 +37,10 @@ struct L2Normalize {
         attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "any of rank 1 to 8", "the vectors to normalize"),
-                      output("y", "as x", "of the type of x")};
+    return std::array{input("x", "T", "any of rank 1 to 8", "the vectors to normalize"),
+                      output("y", "T", "as x", "of the type of x")};
   }
-  static constexpr auto type_rows() { return one_type_rows; }
+  static constexpr auto types() { return std::array{every_format}; }
   /// The channel-vector layouts serve the norm over channels only.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }

@@ -38,21 +38,11 @@ struct Normalize {
         attribute("y_scale", &Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "N,C,spatial...", "of rank 2 to 8"),
-                      optional_input("scale", "C or 1", "the factors; left out: the attribute weights"),
-                      output("y", "as x", "of the type of x")};
+    return std::array{input("x", "T", "N,C,spatial...", "of rank 2 to 8"),
+                      optional_input("scale", DType::f32, "C or 1", "the factors; left out: the attribute weights"),
+                      output("y", "T", "as x", "of the type of x")};
   }
-  static constexpr auto type_rows() {
-    using enum DType;
-    using enum Layout;
-    return std::array{TypeRow(f32, f32, f32),
-                      TypeRow(f16, f32, f16),
-                      TypeRow(bf16, f32, bf16),
-                      TypeRow(i8, f32, i8),
-                      TypeRow(Format(f16, hwc8), f32, Format(f16, hwc8)),
-                      TypeRow(Format(bf16, hwc8), f32, Format(bf16, hwc8)),
-                      TypeRow(Format(i8, chw32), f32, Format(i8, chw32))};
-  }
+  static constexpr auto types() { return std::array{every_format}; }
   /// The channel-vector layouts serve the norm over channels only.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
     return !across_spatial || row.formats[0].layout == Layout::linear;

@@ -54,9 +54,9 @@ struct Padding {
         attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "any", "of any rank up to 8"), output("y", "x + pads", "of the type of x")};
+    return std::array{input("x", "T", "any", "of any rank up to 8"), output("y", "T", "x + pads", "of the type of x")};
   }
-  static constexpr auto type_rows() { return one_type_rows; }
+  static constexpr auto types() { return std::array{every_format}; }
   /// The channel-vector layouts do not pad channels.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode != PaddingMode::constant || value == 0; }

@@ -47,12 +47,12 @@ struct SpatialPyramidPooling {
                       attribute("y_scale", &SpatialPyramidPooling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "N,C,H,W", "images or feature maps"),
-                      output("y", "N,C*sum(n^2)", "of the type of x; level by level C x n x n")};
+    return std::array{input("x", "T", "N,C,H,W", "images or feature maps"),
+                      output("y", "T", "N,C*sum(n^2)", "of the type of x; level by level C x n x n")};
   }
-  static constexpr std::array<TypeRow, 4> type_rows() {
-    return {TypeRow(DType::f32, DType::f32), TypeRow(DType::f16, DType::f16), TypeRow(DType::bf16, DType::bf16),
-            TypeRow(DType::i8, DType::i8)};
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16, i8)};
   }
   [[nodiscard]] static bool accepts(const TypeRow& /*row*/, std::span<const int> input_ranks) {
     return input_ranks[0] == 4;

@@ -78,10 +78,10 @@ struct Upsampling {
         attribute("y_scale", &Upsampling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "N,C,spatial of rank 3 to 5", "the tensor to resample"),
-                      output("y", "N,C and the new spatial sizes", "of the type of x")};
+    return std::array{input("x", "T", "N,C,spatial of rank 3 to 5", "the tensor to resample"),
+                      output("y", "T", "N,C and the new spatial sizes", "of the type of x")};
   }
-  static constexpr auto type_rows() { return one_type_rows; }
+  static constexpr auto types() { return std::array{every_format}; }
   [[nodiscard]] bool is_data_movement() const { return mode == Interpolation::nearest; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;

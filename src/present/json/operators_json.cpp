@@ -32,6 +32,7 @@ Json to_json(const toolkit::OperatorFacts& facts) {
     ports.push_back({{"name", port.name},
                      {"output", port.is_output},
                      {"optional", port.is_optional},
+                     {"size", port.is_size},
                      {"shape", port.shape},
                      {"doc", port.doc}});
   }

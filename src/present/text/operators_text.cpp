@@ -66,7 +66,8 @@ Listing operator_text(const toolkit::OperatorFacts& facts) {
   };
   Table ports;
   for (const Port& port : type.ports) {
-    ports.add({port.is_output     ? "output"
+    ports.add({port.is_size       ? "size output"
+               : port.is_output   ? "output"
                : port.is_optional ? "optional input"
                                   : "input",
                {std::string(port.name), Color::strong},

@@ -51,6 +51,8 @@ std::vector<TensorDesc> describe_all(const ov::TensorVector& tensors, const std:
   return descs;
 }
 
+ov::Shape to_shape(const Extents& extents) { return {extents.begin(), extents.end()}; }
+
 std::optional<std::vector<DType>> dtypes_of(const std::vector<ov::element::Type>& types) {
   std::vector<DType> dtypes;
   for (const ov::element::Type& type : types) {
@@ -155,17 +157,16 @@ class OperatorNode : public ov::op::Op {
     }
     const std::vector<TensorDesc> source_descs = describe_all(sources, types.inputs);
 
-    std::vector<Shape> source_shapes;
-    for (const TensorDesc& desc : source_descs) source_shapes.emplace_back(desc.extents.begin(), desc.extents.end());
-    std::vector<Shape> result_shapes;
-    require(op().infer_shapes(source_shapes, result_shapes));
+    std::vector<Extents> result_extents;  // with room for what sizes that depend on data may become
+    require(infer_extents(op(), source_descs, result_extents));
+    const bool has_data_sizes = op().type().size_output_count() > 0;
     ov::TensorVector results;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      ov::Shape shape;
-      for (const Dim& dim : result_shapes[i]) shape.push_back(static_cast<std::size_t>(dim.value()));
-      outputs[i].set_shape(shape);
+      const ov::Shape shape = to_shape(result_extents[i]);
       const ov::element::Type type = to_openvino(onnx::to_element_type(types.outputs[i]));
-      results.push_back(outputs[i].get_element_type() == type ? outputs[i] : ov::Tensor(type, shape));
+      if (!has_data_sizes) outputs[i].set_shape(shape);
+      const bool is_in_place = !has_data_sizes && outputs[i].get_element_type() == type;
+      results.push_back(is_in_place ? outputs[i] : ov::Tensor(type, shape));
     }
     const std::vector<TensorDesc> result_descs = describe_all(results, types.outputs);
 
@@ -180,6 +181,14 @@ class OperatorNode : public ov::op::Op {
     }};
     require(op().run_cpu(problem, {addresses, targets, nullptr}, context));
 
+    if (has_data_sizes) {
+      require(read_extents(op(), problem, std::vector<const void*>(targets.begin(), targets.end()), result_extents));
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const ov::Shape shape = to_shape(result_extents[i]);
+        outputs[i].set_shape(shape);
+        results[i] = ov::Tensor(results[i].get_element_type(), shape, results[i].data());
+      }
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (results[i].data() != outputs[i].data())
         convert(results[i], outputs[i].get_element_type()).copy_to(outputs[i]);

@@ -1,4 +1,5 @@
 // What TensorRT's contract says of the calls of a plugin, beyond what a well-behaved host happens to do.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "adapters/tensorrt/convert.hpp"
+#include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
 #include "adapters/tensorrt/plugin.hpp"
+#include "adapters/tensorrt/plugin_host.hpp"
 #include "graft/elementwise.hpp"
 #include "kernels/register.hpp"
 #include "ops/convolution/convolution.hpp"
@@ -47,6 +50,43 @@ std::span<const Variant<Counted>> cuda_kernels(const Counted& /*op*/) {
     return Status();
   };
   static const std::array variants{Variant<Counted>{"only", fits, run}};
+  return variants;
+}
+
+/// An operator whose only variant keeps what it is told: how many of its values are not 0, and those.
+struct Kept {
+  static constexpr auto name = "Kept";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = the values that are not 0";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::vector<TensorDesc> told;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N,M", ""), output("y", "T", "count", ""), output("twice", "T", "count,2", ""),
+                      size_output("count", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32, DType::f16)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
+    const Dim all = inputs[0][0] * inputs[0][1];
+    const Dim count = data_size(2, ceil_div(all, 4), all);
+    return {{count}, {count, 2}, {}};
+  }
+  static std::size_t workspace(const Problem& problem) {
+    return static_cast<std::size_t>(problem.outputs[0].extents[0]) * sizeof(float);
+  }
+};
+Status run(const Kept& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/, const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Kept>> cuda_kernels(const Kept& /*op*/) {
+  static constexpr auto fits = [](const Kept&, const Problem&) { return Status(); };
+  static constexpr auto run = [](const Kept&, const Problem& problem, const Buffers&, const CudaContext&) {
+    Kept::told.assign(problem.outputs.begin(), problem.outputs.end());
+    return Status();
+  };
+  static const std::array variants{Variant<Kept>{"only", fits, run}};
   return variants;
 }
 
@@ -229,6 +269,67 @@ TEST(OnShapeChange, WorksAnewOnlyWhereSomethingButAddressesChanged) {
   EXPECT_GT(Counted::questions, asked);
   EXPECT_NE(made.plugin.onShapeChange(&large, 1, &small, 1), 0);
   EXPECT_NE(made.plugin.onShapeChange(&large, 1, &small, 1), 0) << "a refusal is not remembered as done";
+}
+
+std::vector<DataType> output_types_of(Plugin& plugin, std::size_t outputs) {
+  std::vector<DataType> types(outputs);
+  const DataType input = DataType::kHALF;
+  EXPECT_EQ(plugin.getOutputDataTypes(types.data(), static_cast<std::int32_t>(outputs), &input, 1), 0);
+  return types;
+}
+
+TEST(DataSizes, AHostThatCallsAsTensorRTDoesBuildsThem) {
+  detail::register_cuda_kernels_of<Kept>();
+  const PluginSchema schema = own_schema(operator_type<Kept>());
+  Creator creator(schema, schema);
+  const TensorDesc x{.dtype = DType::f16, .extents = {3, 5}};
+  const BuiltPlugin built = build_plugin(creator, {}, {&x, 1});
+  ASSERT_EQ(built.shapes.size(), 3U);
+  EXPECT_EQ(built.shapes[0], Shape{data_size(2, 4, 15)});
+  EXPECT_EQ(built.shapes[1], (Shape{data_size(2, 4, 15), 2}));
+  EXPECT_EQ(built.outputs[0], (TensorDesc{.dtype = DType::f16, .extents = {15}}));
+  EXPECT_EQ(built.outputs[2], (TensorDesc{.dtype = DType::i64, .extents = {}}));
+  EXPECT_EQ(built.workspace, 15 * sizeof(float));
+}
+
+/// TensorRT says -1 of them at run time, and 0 to the largest while it builds.
+TEST(DataSizes, KernelsAreToldTheLargest) {
+  const Log log;
+  Made<Kept> made;
+  const std::array out{desc({-1}, DataType::kHALF), desc({-1, 2}, DataType::kHALF), desc({}, DataType::kINT64)};
+  const PluginTensorDesc in = desc({3, 5}, DataType::kHALF);
+  ASSERT_EQ(made.plugin.onShapeChange(&in, 1, out.data(), 3), 0);
+  const void* input = nullptr;
+  std::array<void*, 3> outputs{};
+  ASSERT_EQ(made.plugin.enqueue(&in, out.data(), &input, outputs.data(), nullptr, nullptr), 0);
+  ASSERT_EQ(Kept::told.size(), 3U);
+  EXPECT_EQ(Kept::told[0].extents, Extents{15});
+  EXPECT_EQ(Kept::told[1].extents, (Extents{15, 2}));
+
+  const DynamicPluginTensorDesc range{desc({-1, 5}, DataType::kHALF), dims({1, 5}), dims({8, 5}), dims({2, 5})};
+  const std::array<DynamicPluginTensorDesc, 3> ranges{
+      DynamicPluginTensorDesc{out[0], dims({0}), dims({40}), dims({3})},
+      DynamicPluginTensorDesc{out[1], dims({0, 2}), dims({40, 2}), dims({3, 2})}, fixed(out[2])};
+  EXPECT_EQ(made.plugin.configurePlugin(&range, 1, ranges.data(), 3), 0);
+  EXPECT_EQ(made.plugin.getWorkspaceSize(&range, 1, ranges.data(), 3), 40 * sizeof(float));
+  EXPECT_THAT(log.errors, IsEmpty());
+  EXPECT_THAT(log.warnings, IsEmpty());
+}
+
+TEST(DataSizes, AreOf32BitsInTensorRTsThatWantThat) {
+  Made<Kept> made;
+  EXPECT_EQ(output_types_of(made.plugin, 3).back(), DataType::kINT64);
+  for (const auto& [library, type] :
+       {std::pair{OLD_TENSORRT, DataType::kINT32}, std::pair{NEW_TENSORRT, DataType::kINT64}}) {
+    const std::unique_ptr<void, int (*)(void*)> loaded(dlopen(library, RTLD_NOW | RTLD_LOCAL), dlclose);
+    ASSERT_NE(loaded, nullptr) << library << ": " << dlerror();
+    EXPECT_EQ(output_types_of(made.plugin, 3).back(), type) << library;
+    std::array in_out{fixed(desc({3, 5}, DataType::kHALF)), fixed(desc({-1}, DataType::kHALF)),
+                      fixed(desc({-1, 2}, DataType::kHALF)), fixed(desc({}, DataType::kINT32))};
+    EXPECT_EQ(made.plugin.supportsFormatCombination(3, in_out.data(), 1, 3), type == DataType::kINT32);
+    in_out[3] = fixed(desc({}, DataType::kINT64));
+    EXPECT_EQ(made.plugin.supportsFormatCombination(3, in_out.data(), 1, 3), type == DataType::kINT64);
+  }
 }
 
 TEST(TimingCacheId, DependsOnTheAttributes) {

@@ -11,7 +11,7 @@ from conftest import ENVIRONMENT
 SOURCE = Path(__file__).with_name("own_operators.cpp")
 
 # Folder of the operator, by what it is like.
-KINDS = {"elementwise": "beta_swish", "reduction": "rms_norm", "two_inputs": "gated_tanh"}
+KINDS = {"elementwise": "beta_swish", "reduction": "rms_norm", "two_inputs": "gated_tanh", "data_sizes": "select_rows"}
 
 
 def run(prefix: Path, folder: Path, *command: object) -> subprocess.CompletedProcess[str]:
@@ -132,6 +132,7 @@ def test_its_tests_see_a_wrong_fusion(prefix: Path, project: Path) -> None:
         "elementwise": ('beta: "@beta"', 'beta: "@beta * 2"'),
         "reduction": ('epsilon: "@epsilon"', 'epsilon: "@epsilon * 1000"'),
         "two_inputs": ("[x, gate]", "[gate, x]"),
+        "data_sizes": ('threshold: "@threshold"', 'threshold: "@threshold * 2"'),
     }
     fusion = project / KINDS[kind] / f"{KINDS[kind]}_fusion.yaml"
     told = seen(prefix, project, fusion, *changes[kind])

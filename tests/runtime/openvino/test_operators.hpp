@@ -18,12 +18,11 @@ struct DoubledPlus {
 
   static constexpr auto attributes() { return std::tuple{graft::attribute("bias", &DoubledPlus::bias, "added")}; }
   static constexpr auto ports() {
-    return std::array{graft::input("x", "any", ""), graft::output("y", "as x", ""), graft::output("z", "as x", "")};
+    return std::array{graft::input("x", graft::DType::i64, "any", ""),
+                      graft::output("y", graft::DType::i64, "as x", ""),
+                      graft::output("z", graft::DType::boolean, "as x", "")};
   }
-  static constexpr auto type_rows() {
-    using enum graft::DType;
-    return std::array{graft::TypeRow(i64, i64, boolean)};
-  }
+  static constexpr auto types() { return std::array<graft::TypeConstraint, 0>{}; }
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0], inputs[0]}; }
 };
 

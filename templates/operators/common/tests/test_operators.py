@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     print(f"skipped: {error}; pip install numpy onnx")
     sys.exit(77)
-from network import INPUTS, SHAPE, expected, network
+from network import SHAPES, expected, network
 
 GRAFT = os.environ["GRAFT_BIN"]
 LIBRARY = os.environ["LIBRARY"]
@@ -40,9 +40,9 @@ class Operators(unittest.TestCase):
 
     def test_kernel_and_function_compute_it(self):
         random = np.random.default_rng(1)
-        inputs = {name: random.normal(size=SHAPE).astype(np.float32) for name in INPUTS}
+        inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
         np.savez(self.folder / "in.npz", **inputs)
-        wanted = expected(*(inputs[name].astype(np.float64) for name in INPUTS))
+        wanted = expected(*(array.astype(np.float64) for array in inputs.values()))
         for kernels in ("own", "functions"):
             self.graft("run", "converted.onnx", "-i", "in.npz", "-o", "out.npz", "--kernels", kernels)
             with np.load(self.folder / "out.npz") as out:

@@ -7,8 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-SHAPE = [2, 8, 16, 16]
-INPUTS = ["x"]
+SHAPES = {"x": [2, 8, 16, 16]}
 
 
 def expected(x):
@@ -24,7 +23,7 @@ def network():
         helper.make_node("Mul", ["x", "gate"], ["activated"]),
         helper.make_node("Neg", ["activated"], ["y"]),
     ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in "xy")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
     graph = helper.make_graph(nodes, "network", [x], [y], [beta])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 

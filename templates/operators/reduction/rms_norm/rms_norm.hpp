@@ -21,12 +21,13 @@ struct RmsNorm {
     return std::tuple{graft::attribute("epsilon", &RmsNorm::epsilon, "below the root", graft::positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{graft::input("x", "...,C", "of rank 1 or more"), graft::output("y", "as x", "of the type of x")};
+    return std::array{graft::input("x", "T", "...,C", "of rank 1 or more"),
+                      graft::output("y", "T", "as x", "of the type of x")};
   }
-  /// A type for each port, inputs first.
-  static constexpr auto type_rows() {
+  /// What the ports' types stand for.
+  static constexpr auto types() {
     using enum graft::DType;
-    return std::array{graft::TypeRow(f32, f32), graft::TypeRow(f16, f16), graft::TypeRow(bf16, bf16)};
+    return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
   /// A shape for each output. What is thrown here becomes the error of the node.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {

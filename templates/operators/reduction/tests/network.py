@@ -7,8 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-SHAPE = [2, 16, 64]
-INPUTS = ["x"]
+SHAPES = {"x": [2, 16, 64]}
 
 
 def expected(x):
@@ -29,7 +28,7 @@ def network():
         helper.make_node("Div", ["x", "root"], ["normal"]),
         helper.make_node("Neg", ["normal"], ["y"]),
     ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in "xy")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
     graph = helper.make_graph(nodes, "network", [x], [y], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 

@@ -14,13 +14,14 @@ struct GatedTanh {
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
-    return std::array{graft::input("x", "any", "the values"), graft::input("gate", "as x", "before the sigmoid"),
-                      graft::output("y", "as x", "of the type of x")};
+    return std::array{graft::input("x", "T", "any", "the values"),
+                      graft::input("gate", "T", "as x", "before the sigmoid"),
+                      graft::output("y", "T", "as x", "of the type of x")};
   }
-  /// A type for each port, inputs first.
-  static constexpr auto type_rows() {
+  /// What the ports' types stand for.
+  static constexpr auto types() {
     using enum graft::DType;
-    return std::array{graft::TypeRow(f32, f32, f32), graft::TypeRow(f16, f16, f16), graft::TypeRow(bf16, bf16, bf16)};
+    return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
   /// A shape for each output.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0]}; }

@@ -7,8 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-SHAPE = [2, 8, 100]
-INPUTS = ["x", "gate"]
+SHAPES = {"x": [2, 8, 100], "gate": [2, 8, 100]}
 
 
 def expected(x, gate):
@@ -23,7 +22,7 @@ def network():
         helper.make_node("Mul", ["value", "share"], ["gated"]),
         helper.make_node("Neg", ["gated"], ["y"]),
     ]
-    x, gate, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in ("x", "gate", "y"))
+    x, gate, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in ("x", "gate", "y"))
     graph = helper.make_graph(nodes, "network", [x, gate], [y])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 

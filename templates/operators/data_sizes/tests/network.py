@@ -1,0 +1,33 @@
+# A network that has SelectRows in standard ONNX operators, as an exporter writes it.
+"""network.py FILE.onnx writes the network."""
+
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SHAPES = {"x": [100, 6], "score": [100]}
+THRESHOLD = 0.25
+
+
+def expected(x, score):
+    """What the network computes: as many rows as have a score above the threshold."""
+    return -x[score > THRESHOLD]
+
+
+def network():
+    nodes = [
+        helper.make_node("Greater", ["score", "threshold"], ["selected"]),
+        helper.make_node("Compress", ["x", "selected"], ["rows"], axis=0),
+        helper.make_node("Neg", ["rows"], ["y"]),
+    ]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in SHAPES.items()]
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["count", 6])
+    threshold = numpy_helper.from_array(np.array(THRESHOLD, np.float32), "threshold")
+    graph = helper.make_graph(nodes, "network", inputs, [y], [threshold])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+if __name__ == "__main__":
+    onnx.save(network(), sys.argv[1])
