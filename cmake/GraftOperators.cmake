@@ -233,13 +233,18 @@ function(graft_add_plugin_library name)
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}" SKIP_BUILD_RPATH ON)
 endfunction()
 
-# graft_add_operator_tests(<plugin library>)
+# graft_add_operator_tests(<plugin library> [OPERATORS <list>])
 #
 # A ctest test <plugin library>_cases of a library that was made from a list: it runs every case in the operators'
-# <op>_cases.hpp, see src/operator_library/case_tests.cpp. For operators outside Graft, which has tests of its own.
+# <op>_cases.hpp, see src/operator_library/case_tests.cpp. For operators outside Graft, which has tests of its own. OPERATORS
+# are those that have cases, if not all of the library's.
 function(graft_add_operator_tests library)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS" "")
   graft_source_root(root)
   get_target_property(list ${library}_operators GRAFT_OPERATOR_LIST)
+  if(ARG_OPERATORS)
+    set(list "${ARG_OPERATORS}")
+  endif()
   graft_operator_cases(cases "${list}")
   if(GRAFT_WITH_CUDA)
     set(gpu case_tests_gpu.cpp)

@@ -402,6 +402,14 @@ Node* Graph::add_node_with_outputs(std::string op_type, std::vector<Value*> inpu
   return raw;
 }
 
+Value* Graph::add_output_to(Node& node, std::string_view hint) {
+  Value* value = make_value(hint);
+  value->producer = &node;
+  value->output_index = node.outputs.size();
+  node.outputs.push_back(value);
+  return value;
+}
+
 void Graph::remove_node(Node& node) {
   for (const Value* output : node.outputs) {
     if (output != nullptr && !output->is_unused()) {

@@ -209,6 +209,8 @@ class Graph {
   void set_input(Node& node, std::size_t index, Value* value);  ///< Appends where index is one past the last.
   void add_input_to(Node& node, Value* value) { set_input(node, node.inputs.size(), value); }
   void remove_last_input(Node& node);
+  /// A new value under unique_name(hint), behind the outputs that the node has.
+  Value* add_output_to(Node& node, std::string_view hint);
   /// `to` takes the place of `from` everywhere: in nodes, in sub-graphs and as graph output. A graph output keeps its
   /// name: the name moves to `to` where `to` is an inner value, otherwise an Identity between them makes the output.
   /// What is known of the type of `from` is kept where nothing is known of `to`. `except` keeps its inputs: the node

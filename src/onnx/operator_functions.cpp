@@ -42,6 +42,21 @@ FunctionDefinition parse_function(const OperatorType& type, std::size_t input_co
   return function;
 }
 
+/// With every attribute, and every output that its operator has: TensorRT's parser and ONNX Runtime want as many as a
+/// plugin or a function has, of which a model may leave out the last, a size that nobody reads.
+void write_whole(Node& node, const Operator& op) {
+  write_attributes(node, op);
+  const OperatorType& type = op.type();
+  const std::string stem = node.output() == nullptr ? node.name : node.output()->name;
+  while (node.outputs.size() < type.output_count()) {
+    const Port& port = type.ports[type.input_count() + node.outputs.size()];
+    Value* value = node.graph->add_output_to(node, fmt::format("{}_{}", stem, port.name));
+    if (!port.is_size) continue;
+    value->type = ElementType::i64;
+    value->shape = Shape{};
+  }
+}
+
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
 bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
@@ -122,7 +137,7 @@ std::vector<Node*> attach_functions(Model& model) {
     const auto op = make_operator(node);
     if (op == nullptr) return;
     const std::string operator_name(op->type().name);
-    write_attributes(node, *op);
+    write_whole(node, *op);
     node.op_type = operator_name;
     node.metadata.erase(std::string(operator_note));
     auto function = make_function(*op, function_inputs(node), model.graph().opset());
@@ -154,7 +169,7 @@ std::size_t detach_functions(Model& model) {
     if (node.domain != onnx_domain) return;
     const auto op = make_operator(node);
     if (op == nullptr) return;
-    write_attributes(node, *op);
+    write_whole(node, *op);
     node.op_type = std::string(op->type().name);
     node.metadata.erase(std::string(operator_note));
     node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::to_string(op->type().version)));

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
 LIBRARY = LIBRARIES / "libmy_operators.so"
+PLUGINS = LIBRARIES / "libmy_plugins.so"  # the same operators, in a build with CUDA
 RANDOM = np.random.default_rng(7)
 SHAPE = [2, 3, 4, 6]
 
@@ -87,7 +88,7 @@ def with_library(*arguments):
 def test_ops_lists_them_beside_grafts_own(graft):
     own = [each["name"] for each in graft("ops", "--json").json["operators"]]
     listed = graft(*with_library("ops", "--json")).json["operators"]
-    assert [each["name"] for each in listed] == own + list(OPERATORS)
+    assert [each["name"] for each in listed] == [*own, *OPERATORS, "SelectRows"]
     assert {each["library"] for each in listed} == {None, str(LIBRARY.resolve())}
     one = graft(*with_library("ops", "pixelunshuffle"))
     assert one.code == 0 and str(LIBRARY.resolve()) in one.out and "factor" in one.out
@@ -137,6 +138,62 @@ def test_inspect_says_plugin_and_why(graft, tmp_path, name):
     (node,) = [n for n in graft(*with_library("inspect", model, "--json")).json["nodes"] if n["node"] == "it"]
     assert node["verdict"] == "plugin" and str(LIBRARY.resolve()) in node["reason"]
     assert graft("inspect", model).code == 1
+
+
+def selecting(path, rows="n", is_whole=False, **attributes):
+    """SelectRows, whose output is as long as the data say, between two standard operators; whole: with its size."""
+    outputs = ["selected", "count"] if is_whole else ["selected"]
+    nodes = [
+        helper.make_node("Abs", ["x"], ["abs"]),
+        helper.make_node("SelectRows", ["abs", "score"], outputs, "it", domain="my", threshold=0.25, **attributes),
+        helper.make_node("Neg", ["selected"], ["y"]),
+    ]
+    ends = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    if is_whole:
+        ends.append(helper.make_tensor_value_info("count", TensorProto.INT64, []))
+    return save(path, nodes, [("x", [rows, 3]), ("score", [rows])], ends, domains=["my"])
+
+
+SCORES = {"some": RANDOM.normal(size=50), "none": np.full(50, -1), "all": np.full(50, 1), "no rows": np.zeros(0)}
+
+
+@pytest.mark.parametrize("which", SCORES)
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_sizes_may_depend_on_data(graft, tmp_path, which, kernels, is_whole):
+    score = SCORES[which].astype(np.float32)
+    x = RANDOM.normal(size=(len(score), 3)).astype(np.float32)
+    feeds, wanted = {"x": x, "score": score}, -np.abs(x[score > 0.25])
+    model = selecting(tmp_path / "m.onnx", is_whole=is_whole)
+    command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_array_equal(out["y"], wanted)
+        assert not is_whole or (out["count"].dtype, out["count"]) == (np.int64, len(wanted))
+
+    converted = tmp_path / "converted.onnx"
+    answer = graft(*with_library("convert", model, "-o", converted))
+    assert answer.code == 0, answer.err
+    np.testing.assert_array_equal(run_onnx(converted, feeds)["y"], wanted)
+
+
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize(("limit", "code"), [(0.25, 0), (0.26, 1)])
+def test_verify_compares_sizes_that_depend_on_data(graft, tmp_path, kernels, limit, code):
+    nodes = [
+        helper.make_node("Abs", ["x"], ["abs"]),
+        helper.make_node("Greater", ["score", "limit"], ["is_selected"]),
+        helper.make_node("Compress", ["abs", "is_selected"], ["selected"], axis=0),
+        helper.make_node("Neg", ["selected"], ["y"]),
+    ]
+    ends = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    constant = onnx.numpy_helper.from_array(np.float32(limit), "limit")
+    inputs = [("x", [1000, 3]), ("score", [1000])]
+    reference = save(tmp_path / "reference.onnx", nodes, inputs, ends, [constant])
+    candidate = selecting(tmp_path / "m.onnx", rows=1000)
+    answer = graft(*with_library("verify", reference, candidate, "--kernels", kernels))
+    assert answer.code == code, answer.out + answer.err
 
 
 def gated(path, fault=0.0):
@@ -410,6 +467,35 @@ def test_what_is_no_library_is_refused(graft, tmp_path):
         assert answer.code == 2, f"{name}: {answer.code} {answer.err}"
         assert message in answer.err, name
         assert len(answer.err.strip().splitlines()) >= 2, "no next step"
+
+
+def built(graft, model, *arguments):
+    """The answer of `graft build`, which runs without a GPU."""
+    engine = model.with_suffix(".engine")
+    answer = graft("build", model, "-o", engine, "--target", "sm89", "--json", *arguments)
+    if answer.code == 3:
+        pytest.skip(answer.json["error"]["message"])
+    assert engine.exists() == (answer.code == 0)
+    return answer
+
+
+@pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
+@pytest.mark.parametrize("name", [*OPERATORS, "SelectRows"])
+def test_engines_hold_their_plugins(graft, tmp_path, name):
+    """As they are written and as `convert` writes them; of SelectRows the next layer reads what is as long as it says."""
+    model = tmp_path / "m.onnx"
+    shapes = ["--shapes", "x=1x3..50x3..100x3", "--shapes", "score=1..50..100"] if name == "SelectRows" else []
+    if name == "SelectRows":
+        selecting(model)
+    else:
+        network(model, name)
+    assert built(graft, model, *shapes).code != 0, "without the library"
+    answer = graft("convert", model, "-o", tmp_path / "converted.onnx", "--operators", PLUGINS)
+    assert answer.code == 0, answer.err
+    for each in (model, tmp_path / "converted.onnx"):
+        answer = built(graft, each, *shapes, "--operators", PLUGINS)
+        assert answer.code == 0, answer.err
+        assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == [name]
 
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):

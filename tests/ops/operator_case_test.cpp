@@ -46,13 +46,27 @@ TEST(OperatorCases, ChecksSeeWhatIsWrong) {
 TEST(OperatorCases, ComparisonFindsWhatIsWrong) {
   const TensorDesc desc{.dtype = DType::f16, .layout = Layout::hwc8, .extents = {1, 3, 1, 2}};
   HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
-  const std::vector<float> zeros(6, 0.F);
+  const ExpectedOutput zeros{.extents = desc.extents, .numbers = std::vector<float>(6), .integers = {}};
   EXPECT_EQ(compare(tensor, zeros, 0, 1), "");
   tensor.bytes[2 * 8 + 1] = std::byte{0x3C};  // pixel 1, channel 0 is 1.0
   EXPECT_THAT(compare(tensor, zeros, 0, 1), HasSubstr("element 1 of f16 hwc8 1x3x1x2: found 1.0"));
   tensor.bytes[2 * 8 + 1] = std::byte{0};
   tensor.bytes[2 * 7 + 1] = std::byte{0x3C};  // pixel 0, the last channel of the padding
   EXPECT_THAT(compare(tensor, zeros, 0, 1), HasSubstr("padding, stored element 7"));
+}
+
+/// As many elements as are expected, of memory for more; integers exactly, beyond what f32 tells apart.
+TEST(OperatorCases, ComparisonIsOfIntegersAndTrueSizes) {
+  constexpr std::int64_t large = (std::int64_t{1} << 60) + 1;
+  HostTensor tensor{.desc = {.dtype = DType::i64, .extents = {4}}, .bytes = std::vector<std::byte>(32)};
+  std::memcpy(tensor.bytes.data(), &large, sizeof(large));
+  ExpectedOutput expected{.extents = {1}, .numbers = {}, .integers = {large}};
+  EXPECT_EQ(compare(tensor, expected, 0.5, 1), "");
+  expected.integers = {large + 1};
+  EXPECT_THAT(compare(tensor, expected, 0.5, 1),
+              HasSubstr("found 1152921504606846977, allowed is 1152921504606846978"));
+  expected = {.extents = {5}, .numbers = {}, .integers = {large, 0, 0, 0, 0}};
+  EXPECT_THAT(compare(tensor, expected, 0.5, 1), HasSubstr("found 32 bytes"));
 }
 
 template <class Element>
