@@ -58,6 +58,13 @@ TEST(ShapeInference, ReshapeCancelsSymbols) {
 TEST(ShapeInference, UnknownStaysUnknown) {
   EXPECT_EQ(inferred({n, h}, "y = custom::Op(x)"), "?");
   EXPECT_EQ(inferred({n, h}, "a = NonZero(x)\ny = Transpose(a)"), "i64[?, 2]");
+  EXPECT_EQ(inferred({n, h, 3},
+                     "b = ReduceMax<axes=[0, 1], keepdims=0>(x)\nc = Cast<to=9>(b)\ny = "
+                     "Compress<axis=-1>(x, c)"),
+            "f32[n, h, ?]");
+  EXPECT_EQ(inferred({n, h}, "a = Cast<to=9>(x)\ny = Compress(x, a)"), "f32[?]");
+  EXPECT_EQ(inferred({n, h}, "y = Unique<axis=1>(x)"), "f32[n, ?]");
+  EXPECT_EQ(inferred({n, h}, "a, y = Unique(x)"), "i64[?]");
   EXPECT_EQ(inferred({n, h}, "t = Transpose(x)\ny = Add(x, t)"), "f32[?, ?]");  // n and h may be 1
 }
 

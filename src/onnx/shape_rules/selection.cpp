@@ -262,6 +262,26 @@ void resize(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
+/// Of all elements in a row where there is no axis.
+void compress(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  if (t.node().attribute("axis") == nullptr) {
+    t.set_shape(0, {unknown_dim()});
+  } else if (t.shape(0) != nullptr) {
+    Shape result = *t.shape(0);
+    result[t.axis(t.node().int_or("axis", 0), result.size())] = unknown_dim();
+    t.set_shape(0, std::move(result));
+  }
+}
+
+void unique(NodeTypes& t) {
+  compress(t);
+  for (std::size_t i = 1; i < t.node().outputs.size(); ++i) {
+    t.set_type(i, ElementType::i64);
+    t.set_shape(i, {unknown_dim()});
+  }
+}
+
 }  // namespace
 
 void add_selection(Table& table) {
@@ -271,6 +291,8 @@ void add_selection(Table& table) {
   add(table, gather, {"Gather"});
   add(table, gather_elements, {"GatherElements"});
   add(table, gather_nd, {"GatherND"});
+  add(table, compress, {"Compress"});
+  add(table, unique, {"Unique"});
   add(table, pad, {"Pad"});
   add(table, resize, {"Resize", "Upsample"});
 }
