@@ -102,11 +102,23 @@ toolkit::ConvertRequest request_of(const Arguments& arguments) {
 }
 
 void say_explanation(const Console& console, const passes::ConvertReport& report) {
+  std::vector<std::string> idle;
   for (const passes::PassSummary& pass : report.passes) {
+    const Table explanation = present::explanation_table(report, pass);
+    if (explanation.empty()) {
+      idle.push_back(pass.pass);
+      continue;
+    }
     console.print();
     console.print(fmt::format("{}  {}", console.paint(pass.pass, Color::strong), pass.why));
-    console.print(present::explanation_table(report, pass));
+    console.print(explanation);
   }
+  if (idle.empty()) return;
+  Table names;
+  names.add({{fmt::format("{}", fmt::join(idle, ", ")), Color::faint}});
+  console.print();
+  console.print("nothing to do, and nothing nearly");
+  console.print(names);
 }
 
 void say_section(const Console& console, const std::string& title, const Table& table) {

@@ -77,6 +77,10 @@ def test_explain_says_why_a_near_miss_was_none(graft, tmp_path):
     assert "Div" in near.splitlines()[0]
     assert "Clip" in near.splitlines()[1]
     assert not [n for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"]
+    # Those that had nothing to do are names in one list, behind all others.
+    before, idle = answer.out.split("nothing to do, and nothing nearly")
+    assert "fuse_upsampling" in idle and "fuse_upsampling" not in before
+    assert "fuse_l2_normalize" in before and "fuse_l2_normalize" not in idle
 
 
 def test_converting_again_changes_nothing(graft, converted, tmp_path):

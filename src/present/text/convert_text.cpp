@@ -191,7 +191,6 @@ Table explanation_table(const passes::ConvertReport& report, const passes::PassS
                            count_text(near.matched_nodes, "node"))});
     table.add({"", {near.reason, Color::faint}});
   }
-  if (table.empty()) table.add({{"nothing to do", Color::faint}});
   return table;
 }
 

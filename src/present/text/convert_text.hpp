@@ -31,7 +31,7 @@ namespace graft::present {
 /// How nodes of Graft run in TensorRT. Those that run alike for the same reason share a line, unless verbose.
 [[nodiscard]] Table choices_table(const passes::ConvertReport& report, bool verbose);
 
-/// What one pass did, rejected and nearly did.
+/// What one pass did, rejected and nearly did; empty where it was none of these.
 [[nodiscard]] Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass);
 
 /// What became of the rules; with the reason and notes of each where they are explained.
