@@ -1229,7 +1229,7 @@ def transformers_superpoint():
         encoder_hidden_sizes=[16, 16, 24, 24],
         decoder_hidden_size=32,
         descriptor_decoder_dim=32,
-        keypoint_threshold=0.0155,
+        keypoint_threshold=0.015,
         max_keypoints=20,
         border_removal_distance=2,
     )
