@@ -199,7 +199,7 @@ def transformers_rt_detr_v2():
     return of_transformers(config, "RTDetrV2ForObjectDetection", image(64), "logits", "pred_boxes")
 
 
-@network("detector", "dynamo")
+@network("detector", "torchscript")
 def transformers_d_fine():
     import transformers
 
@@ -568,6 +568,7 @@ def transformers_mixtral():
     import transformers
 
     config = transformers.MixtralConfig(**DECODER, num_local_experts=4, num_experts_per_tok=2)
+    config._experts_implementation = "batched_mm"  # the default is an operator that PyTorch's exporter does not have
     return of_transformers(config, "MixtralForCausalLM", tokens(6, 1), "logits")
 
 
@@ -984,10 +985,11 @@ def transformers_gpt2_with_past():
             self.model = transformers.GPT2LMHeadModel(config)
 
         def forward(self, input_ids, *past):
-            pairs = tuple(zip(past[::2], past[1::2], strict=True))
-            cache = transformers.DynamicCache.from_legacy_cache(pairs)
+            cache = transformers.DynamicCache()
+            for layer, (key, value) in enumerate(zip(past[::2], past[1::2], strict=True)):
+                cache.update(key, value, layer)
             found = self.model(input_ids, past_key_values=cache, use_cache=True)
-            after = found.past_key_values.to_legacy_cache()
+            after = [(layer.keys, layer.values) for layer in found.past_key_values.layers]
             return (found.logits, *(tensor for pair in after for tensor in pair))
 
     names = ["key_0", "value_0", "key_1", "value_1"]
@@ -1163,7 +1165,7 @@ def torch_style_generator():
 
 @network("generative", "dynamo")
 def torch_normalizing_flow():
-    """Glow, backwards: permutations, matrices that are inverted, affine couplings, and the logarithm of the volume."""
+    """Glow, backwards: permutations, inverses of matrices, affine couplings, and the logarithm of the volume."""
     import torch
     from torch import nn
 
@@ -1171,14 +1173,16 @@ def torch_normalizing_flow():
         def __init__(self):
             super().__init__()
             self.net = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 8))
-            self.matrix = nn.Parameter(torch.linalg.qr(torch.randn(8, 8)).Q)
+            matrix = torch.linalg.qr(torch.randn(8, 8)).Q
+            self.register_buffer("inverse", torch.inverse(matrix))
+            self.register_buffer("log_volume", torch.linalg.slogdet(matrix).logabsdet)
 
         def forward(self, z, volume):
             a, b = z.chunk(2, 1)
             shift, scale = self.net(a).chunk(2, 1)
             scale = torch.sigmoid(scale + 2)
-            volume = volume - scale.log().sum(1) - torch.linalg.slogdet(self.matrix).logabsdet
-            return torch.cat([a, (b - shift) / scale], 1) @ torch.inverse(self.matrix), volume
+            volume = volume - scale.log().sum(1) - self.log_volume
+            return torch.cat([a, (b - shift) / scale], 1) @ self.inverse, volume
 
     class Flow(nn.Module):
         def __init__(self):
@@ -1216,12 +1220,16 @@ def transformers_videomae():
 def transformers_superpoint():
     """Key points: as many as the scores leave above a threshold, and their descriptors from the feature map."""
     import transformers
+    from transformers.models.superpoint import modeling_superpoint
 
+    # The exporter writes max_pool2d of three axes, without a batch, as a MaxPool that ONNX does not have.
+    suppress = modeling_superpoint.simple_nms
+    modeling_superpoint.simple_nms = lambda scores, radius: suppress(scores[None], radius)[0]
     config = transformers.SuperPointConfig(
         encoder_hidden_sizes=[16, 16, 24, 24],
         decoder_hidden_size=32,
         descriptor_decoder_dim=32,
-        keypoint_threshold=0.0155,
+        keypoint_threshold=0.015,
         max_keypoints=20,
         border_removal_distance=2,
     )

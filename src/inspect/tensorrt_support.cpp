@@ -167,9 +167,28 @@ void add_pooling(const onnx::Node& node, Forms& forms) {
   }
 }
 
+/// ScatterElements without a reduction: where an axis has more indices than data.
+void add_scatter_of_more(const onnx::Node& node, Forms& forms) {
+  const onnx::Value* data = node.input(0);
+  const onnx::Value* indices = node.input(1);
+  if (data == nullptr || indices == nullptr || !data->shape || !indices->shape) return;
+  for (std::size_t axis = 0; axis < std::min(data->shape->size(), indices->shape->size()); ++axis) {
+    const Dim& places = (*data->shape)[axis];
+    const Dim& named = (*indices->shape)[axis];
+    if (!places.is_constant() || !named.is_constant() || named.value() <= places.value()) continue;
+    forms.push_back({"scatter_elements_of_more",
+                     fmt::format("{} indices along axis {}, where the data has {}; TensorRT takes as many at most",
+                                 named.value(), axis, places.value())});
+    return;
+  }
+}
+
 void add_scatter(const onnx::Node& node, Forms& forms) {
   const std::string reduction = node.string_or("reduction", "none");
-  if (reduction == "none") return;
+  if (reduction == "none") {
+    if (node.is("ScatterElements")) add_scatter_of_more(node, forms);
+    return;
+  }
   forms.push_back({node.is("ScatterND") ? "scatter_nd_reduction" : "scatter_elements_reduction",
                    fmt::format("reduction = {}; TensorRT scatters without reduction only", reduction)});
 }

@@ -249,6 +249,17 @@ def test_forms_of_an_operator(graft, tmp_path, node, k, verdict):
     assert (answer.code == 0) == (verdict in ("native", "lowered"))
 
 
+@pytest.mark.parametrize(("count", "verdict"), [(5, "lowered"), (4, "native")])
+def test_scattering_more_than_there_is(graft, tmp_path, count, verdict):
+    node = helper.make_node("ScatterElements", ["x", "at", "u"], ["y"], name="n", axis=1)
+    inputs = [("x", [3, 4]), ("u", [3, count])]
+    at = helper.make_tensor("at", INT64, [3, count], [i % 4 for i in range(3 * count)])
+    answer = graft("inspect", save(tmp_path / "m.onnx", [node], inputs, [("y", None)], [at], opset=18), "--json")
+    judged = verdicts(answer)["n"]
+    assert judged["verdict"] == verdict, judged
+    assert ("5 indices along axis 1, where the data has 4" in json.dumps(judged)) == (verdict == "lowered")
+
+
 @pytest.mark.parametrize(
     ("release", "title", "verdict"),
     [

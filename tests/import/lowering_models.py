@@ -295,6 +295,49 @@ def scatter_elements(rng):
     return sample("ScatterElements", arguments, [FLOAT], limit=16 * F32, axis=axis, reduction=reduction)
 
 
+def scatter_nd_of_an_input(rng):
+    """Indices that are computed: some negative, some alike, some of several axes."""
+    data = real(rng, 5, 4, 3)
+    depth = int(rng.integers(1, 4))
+    shape = pick(rng, (7,), (40,), (3, 4))
+    indices = np.stack([rng.integers(-data.shape[axis], data.shape[axis], shape) for axis in range(depth)], -1)
+    updates = real(rng, *shape, *data.shape[depth:])
+    reduction = pick(rng, "add", "mul", "max", "min")
+    return sample("ScatterND", [data, indices, updates], [FLOAT], limit=64 * F32, reduction=reduction)
+
+
+def scatter_to_one_place(rng):
+    """More constant indices of one place than turns that are taken."""
+    count = int(rng.integers(17, 40))
+    if rng.integers(2):
+        arguments = [real(rng, 4, 2), constant(np.zeros((count, 1))), real(rng, count, 2)]
+        return sample("ScatterND", arguments, [FLOAT], limit=64 * F32, reduction=pick(rng, "add", "max"))
+    arguments = [real(rng, 4), constant(np.zeros(count)), real(rng, count)]
+    return sample("ScatterElements", arguments, [FLOAT], limit=64 * F32, reduction=pick(rng, "add", "min"))
+
+
+def scatter_elements_of_an_input(rng):
+    data = real(rng, 5, 4, 3)
+    axis = int(rng.integers(-3, 3))
+    shape = [int(rng.integers(1, size + 1)) for size in data.shape]
+    shape[axis] = int(rng.integers(1, 12))
+    indices = rng.integers(-data.shape[axis], data.shape[axis], shape).astype(pick(rng, np.int32, np.int64))
+    reduction = pick(rng, "add", "mul", "max", "min")
+    arguments = [data, indices, real(rng, *shape)]
+    return sample("ScatterElements", arguments, [FLOAT], limit=16 * F32, axis=axis, reduction=reduction)
+
+
+def scatter_more_than_fit(rng):
+    """Each index once or more, so that an update is overwritten: ONNX's judges keep the last."""
+    data = pick(rng, real(rng, 5, 4, 3), rng.integers(-9, 9, (5, 4, 3)))
+    axis = int(rng.integers(-3, 3))
+    shape = list(data.shape)
+    shape[axis] += int(rng.integers(1, 5))
+    indices = rng.integers(-data.shape[axis], data.shape[axis], shape)
+    updates = real(rng, *shape) if data.dtype == np.float32 else rng.integers(-9, 9, shape)
+    return sample("ScatterElements", [data, indices, updates], [TYPES[data.dtype]], axis=axis)
+
+
 def bytes_of(rng, dtype, *shape):
     info = np.iinfo(dtype)
     return rng.integers(info.min, info.max + 1, shape).astype(dtype)
@@ -421,7 +464,8 @@ def bit_shift(rng):
 
 LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, max_pool_indices, max_unpool,
-    deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements, matmul_integer,
+    deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
+    scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
     non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift,
 )}  # fmt: skip
@@ -487,11 +531,32 @@ def sequences(rng):
     return network(nodes, [("x", FLOAT, ["N", 7])], outputs, constants, {"x": real(rng, 3, 7)}, limit=0)
 
 
+def added_features(rng):
+    """Rows of features added to the nodes of a graph, as torch.Tensor.scatter_add writes it: the indices are expanded."""
+    nodes = [
+        ("Unsqueeze", ["to", "last"], ["column"], {}),
+        ("Expand", ["column", "shape"], ["indices"], {}),
+        ("ScatterElements", ["x", "indices", "features"], ["sums"], {"axis": 0, "reduction": "add"}),
+        ("ScatterElements", ["x", "indices", "features"], ["largest"], {"axis": 0, "reduction": "max"}),
+        ("Add", ["sums", "largest"], ["y"], {}),
+    ]
+    constants = {"last": np.array([1]), "shape": np.array([9, 4])}
+    return network(
+        nodes,
+        [("x", FLOAT, [5, 4]), ("to", INT64, [9]), ("features", FLOAT, [9, 4])],
+        [("y", FLOAT, [5, 4])],
+        constants,
+        {"x": real(rng, 5, 4), "to": rng.integers(-5, 5, 9), "features": real(rng, 9, 4)},
+        16 * F32,
+    )
+
+
 # Name -> (maker, operators that may be left).
 NETWORKS = {
     "dynamic_quantization": dynamic_quantization,
     "quantized_layers": quantized_layers,
     "sequences": sequences,
+    "added_features": added_features,
 }
 
 
@@ -534,13 +599,41 @@ def near_misses():
             sample("ScatterND", [real(rng, 4, 3), constant([[0], [2]]), real(rng, 2, 3)], [FLOAT]),
             "",
         ),
-        "scatter_to_inputs": (
-            sample("ScatterND", [real(rng, 4, 3), np.array([[0], [2]]), real(rng, 2, 3)], [FLOAT], reduction="add"),
-            "not constants",
+        "scatter_of_integers": (
+            sample("ScatterND", [unsigned, np.array([[0], [2]]), unsigned[:2]], [UINT8], reduction="add"),
+            "not real",
         ),
-        "scatter_to_one_place": (
-            sample("ScatterND", [real(rng, 4), constant([[0]] * 17), real(rng, 17)], [FLOAT], reduction="add"),
-            "17 times",
+        "scatter_of_an_open_size": (
+            sample("ScatterND", [("open", real(rng, 4)), np.array([[0], [2]]), real(rng, 2)], [FLOAT], reduction="add"),
+            "open",
+        ),
+        "scatter_of_very_many": (
+            sample(
+                "ScatterND",
+                [real(rng, 5000), rng.integers(0, 5000, (4000, 1)), real(rng, 4000)],
+                [FLOAT],
+                reduction="add",
+            ),
+            "16 M",
+        ),
+        "scatter_of_very_many_elements": (
+            sample(
+                "ScatterElements",
+                [real(rng, 5000), rng.integers(0, 5000, 4000), real(rng, 4000)],
+                [FLOAT],
+                reduction="max",
+            ),
+            "16 M",
+        ),
+        "scatter_of_as_many_as_fit": (
+            sample(
+                "ScatterElements", [real(rng, 4, 3), rng.permutation(12).reshape(4, 3) % 4, real(rng, 4, 3)], [FLOAT]
+            ),
+            "",
+        ),
+        "scatter_more_to_a_part": (
+            sample("ScatterElements", [real(rng, 2, 3), np.array([[0], [1], [1]]), real(rng, 3, 1)], [FLOAT]),
+            "other axes",
         ),
         "layer_normalization": (sample("LayerNormalization", [image, constant(np.ones(8), np.float32)], [FLOAT]), ""),
         "attention_in_f16": (

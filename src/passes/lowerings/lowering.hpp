@@ -65,6 +65,7 @@ class Site {
   [[nodiscard]] const Shape* shape(std::size_t input) const;
   /// The node of the same graph that makes an input; null where there is none.
   [[nodiscard]] onnx::Node* producer(std::size_t input) const;
+  [[nodiscard]] ShapesOnDemand& shapes() { return shapes_; }
   /// The size of one axis of an input; nothing where it is open.
   [[nodiscard]] std::optional<std::int64_t> size(std::size_t input, std::int64_t axis) const;
   /// All sizes of the input from `first` on; nothing where one is open.

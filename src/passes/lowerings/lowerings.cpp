@@ -49,11 +49,16 @@ constexpr std::array all_lowerings = {
              "MatMul, Softmax and MatMul", "known heads; no nonpad_kv_seqlen", lower_attention},
     Lowering{"LayerNormalization", "its outputs Mean and InvStdDev", "means and the deviation by layers of their own",
              "a known rank", lower_layer_normalization},
-    Lowering{"ScatterND", "reduction", "GatherND, the computation and ScatterND, in turns where a place is named twice",
-             "constant indices that name no place more than 16 times, data of fixed size", lower_scatter_nd},
-    Lowering{"ScatterElements", "reduction",
-             "Gather, the computation and ScatterElements, in turns where a place is named twice",
-             "constant indices that name no place more than 16 times, data of fixed size", lower_scatter_elements},
+    Lowering{
+        "ScatterND", "reduction",
+        "GatherND, the computation and ScatterND, in turns where a place is named twice; where indices are computed, "
+        "all places are compared with all indices, and a MatMul adds or a reduction chooses",
+        "data of fixed size, real numbers; where indices are computed, at most 16 M comparisons", lower_scatter_nd},
+    Lowering{"ScatterElements", "reduction, and more indices than places",
+             "Gather, the computation and ScatterElements, in turns where a place is named twice; where indices are "
+             "computed, all places are compared with all indices, and a MatMul adds or a reduction chooses",
+             "data of fixed size, real numbers; where indices are computed, at most 16 M comparisons",
+             lower_scatter_elements},
     Lowering{"QLinearConv", "all of it", "Conv in f32, rounded", "sums that stay below 2^24", lower_qlinear_conv},
     Lowering{"QLinearMatMul", "all of it", "MatMul in f32, in parts that are exact, rounded",
              "matrices, one scale each", lower_qlinear_matmul},

@@ -4,23 +4,18 @@
 //   y = ScatterND<reduction="add">(x, i, u)   a = Add(GatherND(x, i), u); y = ScatterND(x, i, a)
 //
 // That is right where no place is named twice. Where constant indices name places more than once, the updates are
-// taken in turns: the first of each place, then the second, and so on.
+// taken in turns: the first of each place, then the second, and so on. Other indices are compared with all places, see
+// scatter_matches.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "passes/lowerings/scatter_matches.hpp"
 #include "passes/lowerings/windows.hpp"
 
 namespace graft::passes {
 namespace {
-
-std::string computation(const std::string& reduction) {
-  if (reduction == "add") return "Add";
-  if (reduction == "mul") return "Mul";
-  if (reduction == "max") return "Max";
-  return reduction == "min" ? "Min" : "";
-}
 
 constexpr std::size_t most_turns = 16;
 
@@ -63,13 +58,13 @@ std::string updates_of(Replacement& result, const std::vector<std::vector<std::i
 std::optional<Replacement> lower_scatter_nd(Site& site) {
   const std::string reduction = site.node().string_or("reduction", "none");
   if (reduction == "none") return std::nullopt;
-  const std::string compute = computation(reduction);
+  const std::string compute = computation_of(reduction);
   const auto indices = site.ints(1);
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
-  if (compute.empty() || !site.is_real(0)) return site.no("its numbers are not real");
-  if (!indices || !index_shape || index_shape->empty())
-    return site.no("its indices are not constants: one place may be named twice");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!indices) return scatter_nd_by_matches(site, reduction);
+  if (!index_shape || index_shape->empty()) return site.no("the shape of its indices is not known");
   const auto depth = static_cast<std::size_t>(index_shape->back());
   if (!data || depth == 0 || depth > data->size()) return site.no("a size of its data is open");
   const std::size_t count = indices->size() / depth;
@@ -84,7 +79,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
     }
   }
   const auto turns = turns_of(places);
-  if (turns.size() > most_turns) return site.no(fmt::format("its indices name one place {} times", turns.size()));
+  if (turns.size() > most_turns) return scatter_nd_by_matches(site, reduction);
   const auto updates_shape = site.sizes(2);
   const std::vector<std::int64_t> row(data->begin() + static_cast<std::ptrdiff_t>(depth), data->end());
   if (!updates_shape || product(*updates_shape) != static_cast<std::int64_t>(count) * product(row)) {
@@ -131,13 +126,14 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
 
 std::optional<Replacement> lower_scatter_elements(Site& site) {
   const std::string reduction = site.node().string_or("reduction", "none");
-  if (reduction == "none") return std::nullopt;
-  const std::string compute = computation(reduction);
+  if (reduction == "none") return scatter_more_than_fit(site);
+  const std::string compute = computation_of(reduction);
   const auto indices = site.ints(1);
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
-  if (compute.empty() || !site.is_real(0)) return site.no("its numbers are not real");
-  if (!indices || !index_shape) return site.no("its indices are not constants: one place may be named twice");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!indices) return scatter_elements_by_matches(site, reduction);
+  if (!index_shape) return site.no("the shape of its indices is not known");
   if (!data || data->empty() || index_shape->size() != data->size()) return site.no("a size of its data is open");
   const std::size_t rank = data->size();
   std::int64_t axis = site.node().int_or("axis", 0);
@@ -160,7 +156,7 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
     places.push_back({place});
   });
   const auto turns = turns_of(places);
-  if (turns.size() > most_turns) return site.no(fmt::format("its indices name one place {} times", turns.size()));
+  if (turns.size() > most_turns) return scatter_elements_by_matches(site, reduction);
 
   if (site.sizes(2) != index_shape) return site.no("its updates do not fit its indices");
   Replacement result;
