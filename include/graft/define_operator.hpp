@@ -75,6 +75,8 @@ concept OperatorDefinition =
                                    std::size_t given);
 /// The outputs have the shapes that infer_extents gives them.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
+/// There is a shape for each output, and what data sizes name is a size output, with the same bounds everywhere.
+[[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
 /// The channel-vector layouts are for N,C,H,W.
 [[nodiscard]] bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks);
 /// Each by itself, and that none is given twice with different values.
@@ -196,6 +198,19 @@ constexpr bool has_types_of_ports() {
   return true;
 }
 
+/// One that only outputs have would say nothing of a node.
+template <class D>
+constexpr bool has_constraints_of_inputs() {
+  for (const TypeConstraint& constraint : D::types()) {
+    bool is_named = false;
+    for (const Port& port : D::ports()) {
+      is_named = is_named || (!port.is_output && port.type.constraint == constraint.name);
+    }
+    if (!is_named) return false;
+  }
+  return true;
+}
+
 /// Inputs that are required, optional ones, outputs, size outputs.
 template <class D>
 constexpr bool has_ports_in_order() {
@@ -212,6 +227,7 @@ template <class D>
 constexpr bool check_ports() {
   static_assert(D::ports().size() <= TypeRow::max_ports, "an operator has at most 32 inputs and outputs");
   static_assert(has_types_of_ports<D>(), "the type of each port has to be a DType or the name of one of types()");
+  static_assert(has_constraints_of_inputs<D>(), "each of types() has to be that of an input");
   static_assert(has_ports_in_order<D>(), "ports come as inputs, optional inputs, outputs, size outputs");
   return true;
 }
@@ -297,7 +313,7 @@ class OperatorOf final : public Operator {
     } catch (const std::exception& error) {  // arithmetic on sizes that leaves 64 bits
       return invalid_argument(std::string(D::name) + ": " + error.what());
     }
-    return {};
+    return check_output_shapes(type(), outputs);
   }
 
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const override {

@@ -51,7 +51,7 @@ GRAFT_API const char* graft_last_error(void);
 
 /* The operators as a JSON array, in the order of ops.inc. Each entry: "function", its name in snake case; "name";
  * "doc"; "source"; "attributes", each "name", "type" (float, int, string, floats, ints), "default" (null where it is
- * required), "choices", "range" and "doc"; "ports", each "name", "is_output", "is_optional", "is_size", "shape" and "doc"; "rows",
+ * required), "choices", "range" and "doc"; "ports", each "name", "is_output", "is_optional", "shape" and "doc"; "rows",
  * the types of all ports that go together where tensors are linear. */
 GRAFT_API const char* graft_definitions(void);
 
@@ -66,8 +66,6 @@ GRAFT_API void graft_operator_destroy(graft_operator* op);
  * it may become: the memory of a call has room for that, and its results lie at the beginning of it. */
 GRAFT_API int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, int32_t input_count,
                                   graft_tensor* outputs, int32_t output_count);
-/* The true extents of such outputs once the call has run: its size outputs ("is_size") have to be in host memory. */
-GRAFT_API int graft_read_extents(const graft_operator* op, const graft_call* call, graft_tensor* outputs);
 /* The same with sizes that are not known. `shapes` is a JSON array of the inputs' shapes: [["n", 3, "h", "w"]]. The
  * result has those of the outputs, each size a number, a name, or ["add", left, right] with one of add, subtract,
  * multiply, min, max, floor_divide, ceil_divide, equal and less; ["data_size", optimum, largest] depends on data. Null where an input is refused; valid until this

@@ -97,8 +97,7 @@ inline constexpr TypeConstraint every_format("T", DType::f32, DType::f16, DType:
                                              Format(DType::f16, Layout::hwc8), Format(DType::bf16, Layout::hwc8),
                                              Format(DType::i8, Layout::chw32));
 
-/// Every choice of a format for each constraint, the first constraint changing slowest. A port whose constraint is not
-/// among them is of no type: the result is empty.
+/// Every choice of a format for each constraint, the first constraint changing slowest.
 [[nodiscard]] std::vector<TypeRow> rows_of(std::span<const Port> ports, std::span<const TypeConstraint> constraints);
 
 /// The same maths in standard ONNX operators (opset 17), as an ONNX model-local function.

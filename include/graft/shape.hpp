@@ -52,7 +52,7 @@ class Dim {
   /// "8", "batch", "(height * 2)".
   [[nodiscard]] std::string to_string() const;
 
-  /// Its value, once every symbol has one; nothing if `value_of` knows a symbol not. Of a data size it is the largest.
+  /// Its value, once every symbol has one; nothing if `value_of` knows a symbol not, and of a data size.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const;
 

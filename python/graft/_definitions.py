@@ -45,7 +45,6 @@ class Port:
     name: str
     is_output: bool
     is_optional: bool
-    is_size: bool
     shape: str
     doc: str
 

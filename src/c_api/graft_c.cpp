@@ -180,7 +180,6 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
     result["ports"].push_back({{"name", port.name},
                                {"is_output", port.is_output},
                                {"is_optional", port.is_optional},
-                               {"is_size", port.is_size},
                                {"shape", port.shape},
                                {"doc", port.doc}});
   }
@@ -365,21 +364,6 @@ int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, st
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
       graft::write_desc({.dtype = found_dtypes[i], .layout = graft::Layout::linear, .extents = found[i]}, outputs[i]);
-    }
-    return 0;
-  });
-}
-
-int graft_read_extents(const graft_operator* op, const graft_call* call, graft_tensor* outputs) {
-  return graft::guarded(1, [&] {
-    const graft::Call parsed(*call);
-    graft::check_counts(op->op->type(), parsed);
-    std::vector<graft::Extents> found;
-    const std::vector<const void*> addresses(parsed.output_data.begin(), parsed.output_data.end());
-    graft::check(graft::read_extents(*op->op, parsed.problem(), addresses, found));
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const graft::TensorDesc& desc = parsed.outputs[i];
-      graft::write_desc({.dtype = desc.dtype, .layout = desc.layout, .extents = found[i]}, outputs[i]);
     }
     return 0;
   });

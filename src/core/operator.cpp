@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -162,6 +163,18 @@ Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, const 
 
 constexpr std::int64_t no_size = -1;
 
+/// Where TensorRT wants sizes of 32 bits, no output may have more elements.
+Status check_narrow_sizes(const OperatorType& type, const Problem& problem) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  if (type.size_output_count() == 0 || problem.outputs.back().dtype != DType::i32) return {};
+  for (const TensorDesc& desc : problem.outputs) {
+    if (desc.extents.element_count() <= largest) continue;
+    return unsupported(std::string(type.name) + ": an output of " + to_string(desc.extents) +
+                       " elements, allowed are 2147483647 in this TensorRT, whose sizes have 32 bits");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs, std::vector<Extents>& outputs) {
@@ -175,12 +188,47 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
     if (problem.outputs[output].dtype == DType::i32) return *static_cast<const std::int32_t*>(addresses[output]);
     return *static_cast<const std::int64_t*>(addresses[output]);
   };
+  std::string wrong;
   const auto size_of = [&](const Dim& dim) {
-    if (dim.kind() != Dim::Kind::data_size) return dim.largest().value_or(no_size);
+    const std::int64_t largest = dim.largest().value_or(no_size);
+    if (dim.kind() != Dim::Kind::data_size) return largest;
     const std::int64_t size = read(dim.size_output());
-    return size <= dim.largest().value_or(no_size) ? size : no_size;
+    if (size >= 0 && size <= largest) return size;
+    const OperatorType& type = op.type();
+    wrong = std::string(type.name) + ": size output `" +
+            std::string(type.ports[type.input_count() + dim.size_output()].name) + "` holds " + std::to_string(size) +
+            ", allowed is 0 to " + std::to_string(largest);
+    return std::int64_t{0};
   };
-  return extents_of(op, problem.inputs, size_of, outputs);
+  if (Status status = extents_of(op, problem.inputs, size_of, outputs); !status.ok()) return status;
+  return wrong.empty() ? Status() : Status(StatusCode::invalid_argument, wrong);
+}
+
+Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs) {
+  const std::string of_shapes = std::string(type.name) + ": infer_shapes ";
+  if (outputs.size() != type.output_count()) {
+    return invalid_argument(of_shapes + "gave " + std::to_string(outputs.size()) + " shapes for " +
+                            std::to_string(type.output_count()) + " outputs");
+  }
+  std::array<const Dim*, TypeRow::max_ports> sizes{};
+  for (const Shape& shape : outputs) {
+    for (const Dim& dim : shape) {
+      if (dim.kind() != Dim::Kind::data_size) continue;
+      const std::size_t output = dim.size_output();
+      const bool is_size = output < outputs.size() && type.ports[type.input_count() + output].is_size;
+      if (!is_size || !outputs[output].empty()) {
+        return invalid_argument(of_shapes + "names output " + std::to_string(output) +
+                                " as a size, which is no size_output() of rank 0");
+      }
+      if (sizes[output] == nullptr) sizes[output] = &dim;
+      const bool is_ordered = !dim.left().is_constant() || !dim.right().is_constant() ||
+                              (0 <= dim.left().value() && dim.left().value() <= dim.right().value());
+      if (!(*sizes[output] == dim) || !is_ordered) {
+        return invalid_argument(of_shapes + "has other bounds of one size, or an optimum outside of 0 to its largest");
+      }
+    }
+  }
+  return {};
 }
 
 Status check_shapes(const Operator& op, const Problem& problem) {
@@ -192,7 +240,7 @@ Status check_shapes(const Operator& op, const Problem& problem) {
     return invalid_argument(std::string(op.type().name) + ": output " + std::to_string(i) + " has shape " +
                             to_string(found) + ", allowed is " + to_string(allowed[i]));
   }
-  return {};
+  return check_narrow_sizes(op.type(), problem);
 }
 
 Status check_port_counts(const OperatorType& type, const Problem& problem) {

@@ -122,7 +122,7 @@ std::optional<std::int64_t> Dim::evaluate(
     const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const {
   if (is_constant()) return value_;
   if (kind() == Kind::symbol) return value_of(name());
-  if (kind() == Kind::data_size) return right().evaluate(value_of);
+  if (kind() == Kind::data_size) return std::nullopt;
   const auto a = left().evaluate(value_of);
   const auto b = right().evaluate(value_of);
   if (!a || !b) return std::nullopt;

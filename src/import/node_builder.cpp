@@ -174,7 +174,7 @@ onnx::Value* NodeBuilder::add_operator(const Operator& op, std::vector<onnx::Val
   if (is_known) {
     const Status status = op.infer_shapes(shapes, results);
     if (!status.ok()) throw Error(std::string(status.message()));
-    node->output()->shape = results[0];
+    node->output()->shape = onnx::without_data_sizes(std::move(results))[0];
   }
   node->output()->type = type;
   return node->output();

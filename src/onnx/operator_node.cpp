@@ -191,6 +191,17 @@ void check_operator(const Node& node) {
   }
 }
 
+std::vector<Shape> without_data_sizes(std::vector<Shape> outputs) {
+  std::map<std::size_t, Dim> unknown;
+  for (Shape& shape : outputs) {
+    for (Dim& dim : shape) {
+      if (dim.kind() != Dim::Kind::data_size) continue;
+      dim = unknown.try_emplace(dim.size_output(), unknown_dim()).first->second;
+    }
+  }
+  return outputs;
+}
+
 void write_attributes(Node& node, const Operator& op) {
   node.attributes.clear();
   for (const AttributeInfo& info : op.type().attributes) {

@@ -46,6 +46,10 @@ struct OperatorMatch {
 /// operator does not take.
 void check_operator(const Node& node);
 
+/// Shapes of outputs as a graph has them: each size that depends on data is a dimension that is not known, the same one
+/// wherever it stands.
+[[nodiscard]] std::vector<Shape> without_data_sizes(std::vector<Shape> outputs);
+
 /// A node in the domain graft with every attribute of the operator written; the graph imports the domain.
 Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
                         const std::vector<std::string>& output_hints, Node* before = nullptr);

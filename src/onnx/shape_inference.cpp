@@ -81,12 +81,8 @@ class Inference {
     if (shapes.size() != types.node().inputs.size()) return;
     std::vector<Shape> outputs;
     if (Status status = op->infer_shapes(shapes, outputs); !status.ok()) types.fail(status.message());
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      for (Dim& dim : outputs[i]) {
-        if (dim.kind() == Dim::Kind::data_size) dim = unknown_dim();
-      }
-      types.set_shape(i, outputs[i]);
-    }
+    outputs = without_data_sizes(std::move(outputs));
+    for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
   }
 
   void run_if(NodeTypes& types) {

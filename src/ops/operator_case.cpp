@@ -291,17 +291,19 @@ Errors& Errors::operator+=(const Errors& other) {
   return *this;
 }
 
-Errors errors_of(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
+Errors errors_of(const HostTensor& found, const ExpectedOutput& expected, double tolerance, float scale,
                  double absolute) {
   Errors errors;
+  if (expected.numbers.empty()) return errors;
   double largest = 0;
-  check(dispatch(found.desc.dtype, [&](auto element) -> Status {
+  const TensorDesc desc{.dtype = found.desc.dtype, .layout = found.desc.layout, .extents = expected.extents};
+  check(dispatch(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
-    for_each_element(found.desc, [&](std::int64_t at, std::int64_t linear) {
+    for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
       if (linear < 0) return;
       const double value = as_number(stored[at]);
-      const double exact = static_cast<double>(expected[static_cast<std::size_t>(linear)]);
+      const double exact = static_cast<double>(expected.numbers[static_cast<std::size_t>(linear)]);
       const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
       if (!std::isfinite(value) || !std::isfinite(rounded) || !std::isfinite(exact)) return;
       ++errors.results;
@@ -392,7 +394,7 @@ std::string check_coverage(const OperatorCases& all) {
   }
   for (const TypeRow& row : all.type->type_rows) {
     const bool has_case = std::any_of(all.cases.begin(), all.cases.end(), [&](const OperatorCase& test) {
-      return test.refused.empty() && row.formats[0] == Format(test.inputs[0].dtype, test.inputs[0].layout);
+      return test.refused.empty() && matching_row(*all.type, test.inputs) == &row;
     });
     if (!has_case) lacking += "no case of " + case_name({row.formats[0].dtype, row.formats[0].layout, {}}) + "\n";
   }

@@ -110,7 +110,7 @@ struct HostTensor {
 
 /// What an output has to hold: real numbers, or integers where the operator computes those.
 struct ExpectedOutput {
-  Extents extents;  ///< Of data that depend on data, the true ones.
+  Extents extents;  ///< The true ones where they depend on data.
   std::vector<float> numbers;
   std::vector<std::int64_t> integers;
 };
@@ -140,8 +140,8 @@ struct Errors {
   /// Of both.
   Errors& operator+=(const Errors& other);
 };
-/// For arguments as compare takes them.
-[[nodiscard]] Errors errors_of(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
+/// For arguments as compare takes them, where nothing is wrong; nothing is counted of integers.
+[[nodiscard]] Errors errors_of(const HostTensor& found, const ExpectedOutput& expected, double tolerance, float scale,
                                double absolute = 0);
 
 /// The attribute `<port>_scale`, 1 where there is none.

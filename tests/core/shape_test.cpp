@@ -82,7 +82,7 @@ TEST(Dim, SizesThatDependOnDataHaveBounds) {
   EXPECT_EQ(size.size_output(), 2U);
   EXPECT_EQ(size.to_string(), "0 to n");
   EXPECT_EQ(size.largest(), std::nullopt);
-  EXPECT_EQ(with_n(size, 7), 7);
+  EXPECT_EQ(with_n(size, 7), std::nullopt);
   EXPECT_EQ(data_size(0, 4, 8).largest(), 8);
   EXPECT_EQ(Dim(5).largest(), 5);
   EXPECT_EQ(size, data_size(2, ceil_div(n, 2), n));

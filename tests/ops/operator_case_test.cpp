@@ -76,17 +76,22 @@ HostTensor tensor_of(DType dtype, const std::vector<Element>& values) {
           {bytes, bytes + values.size() * sizeof(Element)}};
 }
 
+ExpectedOutput numbers(std::vector<float> values) {
+  const Extents extents{std::ssize(values)};
+  return {.extents = extents, .numbers = std::move(values), .integers = {}};
+}
+
 TEST(OperatorCases, ErrorsAreCountedInStepsOfTheType) {
   constexpr std::uint16_t one = 0x3C00;  // f16
   const auto found = tensor_of<std::uint16_t>(DType::f16, {one, one + 1, one - 2, 0x7C00});
-  const Errors errors = errors_of(found, std::vector<float>{1, 1, 1, 1}, 0x1p-8, 1);
+  const Errors errors = errors_of(found, numbers({1, 1, 1, 1}), 0x1p-8, 1);
   EXPECT_EQ(errors.results, 3);  // infinity is for compare to judge
   EXPECT_EQ(errors.off, 2);
   EXPECT_EQ(errors.beyond, 0);              // steps below 1 are half as large
   EXPECT_DOUBLE_EQ(errors.of_bound, 0.25);  // a step of 2^-10 of the allowed 2^-8
 
   const auto far = tensor_of<std::uint16_t>(DType::f16, {one + 3, 0x4400});
-  const Errors more = errors_of(far, std::vector<float>{1, 4}, 0x1p-8, 1);
+  const Errors more = errors_of(far, numbers({1, 4}), 0x1p-8, 1);
   EXPECT_EQ(more.beyond, 1);
   EXPECT_DOUBLE_EQ(more.beyond_size, 0.25);
   EXPECT_DOUBLE_EQ(more.beyond_error, 3 * 0x1p-10 / 4);
@@ -98,18 +103,17 @@ TEST(OperatorCases, ErrorsAreCountedInStepsOfTheType) {
 }
 
 TEST(OperatorCases, ErrorsOfF32AreAPartOfTheBound) {
-  const Errors errors =
-      errors_of(tensor_of<float>(DType::f32, {1.F + 0x1p-22F, 2}), std::vector<float>{1, 2}, 0x1p-20, 1);
+  const Errors errors = errors_of(tensor_of<float>(DType::f32, {1.F + 0x1p-22F, 2}), numbers({1, 2}), 0x1p-20, 1);
   EXPECT_EQ(errors.off, 1);
   EXPECT_DOUBLE_EQ(errors.of_bound, 0.25);
 }
 
 TEST(OperatorCases, ErrorsOfI8AreFarFromOrAtTies) {
   const auto found = tensor_of<std::int8_t>(DType::i8, {3, 3, 127});
-  const Errors at_tie = errors_of(found, std::vector<float>{0.625F, 0.75F, 50}, 0x1p-20, 0.25F);
+  const Errors at_tie = errors_of(found, numbers({0.625F, 0.75F, 50}), 0x1p-20, 0.25F);
   EXPECT_EQ(at_tie.off, 1);  // 2.5 is 2, ties to even
   EXPECT_EQ(at_tie.from_tie, 0);
-  const Errors not_at_tie = errors_of(found, std::vector<float>{0.5625F, 0.75F, 50}, 0.5, 0.25F);
+  const Errors not_at_tie = errors_of(found, numbers({0.5625F, 0.75F, 50}), 0.5, 0.25F);
   EXPECT_EQ(not_at_tie.off, 1);  // 2.25
   EXPECT_DOUBLE_EQ(not_at_tie.from_tie, 0.25);
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -91,15 +92,20 @@ class ExpressionWriter {
     if (dim.kind() == Dim::Kind::data_size) {
       const nvinfer1::IDimensionExpr*& size = sizes_[dim.size_output()];  // declared once, however often it is used
       if (size == nullptr) {
-        size = builder_.declareSizeTensor(static_cast<std::int32_t>(dim.size_output()), *write(dim.left()),
-                                          *write(dim.right()));
+        size = made(builder_.declareSizeTensor(static_cast<std::int32_t>(dim.size_output()), *write(dim.left()),
+                                               *write(dim.right())),
+                    dim);
       }
       return size;
     }
-    return builder_.operation(operation(dim.kind()), *write(dim.left()), *write(dim.right()));
+    return made(builder_.operation(operation(dim.kind()), *write(dim.left()), *write(dim.right())), dim);
   }
 
  private:
+  static const nvinfer1::IDimensionExpr* made(const nvinfer1::IDimensionExpr* expression, const Dim& dim) {
+    if (expression == nullptr) throw std::invalid_argument("TensorRT refuses the size " + dim.to_string());
+    return expression;
+  }
   static nvinfer1::DimensionOperation operation(Dim::Kind kind) {
     switch (kind) {
       case Dim::Kind::subtract: return nvinfer1::DimensionOperation::kSUB;

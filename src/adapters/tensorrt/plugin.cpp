@@ -68,6 +68,11 @@ Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inpu
   return {};
 }
 
+bool has_groups_of_channels(const TypeRow& row) {
+  return std::any_of(row.formats.begin(), row.formats.begin() + static_cast<std::ptrdiff_t>(row.count),
+                     [](const Format& format) { return format.layout == Layout::chw32; });
+}
+
 /// TensorRT-RTX 1.7 takes int8 in groups of 32 channels wherever a plugin offers that, and writes it as linear in
 /// between: each plugin gets a kernel before it and one behind it that do nothing but move elements, also where two
 /// plugins follow each other. So it is offered the linear layout alone.
@@ -100,6 +105,17 @@ Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* i
     }
   }
   return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
+}
+
+/// Such a size has bounds that begin at 0 (seen in TensorRT-RTX 1.7), as that of an input may.
+bool may_depend_on_data(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
+  return std::any_of(descs, descs + count, [](const nvinfer1::DynamicPluginTensorDesc& desc) {
+    const nvinfer1::Dims& dims = desc.desc.dims;
+    for (std::int32_t axis = 0; axis < std::min(dims.nbDims, desc.min.nbDims); ++axis) {
+      if (dims.d[axis] < 0 && desc.min.d[axis] == 0) return true;
+    }
+    return false;
+  });
 }
 
 bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
@@ -210,14 +226,16 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
-      // Those of the optimum, which TensorRT times with, do occur together.
+      // Those of the optimum, which TensorRT times with, do occur together, but for sizes that depend on data.
       if (Status status =
               read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
           !status.ok()) {
         return status;
       }
       if (Status status = operator_->check(tensors.problem()); !status.ok()) {
-        return {status.code(), "at the profile's optimum: " + status.message()};
+        const std::string message = "at the profile's optimum: " + status.message();
+        if (!may_depend_on_data(in, input_count)) return {status.code(), message};
+        log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
     }
     input_count_ = inputs;
@@ -339,6 +357,10 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
   });
 }
 
+std::int32_t Plugin::getFormatCombinationLimit() noexcept {
+  return std::max(kDEFAULT_FORMAT_COMBINATION_LIMIT, static_cast<std::int32_t>(schema_.type->type_rows.size()));
+}
+
 bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
                                        std::int32_t input_count, std::int32_t /*output_count*/) noexcept {
   bool supported = false;
@@ -354,8 +376,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
       ranks[static_cast<std::size_t>(i)] = in_out[i].desc.dims.nbDims;
     }
     for (const TypeRow& row : type.type_rows) {
-      bool matches =
-          operator_->accepts(row, ranks) && (row.formats[0].layout != Layout::chw32 || offers_groups_of_channels());
+      bool matches = operator_->accepts(row, ranks) && (!has_groups_of_channels(row) || offers_groups_of_channels());
       for (std::int32_t i = 0; matches && i <= position; ++i) {
         const std::size_t port = type.port_of(ranks.size(), static_cast<std::size_t>(i));
         const Format allowed = type.ports[port].is_size ? Format(size_dtype()) : row.formats[port];
@@ -393,7 +414,10 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
     const auto inputs = static_cast<std::size_t>(input_count);
     const auto outputs = static_cast<std::size_t>(output_count);
     Tensors tensors;
-    if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) return status;
+    if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) {
+      prepared_.clear();
+      return status;
+    }
     const std::span<const TensorDesc> all = tensors.all();
     if (inputs == input_count_ && std::equal(all.begin(), all.end(), prepared_.begin(), prepared_.end())) return {};
     prepared_.clear();
@@ -411,21 +435,35 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
   });
 }
 
+Status Plugin::run_with_room(const nvinfer1::PluginTensorDesc* in, const nvinfer1::PluginTensorDesc* out,
+                             const Buffers& buffers, cudaStream_t stream) {
+  const std::size_t inputs = buffers.inputs.size();
+  const std::size_t outputs = buffers.outputs.size();
+  Tensors tensors;
+  if (Status status = tensors.read(in, inputs, nullptr, 0); !status.ok()) return status;
+  const std::span<const TensorDesc> known = prepared_;
+  const std::span<const TensorDesc> found = tensors.all();
+  if (known.size() == inputs + outputs && std::equal(found.begin(), found.end(), known.begin())) {
+    return operator_->run_cuda({known.first(inputs), known.subspan(inputs)}, buffers,
+                               {.stream = stream, .variant = variant_});
+  }
+  // Behind a layer whose size depends on data too: TensorRT promises no onShapeChange where only that size changes.
+  if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) return status;
+  if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
+  return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = {}});
+}
+
 std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
                              const nvinfer1::PluginTensorDesc* output_desc, const void* const* inputs,
                              void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return guarded(schema_, "enqueue", success, failure, [&]() -> Status {
     const std::size_t input_count = input_count_;
     const std::size_t output_count = schema_.type->output_count();
+    const Buffers buffers{{inputs, input_count}, {outputs, output_count}, workspace};
+    if (schema_.type->size_output_count() > 0) return run_with_room(input_desc, output_desc, buffers, stream);
     Tensors tensors;
-    if (schema_.type->size_output_count() > 0) {  // what onShapeChange worked out: this call may not allocate
-      return operator_->run_cuda({std::span(prepared_).first(input_count), std::span(prepared_).subspan(input_count)},
-                                 {{inputs, input_count}, {outputs, output_count}, workspace},
-                                 {.stream = stream, .variant = variant_});
-    }
     if (Status status = tensors.read(input_desc, input_count, output_desc, output_count); !status.ok()) return status;
-    return operator_->run_cuda(tensors.problem(), {{inputs, input_count}, {outputs, output_count}, workspace},
-                               {.stream = stream, .variant = variant_});
+    return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = variant_});
   });
 }
 

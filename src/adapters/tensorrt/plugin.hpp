@@ -52,6 +52,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                                nvinfer1::IExprBuilder& builder) noexcept override;
   bool supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
                                  std::int32_t input_count, std::int32_t output_count) noexcept override;
+  /// TensorRT asks for so many at the most; the default may leave out rows of an operator with several constraints.
+  std::int32_t getFormatCombinationLimit() noexcept override;
   [[nodiscard]] std::int32_t getNbOutputs() const noexcept override;
   std::size_t getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
                                const nvinfer1::DynamicPluginTensorDesc* outputs,
@@ -77,6 +79,10 @@ class Plugin final : public nvinfer1::IPluginV3,
 
  private:
   void choose_variant();
+  /// enqueue of an operator with sizes that depend on data: the largest of them are known from onShapeChange, so that
+  /// nothing is allocated, unless the inputs have other sizes by now.
+  [[nodiscard]] Status run_with_room(const nvinfer1::PluginTensorDesc* in, const nvinfer1::PluginTensorDesc* out,
+                                     const Buffers& buffers, cudaStream_t stream);
   [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                                     std::span<const nvinfer1::PluginTensorDesc> outputs);
 

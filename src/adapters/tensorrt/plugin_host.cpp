@@ -109,6 +109,8 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   ~Expressions() noexcept override = default;
 
   const nvinfer1::IDimensionExpr* make(Dim dim) { return &owned_.emplace_back(std::move(dim)); }
+  /// What was asked for and cannot be made; empty where nothing was.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
   static const Dim& read(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).dim;
   }
@@ -126,11 +128,21 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   const nvinfer1::IDimensionExpr* constant(std::int64_t value) override { return make(Dim(value)); }
   const nvinfer1::IDimensionExpr* operation(nvinfer1::DimensionOperation op, const nvinfer1::IDimensionExpr& first,
                                             const nvinfer1::IDimensionExpr& second) override {
-    return make(Dim::make(kind(op), read(first), read(second)));
+    return guarded([&] { return Dim::make(kind(op), read(first), read(second)); });
   }
   const nvinfer1::IDimensionExpr* declareSizeTensor(std::int32_t output, const nvinfer1::IDimensionExpr& opt,
                                                     const nvinfer1::IDimensionExpr& upper) override {
-    return make(data_size(static_cast<std::size_t>(output), read(opt), read(upper)));
+    return guarded([&] { return data_size(static_cast<std::size_t>(output), read(opt), read(upper)); });
+  }
+  /// The calls of TensorRT's interface may not throw: what is wrong is said behind them.
+  template <class Make>
+  const nvinfer1::IDimensionExpr* guarded(const Make& make_dim) {
+    try {
+      return make(make_dim());
+    } catch (const std::exception& error) {
+      refusal_ = error.what();
+      return make(Dim(0));
+    }
   }
   static Dim::Kind kind(nvinfer1::DimensionOperation op) {
     switch (op) {
@@ -148,6 +160,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   }
 
   std::deque<Expression> owned_;  // a deque never moves its elements
+  std::string refusal_;
 };
 
 /// Output shapes from getOutputShapes; with `symbolic` each input dimension is an unknown whose value is put in after.
@@ -168,6 +181,7 @@ std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<c
   std::vector<nvinfer1::DimsExprs> out(output_count);
   const auto code = build.getOutputShapes(in.data(), static_cast<std::int32_t>(in.size()), nullptr, 0, out.data(),
                                           static_cast<std::int32_t>(out.size()), expressions);
+  require(expressions.refusal().empty(), "getOutputShapes", expressions.refusal());
   require(code == 0, "getOutputShapes", "returned " + std::to_string(code));
   const auto number = [&](const Dim& dim) -> std::int64_t {
     const auto size =

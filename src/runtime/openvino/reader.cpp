@@ -186,7 +186,7 @@ class OperatorNode : public ov::op::Op {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         const ov::Shape shape = to_shape(result_extents[i]);
         outputs[i].set_shape(shape);
-        const ov::Tensor found(results[i].get_element_type(), shape, results[i].data());  // what it is of stays alive
+        const ov::Tensor found(results[i].get_element_type(), shape, results[i].data());  // in memory of results[i]
         convert(found, outputs[i].get_element_type()).copy_to(outputs[i]);
       }
       return true;

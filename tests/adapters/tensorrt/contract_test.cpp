@@ -316,6 +316,37 @@ TEST(DataSizes, KernelsAreToldTheLargest) {
   EXPECT_THAT(log.warnings, IsEmpty());
 }
 
+/// Behind a layer whose size depends on data too: TensorRT says so in enqueue alone.
+TEST(DataSizes, KernelsAreToldWhatEnqueueSays) {
+  const Log log;
+  Made<Kept> made;
+  const std::array out{desc({-1}, DataType::kHALF), desc({-1, 2}, DataType::kHALF), desc({}, DataType::kINT64)};
+  const auto run = [&](const PluginTensorDesc& in) {
+    const void* input = nullptr;
+    std::array<void*, 3> outputs{};
+    return made.plugin.enqueue(&in, out.data(), &input, outputs.data(), nullptr, nullptr);
+  };
+  ASSERT_EQ(run(desc({2, 5}, DataType::kHALF)), 0) << "without onShapeChange";
+  EXPECT_EQ(Kept::told[0].extents, Extents{10});
+  const PluginTensorDesc prepared = desc({3, 5}, DataType::kHALF);
+  ASSERT_EQ(made.plugin.onShapeChange(&prepared, 1, out.data(), 3), 0);
+  ASSERT_EQ(run(desc({7, 5}, DataType::kHALF)), 0);
+  EXPECT_EQ(Kept::told[0].extents, Extents{35});
+  ASSERT_EQ(run(prepared), 0);
+  EXPECT_EQ(Kept::told[0].extents, Extents{15});
+  EXPECT_THAT(log.errors, IsEmpty());
+}
+
+/// They are bounds from different layers, and not sizes that occur together.
+TEST(DataSizes, OfInputsMayDifferInTheOptimum) {
+  const Log log;
+  Made<ops::LeakyReLU> made;
+  const DynamicPluginTensorDesc in{desc({-1, 3}), dims({0, 3}), dims({8, 3}), dims({2, 3})};
+  const DynamicPluginTensorDesc out{desc({-1, 3}), dims({0, 3}), dims({8, 3}), dims({3, 3})};
+  EXPECT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
+  EXPECT_THAT(log.warnings, Contains(HasSubstr("at the profile's optimum")));
+}
+
 TEST(DataSizes, AreOf32BitsInTensorRTsThatWantThat) {
   Made<Kept> made;
   EXPECT_EQ(output_types_of(made.plugin, 3).back(), DataType::kINT64);

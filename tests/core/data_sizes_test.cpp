@@ -1,0 +1,101 @@
+// Sizes that depend on data: what an operator may say of them, and what it may have found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "graft/define_operator.hpp"
+
+namespace graft {
+namespace {
+
+using testing::HasSubstr;
+
+/// Its shapes are those of the test.
+struct Sized {
+  static constexpr auto name = "Sized";
+  static constexpr int version = 1;
+  static constexpr auto doc = "a test";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::vector<Shape> shapes;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N", ""), output("y", "T", "count", ""), output("z", "T", "count", ""),
+                      size_output("count", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> /*inputs*/) { return shapes; }
+};
+Status run(const Sized& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/, const CpuContext& /*context*/) {
+  return {};
+}
+
+Status status_of(std::vector<Shape> shapes) {
+  Sized::shapes = std::move(shapes);
+  const std::vector<Shape> inputs{{8}};
+  std::vector<Shape> outputs;
+  return OperatorOf<Sized>().infer_shapes(inputs, outputs);
+}
+
+TEST(DataSizes, AreThoseOfSizeOutputs) {
+  const Dim size = data_size(2, 4, 8);
+  EXPECT_TRUE(status_of({{size}, {size, 3}, {}}).ok());
+  EXPECT_THAT(status_of({{size}, {size}}).message(), HasSubstr("gave 2 shapes for 3 outputs"));
+  EXPECT_THAT(status_of({{data_size(1, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 1 as a size"));
+  EXPECT_THAT(status_of({{data_size(3, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 3 as a size"));
+  EXPECT_THAT(status_of({{size}, {3}, {1}}).message(), HasSubstr("which is no size_output() of rank 0"));
+  EXPECT_THAT(status_of({{size}, {data_size(2, 4, 9)}, {}}).message(), HasSubstr("other bounds of one size"));
+  EXPECT_THAT(status_of({{data_size(2, 9, 8)}, {3}, {}}).message(), HasSubstr("an optimum outside of 0"));
+}
+
+/// What the kernel wrote, in either width.
+template <class Size>
+Status extents_with(Size size, std::vector<Extents>& extents) {
+  Sized::shapes = {{data_size(2, 4, 8)}, {data_size(2, 4, 8), 3}, {}};
+  const std::array inputs{TensorDesc{.dtype = DType::f32, .extents = {8}}};
+  const DType dtype = sizeof(Size) == sizeof(std::int64_t) ? DType::i64 : DType::i32;
+  const std::array outputs{TensorDesc{.dtype = DType::f32, .extents = {8}},
+                           TensorDesc{.dtype = DType::f32, .extents = {8, 3}}, TensorDesc{.dtype = dtype}};
+  const Problem problem{inputs, outputs};
+  EXPECT_TRUE(OperatorOf<Sized>().check(problem).ok());
+  const std::array<const void*, 3> addresses{nullptr, nullptr, &size};
+  return read_extents(OperatorOf<Sized>(), problem, addresses, extents);
+}
+
+TEST(DataSizes, AreReadFromWhatTheKernelWrote) {
+  std::vector<Extents> extents;
+  for (const std::int64_t size : {0, 5, 8}) {
+    ASSERT_TRUE(extents_with<std::int64_t>(size, extents).ok());
+    EXPECT_EQ(extents[0], Extents{size});
+    EXPECT_EQ(extents[1], (Extents{size, 3}));
+    ASSERT_TRUE(extents_with<std::int32_t>(static_cast<std::int32_t>(size), extents).ok());
+    EXPECT_EQ(extents[1], (Extents{size, 3}));
+  }
+  EXPECT_THAT(extents_with<std::int64_t>(9, extents).message(), HasSubstr("`count` holds 9, allowed is 0 to 8"));
+  EXPECT_THAT(extents_with<std::int32_t>(-1, extents).message(), HasSubstr("`count` holds -1, allowed is 0 to 8"));
+}
+
+TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
+  Sized::shapes = {{data_size(2, 4, 8)}, {3}, {}};
+  const std::array inputs{TensorDesc{.dtype = DType::f32, .extents = {8}}};
+  std::array outputs{TensorDesc{.dtype = DType::f32, .extents = {7}}, TensorDesc{.dtype = DType::f32, .extents = {3}},
+                     TensorDesc{.dtype = DType::i64}};
+  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("has shape 7, allowed is 8"));
+  outputs[0].extents = {8};
+  EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok());
+  outputs[2].dtype = DType::f32;
+  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("does not take"));
+  constexpr std::int64_t many = std::int64_t{1} << 31;
+  Sized::shapes = {{data_size(2, 4, many)}, {3}, {}};
+  outputs[0].extents = {many};
+  outputs[2].dtype = DType::i64;
+  EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok());
+  outputs[2].dtype = DType::i32;
+  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("whose sizes have 32 bits"));
+}
+
+}  // namespace
+}  // namespace graft
