@@ -32,6 +32,7 @@
 #include "runtime/model_io.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/guards.hpp"
+#include "runtime/openvino/hold_constants.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
 #include "runtime/openvino/isolate.hpp"
 #include "runtime/openvino/message.hpp"
@@ -237,7 +238,6 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                     std::to_string(own.inputs.all().size()) + " and " + std::to_string(own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
-  add_guards(*read, own.source);
   // The low precision transformations: see integer_arithmetic.hpp. Beside weights of 8 bits, processors with VNNI would
   // round what they are multiplied with to 8 bits as well, in groups (dynamic quantization).
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
@@ -247,9 +247,16 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         ov::intel_cpu::denormals_optimization(false),
                         ov::num_streams(options.streams),
                         {"LP_TRANSFORMS_MODE", false}};
+  if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
+  try {
+    hold_constants(*read, [&](const std::shared_ptr<ov::Model>& part) { return compile(part, properties); });
+  } catch (const std::exception& refused) {
+    throw Error(own.source +
+                ": the CPU engine cannot compute this model's constants: " + shorten_openvino_message(refused.what()));
+  }
+  add_guards(*read, own.source);
   // Of a product and a sum in one kernel the plugin makes one operation that rounds once.
   if (prepared.integers || has_long_chain(*read)) properties.emplace("SNIPPETS_MODE", "DISABLE");
-  if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
   try {
     if (options.noise) add_rounding_noise(*read, options.noise);
     own.output_places.resize(own.outputs.size());

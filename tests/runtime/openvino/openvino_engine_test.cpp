@@ -225,6 +225,44 @@ TEST(CpuEngine, RunsWithOtherShapes) {
   }
 }
 
+/// The plugin writes the results of the nodes after them over such constants.
+TEST(CpuEngine, KeepsWhatIsComputedOfConstants) {
+  const auto whole = [](std::vector<std::int64_t> dims, const std::vector<double>& numbers) {
+    return tensor(onnx::ElementType::i64, std::move(dims), numbers);
+  };
+  const std::vector<test::TextInput> inputs{{"u", onnx::ElementType::f32, {2, 2}},
+                                            {"d", tensor(onnx::ElementType::f32, {2, 2}, {1, 2, 3, 4})},
+                                            {"rows", whole({2, 1}, {1, 0})},
+                                            {"places", whole({2, 2}, {1, 0, 1, 0})}};
+  const std::vector<std::pair<std::string, std::vector<double>>> gathered{
+      {"c = GatherND(d, rows)", {3, 4, 1, 2}},
+      {"c = GatherElements<axis=1>(d, places)", {2, 1, 4, 3}},
+      {"g = GatherND(d, rows)\nc = Neg(g)", {-3, -4, -1, -2}},
+      {"g = GatherND(d, rows)\nc = GatherElements<axis=0>(g, places)", {1, 4, 1, 4}},
+  };
+  const std::vector<double> u{10, 20, 30, 40};
+  for (const auto& [nodes, constant] : gathered) {
+    for (const std::string op : {"Add", "Mul"}) {
+      const std::unique_ptr<runtime::CompiledModel> engine =
+          runtime::openvino_engine().compile(text_model(inputs, nodes + "\ny = " + op + "(c, u)", {"y"}));
+      std::vector<double> expected;
+      for (std::size_t i = 0; i < u.size(); ++i)
+        expected.push_back(op == "Add" ? constant[i] + u[i] : constant[i] * u[i]);
+      for (int run = 0; run < 3; ++run) {
+        EXPECT_EQ(numbers_of(engine->run({{"u", tensor(onnx::ElementType::f32, {2, 2}, u)}}), "y"), expected)
+            << nodes << ", " << op << ", run " << run;
+      }
+    }
+  }
+}
+
+TEST(CpuEngine, DrawsRandomNumbersInEachRun) {
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
+      text_model({{"u", onnx::ElementType::f32, {8}}}, "r = RandomUniform<shape=[8]>()\ny = Add(r, u)", {"y"}));
+  const TensorMap inputs{{"u", tensor(onnx::ElementType::f32, {8}, std::vector<double>(8, 0))}};
+  EXPECT_NE(numbers_of(engine->run(inputs), "y"), numbers_of(engine->run(inputs), "y"));
+}
+
 TEST(CpuEngine, TakesAnInputThatNothingReads) {
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
       text_model({{"unused", onnx::ElementType::f32, {2}}, {"x", onnx::ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
