@@ -20,15 +20,15 @@ namespace graft::toolkit {
 namespace {
 
 /// What is to be said of GPUs that the plugin library has no code for: the engine loads there, and its plugins fail.
-std::vector<std::string> targets_without_code(const std::vector<std::string>& targets) {
+std::optional<std::string> targets_without_code(const std::vector<std::string>& targets) {
   const std::vector<std::string> architectures = cuda_architectures();
   std::vector<std::string> missing = targets;
   std::erase_if(missing, [&](const std::string& target) { return runs_on(architectures, target); });
-  if (missing.empty()) return {};
-  return {fmt::format(
+  if (missing.empty()) return std::nullopt;
+  return fmt::format(
       "libgraft_plugins.so has no code for {}, so the engine's plugins cannot run there; it has {}. Before the engine "
       "goes to such a GPU, build the library with GRAFT_CUDA_ARCHITECTURES=all",
-      fmt::join(missing, ", "), architectures_text(architectures))};
+      fmt::join(missing, ", "), architectures_text(architectures));
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
-    for (std::string& warning : targets_without_code(report.built["targets"])) {
-      report.warnings.push_back(std::move(warning));
+    if (std::optional<std::string> warning = targets_without_code(report.built["targets"])) {
+      report.warnings.push_back(*std::move(warning));
     }
   }
   if (request.layers) report.layers = engine::engine_layers(model, report.built["engine_layers"]);

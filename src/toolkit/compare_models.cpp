@@ -10,6 +10,7 @@
 #include "import/read_model.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare.hpp"
+#include "verify/shared_options.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -76,17 +77,7 @@ double fraction_of(std::size_t done, std::size_t total) {
 
 verify::LayerOptions layer_options(const CompareOptions& options) {
   verify::LayerOptions layers;
-  const graft::verify::VerifyOptions& common = options.common;
-  layers.data = common.data;
-  layers.dims = common.dims;
-  layers.shapes = common.shapes;
-  layers.ranges = common.ranges;
-  layers.relative = common.relative;
-  layers.absolute = common.absolute;
-  layers.snr_db = common.snr_db;
-  layers.reference_kernels = common.reference_kernels;
-  layers.candidate_kernels = common.candidate_kernels;
-  layers.threads = common.threads;
+  verify::copy_shared_options(options.common, layers);
   layers.emulated = options.emulated;
   // The scales come from the first run; what they do to other numbers shows in the second.
   if (options.emulated == graft::verify::Precision::int8) layers.seeds = 2;
@@ -139,6 +130,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
     };
     OutputComparison compared;
     compared.report = verify::verify_models(outer ? *outer : work.engine(), reference, candidate, options.common);
+    compared.report.left_out = engines_left_out(options.engine, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     return compared;
@@ -167,6 +159,7 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
       layers.seeds = options.common.seeds;
       if (!outputs.equal()) compared.report = compare_layers(work.engine(), reference, candidate, layers);
     }
+    compared.report.left_out = engines_left_out(options.engine, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     return compared;

@@ -121,10 +121,16 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   const inspect::Release release =
       options.release.empty() ? inspect::newest_measured_release() : inspect::release_of(options.release, "release");
   conversion.failed_before = failing_nodes(model, release);
+  const graft::onnx::Model before = model.clone();
   const auto start = std::chrono::steady_clock::now();
   passes::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
+  if (options.prove && report.proofs_run != 0) {
+    for (const std::string& left_out : engines_left_out(options.engine, {&before})) {
+      report.warnings.push_back(fmt::format("proofs that need this node: {}", left_out));
+    }
+  }
   conversion.seconds.prove = report.proof_seconds;
   conversion.seconds.rewrite = seconds_since(start) - conversion.seconds.prove;
   if (!options.functions) conversion.nodes_without_function = detach_functions(model);

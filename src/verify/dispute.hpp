@@ -19,7 +19,8 @@ struct Dispute {
   std::optional<NodeRef> node;
   std::string tensor;  ///< What that node makes.
   std::string difference;
-  std::string known_fault = {};  ///< As known_fault_of says it of one of both engines; empty where none is known.
+  /// As KnownFaults says it of one of both engines, of the node or else of the model; empty where none is known.
+  std::string known_fault = {};
 
   /// "OpenVINO 2026.4.1 and ONNX Runtime 1.31.1 disagree on model.onnx, first at node 'tanh' (Tanh), tensor 't': ...",
   /// and what is known of it.

@@ -17,6 +17,7 @@
 #include "graft/error.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 #include "verify/compare.hpp"
 #include "verify/dispute.hpp"
 #include "verify/known_faults.hpp"
@@ -70,12 +71,17 @@ bool has_finite_numbers_alone(const runtime::TensorMap& inputs) {
 struct JudgedModel {
   const runtime::Engine& first;
   const runtime::Engine& second;
+  JudgesOptions judges;
   onnx::Model model;
   runtime::CompileOptions options;
 
-  JudgedModel(const runtime::Engine& one, const runtime::Engine& other, const onnx::Model& given,
-              runtime::CompileOptions given_options)
-      : first(one), second(other), model(given.clone()), options(std::move(given_options)) {
+  JudgedModel(const runtime::Engine& one, const runtime::Engine& other, JudgesOptions given_judges,
+              const onnx::Model& given, runtime::CompileOptions given_options)
+      : first(one),
+        second(other),
+        judges(std::move(given_judges)),
+        model(given.clone()),
+        options(std::move(given_options)) {
     options.extra_outputs.clear();
     const RandomValues random = random_values(model);
     const NarrowTypes narrow = narrow_types(model);
@@ -136,8 +142,6 @@ struct JudgedModel {
                     .node = {},
                     .tensor = {},
                     .difference = difference.to_string()};
-    dispute.known_fault = known_fault_of(model, first.name());
-    if (dispute.known_fault.empty()) dispute.known_fault = known_fault_of(model, second.name());
     onnx::Model marked = model.clone();
     marked.metadata[SplitEngine::mark] = "";
     try {
@@ -153,7 +157,21 @@ struct JudgedModel {
       // Where a tensor inside cannot be returned the node is not known, and the dispute stands.
       if (refused.kind() == Error::Kind::internal) throw;
     }
+    dispute.known_fault = known_fault(dispute.tensor);
     return dispute;
+  }
+
+  /// Of the node that makes a tensor of the main graph, or of the whole model where that is not known.
+  [[nodiscard]] std::string known_fault(const std::string& tensor) const {
+    onnx::Model inferred = model.clone();
+    infer_shapes(inferred);
+    const onnx::Value* value = inferred.graph().find_local(tensor);
+    const onnx::Node* node = value == nullptr ? nullptr : value->producer;
+    for (const std::string& engine : {judges.first_in_table, judges.second_in_table}) {
+      std::string fault = node != nullptr ? judges.faults->of(*node, engine) : judges.faults->of(model, engine);
+      if (!fault.empty()) return fault;
+    }
+    return "";
   }
 
   std::map<std::string, Tolerance> tolerances_;  ///< Of the outputs that are compared.
@@ -205,10 +223,21 @@ class CheckedModel final : public runtime::CompiledModel {
   std::shared_ptr<std::atomic<bool>> is_sampled_;  ///< Of all requests for one model; null where all runs are checked.
 };
 
-class Judges final : public runtime::Engine {
+/// An Error of the second engine says why the first is not asked.
+template <class Function>
+auto by_second_alone(const std::string& fault_of_first, const Function& function) {
+  try {
+    return function();
+  } catch (const Error& refused) {
+    if (refused.kind() != Error::Kind::bad_input) throw;
+    throw Error(fmt::format("{}\nThe other CPU engine is left out: the model has {}", refused.what(), fault_of_first));
+  }
+}
+
+class TwoJudges final : public Judges {
  public:
-  Judges(const runtime::Engine& first, const runtime::Engine& second, const JudgesOptions& options,
-         std::unique_ptr<Judges> unchecked, std::unique_ptr<Judges> checked)
+  TwoJudges(const runtime::Engine& first, const runtime::Engine& second, const JudgesOptions& options,
+            std::unique_ptr<TwoJudges> unchecked, std::unique_ptr<TwoJudges> checked)
       : first_(first),
         second_(second),
         options_(options),
@@ -231,11 +260,16 @@ class Judges final : public runtime::Engine {
 
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
+    const Faults faults = faults_of(model);
+    const bool has_functions = options.kernels == runtime::OperatorKernels::functions;
+    if (faults.of_first_alone() && has_functions && has_second()) {
+      return by_second_alone(faults.first, [&] { return second_.compile(model, options); });
+    }
     std::unique_ptr<runtime::CompiledModel> compiled;
     try {
       compiled = first_.compile(model, options);
     } catch (const Error& refused) {
-      if (refused.kind() != Error::Kind::bad_input || !has_second()) throw;
+      if (refused.kind() != Error::Kind::bad_input || !faults.second.empty() || !has_second()) throw;
       try {
         return second_.compile(model, options);
       } catch (const Error& refused_too) {
@@ -243,15 +277,15 @@ class Judges final : public runtime::Engine {
       }
       throw;
     }
-    const bool is_comparable = !options.noise && options.kernels == runtime::OperatorKernels::functions;
-    const bool is_sample = options_.sampled_nodes != 0 && model.graph().node_count() >= options_.sampled_nodes &&
-                           options.extra_outputs.empty() && !options.round_inside;
+    const bool is_comparable = !options.noise && has_functions && faults.of_one_alone().empty();
+    const bool is_sample = options_.sampled_nodes != 0 && options.extra_outputs.empty() && !options.round_inside &&
+                           (model.graph().node_count() >= options_.sampled_nodes || faults.of_both());
     if (!is_comparable || !(asks_always() || is_sample) || !has_second()) return compiled;
     try {
       std::unique_ptr<runtime::CompiledModel> other = second_.compile(model, options);
-      return std::make_unique<CheckedModel>(std::make_shared<const JudgedModel>(first_, second_, model, options),
-                                            std::move(compiled), std::move(other),
-                                            asks_always() ? nullptr : std::make_shared<std::atomic<bool>>(false));
+      return std::make_unique<CheckedModel>(
+          std::make_shared<const JudgedModel>(first_, second_, options_, model, options), std::move(compiled),
+          std::move(other), asks_always() ? nullptr : std::make_shared<std::atomic<bool>>(false));
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::bad_input) throw;
       return compiled;  // by the only one that can
@@ -260,8 +294,12 @@ class Judges final : public runtime::Engine {
 
   /// Where both compute the graph and differ it is an Error: then it is not known ahead, and stays in the model.
   [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    const Faults faults = faults_of(model);
+    if (faults.of_first_alone() && has_second()) {
+      return by_second_alone(faults.first, [&] { return second_.evaluate_constant_graph(model); });
+    }
     runtime::TensorMap expected = first_.evaluate_constant_graph(model);
-    if (!asks_always() || !has_second()) return expected;
+    if (!asks_always() || faults.of_second_alone() || !has_second()) return expected;
     runtime::TensorMap found;
     try {
       found = second_.evaluate_constant_graph(model);
@@ -270,14 +308,46 @@ class Judges final : public runtime::Engine {
       return expected;
     }
     try {
-      JudgedModel(first_, second_, model, {}).compare_results({}, expected, found);
+      JudgedModel(first_, second_, options_, model, {}).compare_results({}, expected, found);
     } catch (const Disputed& disputed) {
       throw Error(disputed.what());
     }
     return expected;
   }
 
+  [[nodiscard]] std::string left_out(const onnx::Model& model) const override {
+    const Faults faults = faults_of(model);
+    if (faults.first.empty() && faults.second.empty()) return "";
+    if (!has_second()) {
+      if (faults.first.empty()) return "";
+      return fmt::format("{} runs {} though it has {}: {} is not installed", options_.first_in_table, model.source,
+                         faults.first, options_.second_in_table);
+    }
+    if (faults.of_both()) {
+      return fmt::format("{} and {} are compared where both run {}: it has {}, and {}", options_.first_in_table,
+                         options_.second_in_table, model.source, faults.first, faults.second);
+    }
+    return fmt::format("{} left out of {}: {}",
+                       faults.of_first_alone() ? options_.first_in_table : options_.second_in_table, model.source,
+                       faults.of_one_alone());
+  }
+
  private:
+  /// What is known of each engine; empty where nothing is.
+  struct Faults {
+    std::string first;
+    std::string second;
+    [[nodiscard]] bool of_first_alone() const { return !first.empty() && second.empty(); }
+    [[nodiscard]] bool of_second_alone() const { return first.empty() && !second.empty(); }
+    [[nodiscard]] bool of_both() const { return !first.empty() && !second.empty(); }
+    [[nodiscard]] std::string of_one_alone() const { return of_both() ? "" : first + second; }
+  };
+
+  [[nodiscard]] Faults faults_of(const onnx::Model& model) const {
+    return {.first = options_.faults->of(model, options_.first_in_table),
+            .second = options_.faults->of(model, options_.second_in_table)};
+  }
+
   [[nodiscard]] bool asks_always() const { return options_.second == JudgesOptions::Asked::always; }
 
   /// One that is asked always has to be there; what else it fails of is said where it is asked.
@@ -298,8 +368,8 @@ class Judges final : public runtime::Engine {
   const runtime::Engine& first_;
   const runtime::Engine& second_;
   JudgesOptions options_;
-  std::unique_ptr<Judges> unchecked_;  ///< Null: this one makes no checks, and has no other form.
-  std::unique_ptr<Judges> checked_;
+  std::unique_ptr<TwoJudges> unchecked_;  ///< Null: this one makes no checks, and has no other form.
+  std::unique_ptr<TwoJudges> checked_;
   mutable std::mutex mutex_;
   mutable std::string name_;
   mutable std::optional<bool> has_second_;
@@ -314,17 +384,17 @@ std::string Dispute::text() const {
                      known_fault.empty() ? "" : "\nThe model has ", known_fault);
 }
 
-std::unique_ptr<runtime::Engine> make_judges(const runtime::Engine& first, const runtime::Engine& second,
-                                             const JudgesOptions& options) {
-  const auto unchecked = [&] {
-    return std::make_unique<Judges>(first, second, JudgesOptions{.sampled_nodes = 0}, nullptr, nullptr);
-  };
-  const auto always = [&] {
-    return std::make_unique<Judges>(first, second, JudgesOptions{.second = JudgesOptions::Asked::always}, unchecked(),
-                                    nullptr);
-  };
+std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
+                                    const JudgesOptions& options) {
+  JudgesOptions relaxed = options;
+  relaxed.second = JudgesOptions::Asked::where_in_doubt;
+  relaxed.sampled_nodes = 0;
+  JudgesOptions strict = options;
+  strict.second = JudgesOptions::Asked::always;
+  const auto unchecked = [&] { return std::make_unique<TwoJudges>(first, second, relaxed, nullptr, nullptr); };
+  const auto always = [&] { return std::make_unique<TwoJudges>(first, second, strict, unchecked(), nullptr); };
   if (options.second == JudgesOptions::Asked::always) return always();
-  return std::make_unique<Judges>(first, second, options, unchecked(), always());
+  return std::make_unique<TwoJudges>(first, second, options, unchecked(), always());
 }
 
 }  // namespace graft::verify

@@ -4,30 +4,46 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "runtime/engine.hpp"
+#include "verify/known_faults.hpp"
 
 namespace graft::verify {
 
 struct JudgesOptions {
   enum class Asked : std::uint8_t {
-    where_in_doubt,  ///< The second one runs what the first refuses, and a sample; see `sampled_nodes`.
-    always,          ///< Both run everything that both can.
+    where_in_doubt,  ///< The second one runs what the first refuses or is known to get wrong, and a sample.
+    always,          ///< Both run everything that both can and that neither is known to get wrong.
   };
   Asked second = Asked::where_in_doubt;
-  /// Of models with so many nodes and more the first run is compared; 0: of none.
+  /// Of models with so many nodes and more, and of those that both engines are known to get wrong, the first run is
+  /// compared; 0: of none.
   std::size_t sampled_nodes = 50;
+  const KnownFaults* faults = &known_faults();
+  std::string first_in_table = "OpenVINO";  ///< KnownFault::engine of the first.
+  std::string second_in_table = "ONNX Runtime";
 };
 
-/// Results are those of the first engine, or of the second where the first refuses the model. Where both run one model
-/// and its outputs differ by more than Tolerance::of_network and the noise floor of the first, the run throws Disputed.
-/// Outputs that depend on random numbers are not compared, nor are extra outputs, nor models that run by Graft's own
-/// kernels or with noise. A second engine that is not installed is an Error (missing_tool) with Asked::always, and is
-/// done without otherwise.
+/// Results are those of the first engine, or of the second where the first refuses the model or is known to get it
+/// wrong (KnownFaults). A model that one of them alone is known to get wrong is run by the other alone, and is not
+/// compared; where that one refuses it, that is an Error. Graft's own kernels are run by the first whatever it is known
+/// for.
 ///
-/// checked() is an engine with Asked::always. unchecked() makes no samples and has no checked form. Both engines have
-/// to outlive it.
-[[nodiscard]] std::unique_ptr<runtime::Engine> make_judges(const runtime::Engine& first, const runtime::Engine& second,
-                                                           const JudgesOptions& options);
+/// Where both run one model and its outputs differ by more than Tolerance::of_network and the noise floor of the first,
+/// the run throws Disputed. Outputs that depend on random numbers are not compared, nor are extra outputs, nor models
+/// that run by Graft's own kernels or with noise. A second engine that is not installed is an Error (missing_tool) with
+/// Asked::always, and is done without otherwise.
+class Judges : public runtime::Engine {
+ public:
+  /// "OpenVINO left out of model.onnx: node 'fft' (DFT), which OpenVINO is known to compute wrongly where ...", or why
+  /// what is known to be wrong is run nevertheless; empty where nothing is known.
+  [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
+};
+
+/// checked() is an engine with Asked::always. unchecked() makes no samples and has no checked form. Both engines and
+/// the faults have to outlive it.
+[[nodiscard]] std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
+                                                  const JudgesOptions& options);
 
 }  // namespace graft::verify

@@ -1,4 +1,4 @@
-// Reads conditions where they are asked: the table is small.
+// Conditions are read where they are asked: few nodes have an operator of the table.
 #include "verify/known_faults.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,11 @@
 #include <cstddef>
 #include <optional>
 
+#include "graft/error.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::verify {
 namespace {
@@ -59,6 +63,9 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
   if (const auto index = input_in(left, "constant")) {
     return node.input(*index) != nullptr && is_of_constants(*node.input(*index));
   }
+  if (const auto index = input_in(left, "computed")) {
+    return node.input(*index) != nullptr && !is_of_constants(*node.input(*index));
+  }
   if (const auto index = input_in(left, "type")) {
     const onnx::Value* input = node.input(*index);
     return input != nullptr && (!input->type || to_string(*input->type) == right);
@@ -72,7 +79,7 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
 
 }  // namespace
 
-std::span<const KnownFault> known_faults() { return std::span(faults).first(faults.size() - 1); }
+std::span<const KnownFault> known_fault_table() { return std::span(faults).first(faults.size() - 1); }
 
 bool holds_of(std::string_view condition, const onnx::Node& node) {
   while (!condition.empty()) {
@@ -83,18 +90,51 @@ bool holds_of(std::string_view condition, const onnx::Node& node) {
   return true;
 }
 
-std::string known_fault_of(const onnx::Model& model, std::string_view engine) {
+KnownFaults::KnownFaults(std::span<const KnownFault> table) {
+  for (const KnownFault& fault : table) by_operator_[fault.op].push_back(fault);
+}
+
+std::string KnownFaults::of(const onnx::Node& node, std::string_view engine) const {
+  if (!node.domain.empty()) return "";
+  const auto found = by_operator_.find(node.op_type);
+  if (found == by_operator_.end()) return "";
+  for (const KnownFault& fault : found->second) {
+    if (!engine.starts_with(fault.engine) || !holds_of(fault.condition, node)) continue;
+    return fmt::format("{}, which {} is known to compute wrongly{}{}", onnx::describe(node), fault.engine,
+                       fault.condition.empty() ? "" : " where ", fault.condition);
+  }
+  return "";
+}
+
+std::string KnownFaults::first_of(const onnx::Graph& graph, std::string_view engine) const {
   std::string found;
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    if (!found.empty()) return;
-    for (const KnownFault& fault : known_faults()) {
-      if (!engine.starts_with(fault.engine) || !node.is(fault.op) || !holds_of(fault.condition, node)) continue;
-      found = fmt::format("{}, which {} is known to compute wrongly{}{}", onnx::describe(node), fault.engine,
-                          fault.condition.empty() ? "" : " where ", fault.condition);
-      return;
-    }
+  graph.for_each_node([&](const onnx::Node& node) {
+    if (found.empty()) found = of(node, engine);
   });
   return found;
+}
+
+std::string KnownFaults::of(const onnx::Model& model, std::string_view engine) const {
+  bool is_certain = true;
+  model.graph().for_each_node(
+      [&](const onnx::Node& node) { is_certain = is_certain && node.domain.empty() && of(node, engine).empty(); });
+  if (is_certain) return "";
+  onnx::Model opened = model.clone();
+  try {
+    inline_functions(opened);
+    attach_functions(opened);
+    inline_functions(opened);
+    infer_shapes(opened);
+  } catch (const Error& refused) {
+    if (refused.kind() == Error::Kind::internal) throw;
+    return "";  // no engine runs it, and says why
+  }
+  return first_of(opened.graph(), engine);
+}
+
+const KnownFaults& known_faults() {
+  static const KnownFaults of_table(known_fault_table());
+  return of_table;
 }
 
 }  // namespace graft::verify

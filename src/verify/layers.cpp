@@ -7,6 +7,7 @@
 #include "graft/error.hpp"
 #include "onnx/node_ref.hpp"
 #include "verify/layer_state.hpp"
+#include "verify/shared_options.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft::verify {
@@ -136,16 +137,7 @@ namespace {
 VerifyOptions outputs_alone(const LayerOptions& options) {
   VerifyOptions outputs;
   outputs.seeds = options.seeds;
-  outputs.data = options.data;
-  outputs.dims = options.dims;
-  outputs.shapes = options.shapes;
-  outputs.ranges = options.ranges;
-  outputs.relative = options.relative;
-  outputs.absolute = options.absolute;
-  outputs.snr_db = options.snr_db;
-  outputs.reference_kernels = options.reference_kernels;
-  outputs.candidate_kernels = options.candidate_kernels;
-  outputs.threads = options.threads;
+  copy_shared_options(options, outputs);
   outputs.across_formats = true;
   outputs.may_be_narrower = true;
   return outputs;

@@ -151,7 +151,8 @@ struct LayerReport {
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
-  std::optional<Dispute> dispute = {};  ///< Then the layers are what one engine says.
+  std::optional<Dispute> dispute = {};     ///< Then the layers are what one engine says.
+  std::vector<std::string> left_out = {};  ///< As in VerifyReport.
 
   /// All outputs agree, as verify_models has it; tensors inside may differ.
   [[nodiscard]] bool equal() const;

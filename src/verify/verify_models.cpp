@@ -18,6 +18,7 @@
 #include "verify/noisy_model.hpp"
 #include "verify/random_values.hpp"
 #include "verify/rearrangement.hpp"
+#include "verify/shared_options.hpp"
 
 namespace graft::verify {
 namespace {
@@ -136,16 +137,7 @@ class Verification {
   void find_inside() {
     LayerOptions options;
     options.seeds = options_.seeds;
-    options.data = options_.data;
-    options.dims = options_.dims;
-    options.shapes = options_.shapes;
-    options.ranges = options_.ranges;
-    options.relative = options_.relative;
-    options.absolute = options_.absolute;
-    options.snr_db = options_.snr_db;
-    options.reference_kernels = options_.reference_kernels;
-    options.candidate_kernels = options_.candidate_kernels;
-    options.threads = options_.threads;
+    copy_shared_options(options_, options);
     // Checked, it would compare the outputs again, and so look inside again.
     const LayerReport layers = compare_layers(engine_.unchecked(), reference_, candidate_, options);
     if (layers.runs != report_.runs) return;

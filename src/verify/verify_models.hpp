@@ -78,6 +78,8 @@ struct VerifyReport {
   std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
   std::optional<Dispute> dispute = {};  ///< Then nothing else says anything.
+  /// CPU engines that did not run a model though they could, and why; by whoever chose the engine (Judges::left_out).
+  std::vector<std::string> left_out = {};
   [[nodiscard]] bool equal() const;
   /// Of all outputs: nothing was compared where that is so of one of them, and where there is none.
   [[nodiscard]] Verdict verdict() const;

@@ -149,6 +149,89 @@ def test_a_proof_that_is_disputed_undoes_the_rewrite(graft, tmp_path, faulty):
     assert any("disagree on" in proof and "(LeakyRelu)" in proof for proof in rejected), rejected
 
 
+def fourier_mixing():
+    """The mixing of tokens in FNet, the real part of a Fourier transform along both axes, and an activation. OpenVINO
+    computes the transform wrongly (test_dft_axis of ONNX)."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4, 8]) for name in "xy")
+    constants = {"last": np.array([-1]), "two": np.int64(2), "one": np.int64(1), "zero": np.int64(0)}
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "last"], ["real"]),
+        helper.make_node("DFT", ["real", "", "two"], ["channels"], name="channels", onesided=0),
+        helper.make_node("DFT", ["channels", "", "one"], ["tokens"], name="tokens", onesided=0),
+        helper.make_node("Gather", ["tokens", "zero"], ["mixed"], axis=-1),
+        helper.make_node("LeakyRelu", ["mixed"], ["y"], alpha=0.5),
+    ]
+    initializers = [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "mixing", [x], [y], initializers)
+    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)])
+
+
+LEFT_OUT = "OpenVINO left out of {}: node 'channels' (DFT), which OpenVINO is known to compute wrongly"
+
+
+@pytest.mark.parametrize("engine", ["auto", "both"])
+def test_a_known_fault_is_routed_round_and_said(graft, tmp_path, engine):
+    model, converted = tmp_path / "mixing.onnx", tmp_path / "out.onnx"
+    onnx.save(fourier_mixing(), model)
+    left_out = LEFT_OUT.format(model)
+    answer = graft("convert", model, "-o", converted, "--plugins", "always", "--engine", engine, "--json")
+    assert answer.code == 0
+    assert answer.json["proofs_run"] > 0
+    assert not answer.json["undone"]
+    assert any(left_out in warning for warning in answer.json["warnings"])
+    verified = graft("verify", model, converted, "--engine", engine)
+    assert verified.code == 0
+    assert verified.out.startswith("the same")
+    assert left_out in verified.out
+    for layers in ([], ["--layers"]):
+        shown = graft("verify", model, model, "--engine", engine, "--json", *layers)
+        assert shown.code == 0
+        assert shown.json["dispute"] is None
+        assert len(shown.json["left_out"]) == 1
+        assert left_out in shown.json["left_out"][0]
+    x = np.random.default_rng(3).random((1, 4, 8), np.float32)
+    np.savez(tmp_path / "in.npz", x=x)
+    run = ["run", model, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--engine", engine]
+    assert graft(*run).code == 0
+    mixed = np.fft.fft2(x).real
+    expected = np.where(mixed < 0, mixed / 2, mixed)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npz")["y"], expected, atol=1e-4)
+
+
+def one_sided(path, factor):
+    """A transform whose result has other sizes in OpenVINO, times a factor."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 8, 1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4, 5, 2])
+    constants = {"axis": np.int64(2), "factor": np.float32(factor)}
+    nodes = [
+        helper.make_node("DFT", ["x", "", "axis"], ["d"], onesided=1),
+        helper.make_node("Mul", ["d", "factor"], ["y"]),
+    ]
+    initializers = [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "transform", [x], [y], initializers)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)]), path)
+    return path
+
+
+def test_a_known_fault_is_no_rounding_noise(graft, tmp_path):
+    answer = graft("verify", one_sided(tmp_path / "a.onnx", 1), one_sided(tmp_path / "b.onnx", 1.01))
+    assert answer.code == 1
+    assert answer.out.startswith("not the same")
+    assert "other dimensions" not in answer.out
+
+
+def test_a_known_fault_of_an_engine_that_is_asked_for_is_said(graft, tmp_path):
+    model = tmp_path / "mixing.onnx"
+    onnx.save(fourier_mixing(), model)
+    asked = graft("verify", model, model, "--engine", "openvino", "--json")
+    assert "OpenVINO runs" in asked.json["left_out"][0]
+    assert "where --engine is left out" in asked.json["left_out"][0]
+    missing = graft("verify", model, model, "--json", env=WITHOUT_ONNXRUNTIME)
+    assert "ONNX Runtime is not installed" in missing.json["left_out"][0]
+    assert graft("verify", model, model, "--engine", "onnxruntime", "--json").json["left_out"] == []
+    assert graft("verify", DIGITS, DIGITS, "--json").json["left_out"] == []
+
+
 @pytest.mark.parametrize("engine", ["onnxruntime", "both"])
 @pytest.mark.parametrize("command", ["verify", "convert"])
 def test_where_it_is_not_installed(graft, tmp_path, command, engine):

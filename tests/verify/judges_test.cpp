@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/dispute.hpp"
+#include "verify/known_faults.hpp"
 #include "verify/layers.hpp"
 #include "verify/prove.hpp"
 #include "verify/verify_models.hpp"
@@ -84,8 +87,18 @@ onnx::Model by_exp() {
       "a = Neg(x)\ne = Exp(a)\nn = Neg(a)\nf = Exp(n)\nd = Sub(e, f)\ns = Add(e, f)\nt = Div(d, s)\ny = Abs(t)");
 }
 
+/// What is known of engines by these names.
+JudgesOptions knowing(const KnownFaults& faults, Asked asked) {
+  return {.second = asked, .faults = &faults, .first_in_table = "First", .second_in_table = "Second"};
+}
+
+const auto wrong_tanh_of_first = std::to_array<KnownFault>({{"First", "1", "Tanh", "", "a test"}});
+const auto wrong_tanh_of_second = std::to_array<KnownFault>({{"Second", "2", "Tanh", "", "a test"}});
+const auto wrong_tanh_of_both =
+    std::to_array<KnownFault>({{"First", "1", "Tanh", "", "a test"}, {"Second", "2", "Tanh", "", "a test"}});
+
 /// Whichever engine has the fault.
-class Judges : public testing::TestWithParam<bool> {
+class JudgesOfFaults : public testing::TestWithParam<bool> {
  protected:
   FaultyEngine first{"First 1", GetParam() ? wrong_tanh : Fault{}};
   FaultyEngine second{"Second 2", GetParam() ? Fault{} : wrong_tanh};
@@ -93,8 +106,9 @@ class Judges : public testing::TestWithParam<bool> {
   [[nodiscard]] std::unique_ptr<runtime::Engine> judges(Asked asked) const {
     return make_judges(first, second, {.second = asked});
   }
+  const KnownFaults known{GetParam() ? wrong_tanh_of_first : wrong_tanh_of_second};
 };
-INSTANTIATE_TEST_SUITE_P(Wrong, Judges, testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(Wrong, JudgesOfFaults, testing::Values(true, false),
                          [](const auto& info) { return info.param ? "first" : "second"; });
 
 void expect_dispute(const std::optional<Dispute>& dispute) {
@@ -106,7 +120,7 @@ void expect_dispute(const std::optional<Dispute>& dispute) {
                                      HasSubstr("elements differ")));
 }
 
-TEST_P(Judges, always_asked_see_every_run) {
+TEST_P(JudgesOfFaults, always_asked_see_every_run) {
   const auto engine = judges(Asked::always);
   const VerifyReport same = verify_models(*engine, by_tanh(), by_tanh());
   EXPECT_EQ(same.verdict(), Verdict::disputed);
@@ -119,7 +133,7 @@ TEST_P(Judges, always_asked_see_every_run) {
   expect_dispute(layers.dispute);
 }
 
-TEST_P(Judges, always_asked_prove_nothing_where_they_disagree) {
+TEST_P(JudgesOfFaults, always_asked_prove_nothing_where_they_disagree) {
   const ProofResult result = prove_region(*judges(Asked::always), by_tanh(), by_exp());
   EXPECT_FALSE(result.proven);
   expect_dispute(result.dispute);
@@ -128,7 +142,7 @@ TEST_P(Judges, always_asked_prove_nothing_where_they_disagree) {
 }
 
 /// An engine's fault looks like a difference between two forms of one computation.
-TEST_P(Judges, in_doubt_make_no_verdict_of_a_fault) {
+TEST_P(JudgesOfFaults, in_doubt_make_no_verdict_of_a_fault) {
   const auto engine = judges(Asked::where_in_doubt);
   const bool shows = GetParam();
   const VerifyReport report = verify_models(*engine, by_exp(), by_tanh());
@@ -144,7 +158,7 @@ TEST_P(Judges, in_doubt_make_no_verdict_of_a_fault) {
   }
 }
 
-TEST_P(Judges, agree_on_models_without_the_fault) {
+TEST_P(JudgesOfFaults, agree_on_models_without_the_fault) {
   const onnx::Model right = network("a = Exp(x)\ny = Neg(a)");
   const onnx::Model wrong = network("a = Exp(x)\ny = Abs(a)");
   for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
@@ -168,7 +182,7 @@ std::string chain(std::size_t nodes) {
   return text + "y = Neg(v" + std::to_string(nodes - 2) + ")";
 }
 
-TEST_P(Judges, in_doubt_sample_large_networks) {
+TEST_P(JudgesOfFaults, in_doubt_sample_large_networks) {
   const auto engine = judges(Asked::where_in_doubt);
   EXPECT_EQ(verify_models(*engine, network(chain(49)), network(chain(49))).verdict(), Verdict::same);
   EXPECT_EQ(second.compiled, 0);
@@ -180,7 +194,7 @@ TEST_P(Judges, in_doubt_sample_large_networks) {
             Verdict::same);
 }
 
-TEST_P(Judges, of_constants_know_nothing_where_they_disagree) {
+TEST_P(JudgesOfFaults, of_constants_know_nothing_where_they_disagree) {
   const onnx::Model constant = text_model({}, "c = Constant<value=float(0.5)>()\ny = Tanh(c)", {"y"});
   EXPECT_THAT([&] { (void)judges(Asked::always)->evaluate_constant_graph(constant); },
               ThrowsMessage<Error>(HasSubstr("First 1 and Second 2 disagree")));
@@ -197,6 +211,52 @@ TEST(JudgesOf, models_that_one_of_them_refuses) {
     EXPECT_THAT([&] { (void)make_judges(refusing, refusing, {.second = asked})->compile(by_tanh()); },
                 ThrowsMessage<Error>("it does not know Tanh"));
   }
+}
+
+/// A fault that is known is routed round, whichever engine has it.
+TEST_P(JudgesOfFaults, known_are_run_by_the_other) {
+  for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
+    const auto engine = make_judges(first, second, knowing(known, asked));
+    for (const onnx::Model& other : {by_exp(), by_tanh()}) {
+      const VerifyReport report = verify_models(*engine, other, by_tanh());
+      EXPECT_EQ(report.verdict(), Verdict::same);
+    }
+    EXPECT_EQ(verify_models(*engine, by_tanh(), network("y = Abs(x)")).verdict(), Verdict::different);
+    EXPECT_EQ(compare_layers(*engine, by_exp(), by_tanh()).verdict(), Verdict::same);
+    EXPECT_TRUE(prove_region(*engine, by_tanh(), network("t = Tanh(x)\ny = Abs(t)")).proven);
+    EXPECT_EQ(verify_models(*engine, network(chain(50)), network(chain(50))).verdict(), Verdict::same);
+    const onnx::Model constant = text_model({}, "c = Constant<value=float(0.5)>()\ny = Tanh(c)", {"y"});
+    EXPECT_NEAR(*engine->evaluate_constant_graph(constant).at("y").scalar(), std::tanh(0.5), 1e-6);
+    EXPECT_EQ(engine->left_out(by_exp()), "");
+    const std::string name = GetParam() ? "First" : "Second";
+    EXPECT_EQ(engine->left_out(by_tanh()),
+              name + " left out of test.onnx: node 't' (Tanh), which " + name + " is known to compute wrongly");
+  }
+}
+
+TEST_P(JudgesOfFaults, known_of_both_are_compared) {
+  const KnownFaults both{wrong_tanh_of_both};
+  for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
+    const auto engine = make_judges(first, second, knowing(both, asked));
+    const VerifyReport report = verify_models(*engine, by_tanh(), by_tanh());
+    ASSERT_EQ(report.verdict(), Verdict::disputed);
+    EXPECT_THAT(report.dispute->text(), HasSubstr("node 't' (Tanh), which First is known to compute wrongly"));
+    EXPECT_THAT(engine->left_out(by_tanh()), StartsWith("First and Second are compared where both run test.onnx"));
+  }
+}
+
+TEST(JudgesOf, known_faults_that_the_other_cannot_run) {
+  const KnownFaults known{wrong_tanh_of_first};
+  const FaultyEngine first("First 1", wrong_tanh);
+  const FaultyEngine refusing("Second 2", {.refused = "Tanh"});
+  EXPECT_THAT([&] { (void)make_judges(first, refusing, knowing(known, Asked::where_in_doubt))->compile(by_tanh()); },
+              ThrowsMessage<Error>(AllOf(StartsWith("it does not know Tanh"),
+                                         HasSubstr("the model has node 't' (Tanh), which First is known"))));
+  const FaultyEngine missing("", {.is_missing = true});
+  const auto alone = make_judges(first, missing, knowing(known, Asked::where_in_doubt));
+  EXPECT_EQ(verify_models(*alone, by_tanh(), by_tanh()).verdict(), Verdict::same);
+  EXPECT_THAT(alone->left_out(by_tanh()), AllOf(StartsWith("First runs test.onnx though it has node 't' (Tanh)"),
+                                                HasSubstr("Second is not installed")));
 }
 
 TEST(JudgesOf, a_second_one_that_is_not_installed) {

@@ -97,6 +97,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
           {"why_sizes", report.why_sizes},
           {"problems", report.problems},
           {"dispute", to_json(report.dispute)},
+          {"left_out", report.left_out},
           {"outputs", outputs}};
 }
 

@@ -62,7 +62,8 @@ std::string result_text(verify::Verdict verdict) {
   return "";
 }
 
-Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const std::string& why_sizes) {
+Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const std::string& why_sizes,
+                    const std::vector<std::string>& left_out) {
   Listing text;
   text.add(fmt::format("reference {}, candidate {}", files.reference, files.candidate), Color::faint);
   for (const auto& [name, range] : ranges) {
@@ -71,6 +72,7 @@ Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& range
              Color::faint);
   }
   if (!why_sizes.empty()) text.add(why_sizes, Color::faint);
+  for (const std::string& line : left_out) text.add(line, Color::caution);
   return text;
 }
 
@@ -90,7 +92,7 @@ Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFil
   text.add({{result_text(report.verdict()), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
                         files.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
-  text.append(inputs_text(files, compared.ranges, report.why_sizes));
+  text.append(inputs_text(files, compared.ranges, report.why_sizes, report.left_out));
   Table table;
   for (const verify::OutputReport& output : report.outputs) add_rows(table, output, report.runs, verbose);
   for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});

@@ -15,9 +15,9 @@ namespace graft::present {
 /// Of whole models: "the same", "not the same", "not compared".
 [[nodiscard]] std::string result_text(verify::Verdict verdict);
 
-/// The files, and what the synthetic inputs are made of.
+/// The files, what the synthetic inputs are made of, and which CPU engine did not run a model.
 [[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
-                                  const std::string& why_sizes);
+                                  const std::string& why_sizes, const std::vector<std::string>& left_out);
 
 /// Of models on which two engines disagree.
 [[nodiscard]] Listing dispute_text(const verify::Dispute& dispute);

@@ -1,0 +1,22 @@
+// What VerifyOptions and LayerOptions have in common.
+#pragma once
+
+namespace graft::verify {
+
+/// All of it but `seeds`, whose defaults differ. They have no base: callers name single fields where they make options,
+/// which a base does not allow.
+template <class From, class To>
+void copy_shared_options(const From& from, To& to) {
+  to.data = from.data;
+  to.dims = from.dims;
+  to.shapes = from.shapes;
+  to.ranges = from.ranges;
+  to.relative = from.relative;
+  to.absolute = from.absolute;
+  to.snr_db = from.snr_db;
+  to.reference_kernels = from.reference_kernels;
+  to.candidate_kernels = from.candidate_kernels;
+  to.threads = from.threads;
+}
+
+}  // namespace graft::verify
