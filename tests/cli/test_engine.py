@@ -141,6 +141,18 @@ def test_a_fault_of_one_engine_is_no_verdict_on_the_models(graft, tmp_path, faul
     assert graft("verify", DIGITS, DIGITS, env=faulty).code == 0, "nothing is in doubt"
 
 
+@pytest.mark.parametrize("op", ["Erf", "Elu"])
+def test_functions_near_zero_are_no_dispute(graft, tmp_path, op):
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in "xy")
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"])], "near_zero", [x], [y])
+    model = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), model)
+    for limit in ("1e-12", "1e-4"):
+        answer = graft("verify", model, model, "--engine", "both", "--range", f"x=-{limit}..0")
+        assert answer.code == 0
+        assert answer.out.startswith("the same")
+
+
 def test_a_proof_that_is_disputed_undoes_the_rewrite(graft, tmp_path, faulty):
     answer = graft(
         "convert", DIGITS, "-o", tmp_path / "out.onnx", "--plugins", "always", "--engine", "both", "--json", env=faulty
