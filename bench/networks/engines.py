@@ -198,7 +198,8 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
         f"and both halves together are the same as the whole. `graft convert` takes {seconds[len(seconds) // 2]} s in the "
         f"middle, {seconds[-1]} s at most, and {round(sum(seconds))} s for all.",
         "",
-        "The networks have weights from a seed and are in `bench/networks/unseen.py`; no rewrite was written for one.",
+        "The networks have weights from a seed and are in `bench/networks/unseen.py`. No rewrite was written for one, but for the",
+        "lowering of ScatterND and ScatterElements with computed indices, which the graph networks asked for.",
         "Regenerated, from the export on, by",
         "",
         "<!-- not run: needs PyTorch, and the whole takes an hour -->",

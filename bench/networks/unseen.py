@@ -1,5 +1,5 @@
 # unseen.py - the networks of docs/engines.md that export.py does not have: small, with seeded weights, one exporter each.
-"""Nothing in Graft was developed with these: detectors, segmenters, language, speech, graph and generative networks of
+"""Hardly anything in Graft was developed with these: detectors, segmenters, language, speech, graph and generative networks of
 transformers, diffusers and plain PyTorch. engines.py measures them, with some of export.py's that are in SHARED."""
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -85,10 +86,40 @@ class Inference {
     for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
   }
 
+  /// Those of an If that can be taken, inferred. Exporters write a Squeeze for the size 1 beside what is there for
+  /// others: where the sizes contradict a branch, the other is the one that is taken.
+  std::vector<Graph*> possible_branches(const NodeTypes& types) {
+    std::vector<Graph*> branches = types.node().subgraphs();
+    const auto condition = types.numbers(0);
+    // By name, the branch for "else" is the first.
+    if (branches.size() == 2 && condition && condition->size() == 1) {
+      branches = {branches[condition->front() != 0 ? 1 : 0]};
+    }
+    std::vector<Graph*> possible;
+    std::optional<Error> fault;
+    for (Graph* branch : branches) {
+      try {
+        run(*branch);
+        possible.push_back(branch);
+      } catch (const Error& error) {
+        if (!fault) fault = error;
+      }
+    }
+    if (possible.empty() && fault) throw Error(*fault);
+    return possible;
+  }
+
   void run_if(NodeTypes& types) {
     Node& node = types.node();
-    const std::vector<Graph*> branches = node.subgraphs();
-    for (Graph* branch : branches) run(*branch);
+    const std::vector<Graph*> branches = possible_branches(types);
+    if (branches.size() == 1) {
+      for (std::size_t i = 0; i < std::min(node.outputs.size(), branches[0]->outputs().size()); ++i) {
+        const Value& output = *branches[0]->outputs()[i];
+        if (output.type) types.set_type(i, output.type);
+        if (output.shape) types.set_shape(i, *output.shape);
+      }
+      return;
+    }
     if (branches.size() != 2) return;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (i >= branches[0]->outputs().size() || i >= branches[1]->outputs().size()) return;

@@ -1,4 +1,5 @@
-// Pass fold_constants: what depends on nothing but constants is computed now.
+// Pass fold_constants: what depends on nothing but constants is computed now, and a branch whose condition is one of
+// them takes the place of its If.
 //
 // Left as they are: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT wants to see (but for
 // biases of 32 bits, which ONNX Runtime's quantizer writes and TensorRT refuses); results that are much larger than
@@ -19,6 +20,7 @@
 #include "onnx/extract.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
+#include "passes/constant_branches.hpp"
 #include "passes/passes.hpp"
 #include "passes/proven_shapes.hpp"
 #include "passes/rewriter.hpp"
@@ -310,6 +312,10 @@ void fold_constants(Rewriter& rewriter) {
   // A size that has just become a constant tells how large the next result is.
   constexpr int most_rounds = 16;
   for (int round = 0; round < most_rounds; ++round) {
+    if (inline_constant_branches(rewriter)) {
+      rewriter.end();
+      infer_shapes(rewriter.model());
+    }
     const ProvenShapes shapes(rewriter);
     bool folded = false;
     for (onnx::Graph* graph : rewriter.graphs()) {

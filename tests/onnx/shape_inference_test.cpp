@@ -165,7 +165,8 @@ TEST(ShapeInference, ExpressionsDoNotGrowWithoutBound) {
   EXPECT_EQ(inferred({n, 4}, "a = Concat<axis=0>(x, x)\ny = Concat<axis=0>(a, a)"), "f32[((n + n) + (n + n)), 4]");
 }
 
-TEST(ShapeInference, Branches) {
+/// "y" is an If of "c" between Neg of a tensor [n, 4] and a Concat of two such.
+onnx::Model model_of_branches() {
   onnx::Model model = text_model(
       {{"x", onnx::ElementType::f32, Shape{n, 4}}, {"c", onnx::ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
   onnx::Graph& graph = model.graph();
@@ -177,8 +178,50 @@ TEST(ShapeInference, Branches) {
         onnx::NodeAttribute(onnx::AttributeData(std::move(inner)));
   }
   graph.add_output(*node->output());
+  return model;
+}
+
+TEST(ShapeInference, Branches) {
+  onnx::Model model = model_of_branches();
   infer_shapes(model);
-  EXPECT_EQ(type_text(*node->output()), "f32[?, 4]");
+  EXPECT_EQ(type_text(*model.graph().find("y")), "f32[?, 4]");
+}
+
+TEST(ShapeInference, BranchesOfAConstantCondition) {
+  for (const bool condition : {false, true}) {
+    onnx::Model model = model_of_branches();
+    onnx::Graph& graph = model.graph();
+    onnx::Value& c = *graph.find("c");
+    graph.set_is_input(c, false);
+    graph.set_initializer(
+        c, onnx::TensorData::from_numbers(onnx::ElementType::boolean, {}, std::vector<double>{condition ? 1.0 : 0.0}));
+    infer_shapes(model);
+    EXPECT_EQ(type_text(*graph.find("y")), condition ? "f32[n, 4]" : "f32[(n + n), 4]");
+  }
+}
+
+TEST(ShapeInference, ABranchThatTheSizesContradictIsNotTaken) {
+  const auto branches = [](const char* one, const char* other) {
+    onnx::Model model = text_model(
+        {{"x", onnx::ElementType::f32, Shape{3, 4}}, {"c", onnx::ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+    onnx::Graph& graph = model.graph();
+    onnx::Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
+    for (const auto& [attribute, text] : {std::pair{"then_branch", one}, std::pair{"else_branch", other}}) {
+      auto inner = std::make_unique<onnx::Graph>(&graph);
+      parse_nodes(*inner, text, {"r"}, nullptr);
+      node->attributes[attribute] = onnx::NodeAttribute(onnx::AttributeData(std::move(inner)));
+    }
+    graph.add_output(*node->output());
+    return model;
+  };
+  const char* const squeeze = "axes = Constant<value_ints=[0]>()\nr = Squeeze(a, axes)";
+  for (const bool first : {false, true}) {
+    onnx::Model model = first ? branches(squeeze, "r = Neg(a)") : branches("r = Neg(a)", squeeze);
+    infer_shapes(model);
+    EXPECT_EQ(type_text(*model.graph().find("y")), "f32[3, 4]");
+  }
+  onnx::Model neither = branches(squeeze, squeeze);
+  EXPECT_THROW(infer_shapes(neither), Error);
 }
 
 }  // namespace

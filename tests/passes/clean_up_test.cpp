@@ -358,5 +358,56 @@ TEST(SubGraphs, AreConvertedWithWhatTheySee) {
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }
 
+/// y = Relu(If(condition) {then: b = Neg(a), and a constant added} {else: Squeeze(a)}) of a = Exp(x), as PyTorch's
+/// exporter writes squeeze(0) of a size that it does not know.
+onnx::Model squeeze_by_condition(std::int64_t rows, const char* condition) {
+  onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {rows, 8}}}, fmt::format("a = Exp(x)\n{}", condition), {});
+  onnx::Graph& main = model.graph();
+  onnx::Node* node = main.add_node("If", {main.find("condition")}, {"chosen"});
+  for (const auto& [attribute, text] :
+       {std::pair{"then_branch", "axes = Constant<value_ints=[0]>()\nsqueezed = Squeeze(a, axes)\n"},
+        std::pair{"else_branch", "two = Constant<value=float(2.0)>()\nscaled = Mul(a, two)\n"}}) {
+    auto graph = std::make_unique<onnx::Graph>(&main);
+    parse_nodes(*graph, text, {}, [](std::string_view) { return std::optional<AttributeType>{}; });
+    graph->add_output(*graph->nodes().back()->output());
+    node->attributes.emplace(attribute, onnx::AttributeData(std::move(graph)));
+  }
+  onnx::Node* last = main.add_node("Relu", {node->output()}, {"y"});
+  main.add_output(*last->output());
+  infer_shapes(model);
+  return model;
+}
+
+/// Whether there is one row.
+const char* const of_the_shape =
+    "shape = Shape(x)\nzero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
+    "rows = Gather<axis=0>(shape, zero)\ncondition = Equal(rows, one)\n";
+
+TEST(ConstantBranches, OfAShape) {
+  onnx::Model model = squeeze_by_condition(1, of_the_shape);
+  EXPECT_FALSE(model.graph().find("y")->shape.has_value());
+  const ConvertReport report = convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Squeeze", "Relu"));
+  EXPECT_EQ(model.graph().nodes()[2]->input(0)->name, "squeezed");
+  ASSERT_TRUE(model.graph().find("y")->shape.has_value());
+  EXPECT_EQ(*model.graph().find("y")->shape, (Shape{8}));
+}
+
+TEST(ConstantBranches, TheOtherBranchToo) {
+  onnx::Model model = squeeze_by_condition(3, of_the_shape);
+  convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Mul", "Relu"));
+  EXPECT_EQ(*model.graph().find("y")->shape, (Shape{3, 8}));
+}
+
+TEST(ConstantBranches, NotWhereTheNumbersDecide) {
+  onnx::Model model = squeeze_by_condition(
+      1, "limit = Constant<value=float(0.5)>()\nsum = ReduceSum<keepdims=0>(a)\ncondition = Greater(sum, limit)\n");
+  convert(runtime::default_engine(), model);
+  model.graph().check();
+  EXPECT_THAT(op_types(model.graph()), testing::Contains("If"));
+}
+
 }  // namespace
 }  // namespace graft::passes
