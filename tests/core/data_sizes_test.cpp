@@ -58,7 +58,8 @@ Status extents_with(Size size, std::vector<Extents>& extents) {
   const std::array inputs{TensorDesc{.dtype = DType::f32, .extents = {8}}};
   const DType dtype = sizeof(Size) == sizeof(std::int64_t) ? DType::i64 : DType::i32;
   const std::array outputs{TensorDesc{.dtype = DType::f32, .extents = {8}},
-                           TensorDesc{.dtype = DType::f32, .extents = {8, 3}}, TensorDesc{.dtype = dtype}};
+                           TensorDesc{.dtype = DType::f32, .extents = {8, 3}},
+                           TensorDesc{.dtype = dtype, .extents = {}}};
   const Problem problem{inputs, outputs};
   EXPECT_TRUE(OperatorOf<Sized>().check(problem).ok());
   const std::array<const void*, 3> addresses{nullptr, nullptr, &size};
@@ -82,7 +83,7 @@ TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
   Sized::shapes = {{data_size(2, 4, 8)}, {3}, {}};
   const std::array inputs{TensorDesc{.dtype = DType::f32, .extents = {8}}};
   std::array outputs{TensorDesc{.dtype = DType::f32, .extents = {7}}, TensorDesc{.dtype = DType::f32, .extents = {3}},
-                     TensorDesc{.dtype = DType::i64}};
+                     TensorDesc{.dtype = DType::i64, .extents = {}}};
   EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("has shape 7, allowed is 8"));
   outputs[0].extents = {8};
   EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok());
