@@ -265,8 +265,11 @@ void lower_to_native(Rewriter& rewriter) {
     rewriter.end();
     onnx::infer_shapes(rewriter.model());
   }
-  // Lowerings write the arithmetic of indices as nodes, which constants and fixed sizes go into.
-  if (lowered_any) fold_constants(rewriter);
+  if (!lowered_any) return;
+  // Lowerings write the arithmetic of indices as nodes, which constants and fixed sizes go into, and changes of shape
+  // beside those that the network has.
+  fold_constants(rewriter);
+  simplify_shapes(rewriter);
 }
 
 void guard_grid_sample(Rewriter& rewriter) {
