@@ -121,14 +121,15 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   const inspect::Release release =
       options.release.empty() ? inspect::newest_measured_release() : inspect::release_of(options.release, "release");
   conversion.failed_before = failing_nodes(model, release);
-  const graft::onnx::Model before = model.clone();
+  std::vector<std::string> left_out;
+  if (options.prove) left_out = engines_left_out(options.engine, {&model});
   const auto start = std::chrono::steady_clock::now();
   passes::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
-  if (options.prove && report.proofs_run != 0) {
-    for (const std::string& left_out : engines_left_out(options.engine, {&before})) {
-      report.warnings.push_back(fmt::format("proofs that need this node: {}", left_out));
+  if (report.proofs_run != 0) {
+    for (const std::string& line : left_out) {
+      report.warnings.push_back(fmt::format("proofs that need this node: {}", line));
     }
   }
   conversion.seconds.prove = report.proof_seconds;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -351,8 +353,9 @@ class TwoJudges final : public Judges {
   };
 
   [[nodiscard]] Faults faults_of(const onnx::Model& model) const {
-    return {.first = options_.faults->of(model, options_.first_in_table),
-            .second = options_.faults->of(model, options_.second_in_table)};
+    const std::array<std::string_view, 2> engines{options_.first_in_table, options_.second_in_table};
+    std::vector<std::string> faults = options_.faults->of(model, engines);
+    return {.first = std::move(faults[0]), .second = std::move(faults[1])};
   }
 
   [[nodiscard]] bool asks_always() const { return options_.second == JudgesOptions::Asked::always; }

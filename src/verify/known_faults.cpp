@@ -115,10 +115,18 @@ std::string KnownFaults::first_of(const onnx::Graph& graph, std::string_view eng
 }
 
 std::string KnownFaults::of(const onnx::Model& model, std::string_view engine) const {
+  return of(model, std::span(&engine, 1)).front();
+}
+
+std::vector<std::string> KnownFaults::of(const onnx::Model& model, std::span<const std::string_view> engines) const {
+  std::vector<std::string> found(engines.size());
   bool is_certain = true;
-  model.graph().for_each_node(
-      [&](const onnx::Node& node) { is_certain = is_certain && node.domain.empty() && of(node, engine).empty(); });
-  if (is_certain) return "";
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    is_certain =
+        is_certain && node.domain.empty() &&
+        std::all_of(engines.begin(), engines.end(), [&](std::string_view engine) { return of(node, engine).empty(); });
+  });
+  if (is_certain) return found;
   onnx::Model opened = model.clone();
   try {
     inline_functions(opened);
@@ -126,9 +134,12 @@ std::string KnownFaults::of(const onnx::Model& model, std::string_view engine) c
     inline_functions(opened);
     infer_shapes(opened);
   } catch (const Error&) {
-    return "";  // no engine runs it, and says why: of a function whose node lacks an input, in the operator's own words
+    return found;  // no engine runs it, and says why: of a function whose node lacks an input, in the operator's own
+                   // words
   }
-  return first_of(opened.graph(), engine);
+  std::transform(engines.begin(), engines.end(), found.begin(),
+                 [&](std::string_view engine) { return first_of(opened.graph(), engine); });
+  return found;
 }
 
 const KnownFaults& known_faults() {

@@ -39,6 +39,8 @@ class KnownFaults {
   /// The same of the first such node, functions and Graft's operators opened and shapes inferred: what stays unknown
   /// then counts as a fault. A model that has no operator of the table costs one pass over its nodes.
   [[nodiscard]] std::string of(const onnx::Model& model, std::string_view engine) const;
+  /// For each of several engines; the model is opened once.
+  [[nodiscard]] std::vector<std::string> of(const onnx::Model& model, std::span<const std::string_view> engines) const;
 
  private:
   [[nodiscard]] std::string first_of(const onnx::Graph& graph, std::string_view engine) const;

@@ -78,9 +78,8 @@ struct RunOptions {
 /// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
 /// tensor lies between guard bytes; the outputs are poisoned before each run. Descriptions say -1 of dimensions that
 /// depend on data, as TensorRT's do. Returns the outputs' bytes, of outputs of such sizes what the plugin may have
-/// written; sizes beyond the largest are refused. Throws Error
-/// if a call fails, a guard or an input changes, or a second run or the replay gives other bits; afterwards each tactic
-/// is set and run under the same guards.
+/// written; sizes beyond the largest are refused. Throws Error if a call fails, a guard or an input changes, or a
+/// second run or the replay gives other bits; afterwards each tactic is set and run under the same guards.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
                                                              const BuiltPlugin& built,
                                                              std::span<const TensorDesc> inputs,

@@ -181,8 +181,7 @@ std::optional<Replacement> lower_det(Site& site) {
   result.give("y0", site.type(0), fmt::format("Identity({})", det));
   result.by_definition =
       "by definition: a determinant is this sum of products; OpenVINO has no Det, and ONNX Runtime factorizes the "
-      "matrix, "
-      "which leaves f32 at other numbers; it is tested with results of ONNX's own tests and of ONNX Runtime";
+      "matrix, which leaves f32 at other numbers; it is tested with results of ONNX's own tests and of ONNX Runtime";
   result.summary = fmt::format("the sum of products of a {0} x {0} matrix", *size);
   return result;
 }

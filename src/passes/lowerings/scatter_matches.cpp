@@ -31,7 +31,8 @@ Reduction reduction_of(const std::string& name) {
   if (name == "mul") return {"Mul", "ReduceProd", 1};
   if (name == "max") return {"Max", "ReduceMax", -infinity};
   if (name == "min") return {"Min", "ReduceMin", infinity};
-  return {"Add", "ReduceSum", 0};
+  if (name == "add") return {"Add", "ReduceSum", 0};
+  return {};
 }
 
 /// The line for a reduction of one axis, which goes. ReduceSum has its axes as an input.
@@ -170,9 +171,7 @@ std::optional<Replacement> add_expanded_rows(Site& site, const Elements& element
 
 }  // namespace
 
-std::string computation_of(const std::string& reduction) {
-  return reduction == "none" ? "" : reduction_of(reduction).compute;
-}
+std::string computation_of(const std::string& reduction) { return reduction_of(reduction).compute; }
 
 std::optional<Replacement> scatter_nd_by_matches(Site& site, const std::string& reduction_name) {
   const auto data = site.sizes(0);

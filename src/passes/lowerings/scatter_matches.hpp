@@ -8,7 +8,7 @@
 
 namespace graft::passes {
 
-/// The operator of a reduction: "Add" for "add"; empty for "none".
+/// The operator of a reduction: "Add" for "add"; empty for "none", and for what ONNX does not have.
 [[nodiscard]] std::string computation_of(const std::string& reduction);
 
 /// With a reduction, of real numbers.

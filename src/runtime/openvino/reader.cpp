@@ -183,17 +183,15 @@ class OperatorNode : public ov::op::Op {
 
     if (has_data_sizes) {
       require(read_extents(op(), problem, std::vector<const void*>(targets.begin(), targets.end()), result_extents));
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const ov::Shape shape = to_shape(result_extents[i]);
-        outputs[i].set_shape(shape);
-        const ov::Tensor found(results[i].get_element_type(), shape, results[i].data());  // in memory of results[i]
-        convert(found, outputs[i].get_element_type()).copy_to(outputs[i]);
-      }
-      return true;
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (results[i].data() != outputs[i].data())
-        convert(results[i], outputs[i].get_element_type()).copy_to(outputs[i]);
+      ov::Tensor found = results[i];
+      if (has_data_sizes) {
+        const ov::Shape shape = to_shape(result_extents[i]);
+        outputs[i].set_shape(shape);
+        found = ov::Tensor(found.get_element_type(), shape, results[i].data());  // in memory of results[i]
+      }
+      if (found.data() != outputs[i].data()) convert(found, outputs[i].get_element_type()).copy_to(outputs[i]);
     }
     return true;
   }
