@@ -42,10 +42,11 @@ inline constexpr int columns_cluster_width = 32;  // the widest block of a clust
 /// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
 /// the rows ty, ty + height, ... of N neighbouring columns. The blocks of a cluster stand on top of each other. Chw32:
 /// N = 16 neighbours are half a pixel's vector of 32 channels, so they and the next thread's are summed as well.
-template <class T, int N, int R, int Threads, bool Chw32, bool Clustered>
+template <class T, int N, int R, int Threads, bool Chw32, bool Clustered, bool Weighted>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer,
-                         ChannelWeights weights) {
+                         ChannelWeights given_weights) {
+  const ChannelWeights weights = weights_of_kernel<Weighted>(given_weights);
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
   BlockCluster<Clustered> cluster;
   const int width = 1 << log2_width;
@@ -187,8 +188,9 @@ template <class T, int N, bool Chw32 = false>
       --log2_width;
     }
     const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, Threads, cluster};
-    return launch(what, columns_in_registers<T, N, R, Threads, Chw32, Clustered>, grid, context, x, y, columns,
-                  log2_width, normalizer, weights);
+    auto* kernel = weights.values != nullptr ? columns_in_registers<T, N, R, Threads, Chw32, Clustered, true>
+                                             : columns_in_registers<T, N, R, Threads, Chw32, Clustered, false>;
+    return launch(what, kernel, grid, context, x, y, columns, log2_width, normalizer, weights);
   };
   const auto fits = [&](int rows, int threads, int cluster, int narrowest) {
     const int width = 1 << log2_width_of(rows, threads, cluster);

@@ -19,7 +19,6 @@ struct RowsPolicy {
   static constexpr int most = 8;           ///< Of rows that fit only so, and of long ones of tensors that fill the GPU.
   static constexpr int small_block = 256;  ///< Vectors of a row up to which a thread of a block holds one.
   static constexpr int fewest_lanes = 2;
-  static constexpr int most_in_one_block = 8192;
   static constexpr int most_with_few = 1024;    ///< Vectors of a block up to which threads hold `in_block` of them.
   static constexpr int clustered_share = 4096;  ///< Vectors of a block that leave room for another one beside it.
   static constexpr int least_clustered = 2560;  ///< Vectors of a row that several blocks read faster than one.
@@ -81,9 +80,10 @@ __global__ void __launch_bounds__(spread_most_threads)
 }
 
 /// A block of whole warps to a row, or a cluster of such blocks.
-template <class T, int N, int R, RowForm Form, bool Clustered, class AnyRows>
+template <class T, int N, int R, RowForm Form, bool Clustered, bool Weighted, class AnyRows>
 __global__ void __launch_bounds__(rows_largest_block)
-    rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, ChannelWeights weights) {
+    rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, ChannelWeights given_weights) {
+  const ChannelWeights weights = weights_of_kernel<Weighted>(given_weights);
   constexpr int lanes = 32;
   __shared__ float sums[rows_largest_block / lanes];
   __shared__ float cluster_sums[max_cluster];
@@ -129,12 +129,15 @@ template <class T, int N, RowForm Form, class AnyRows>
   const auto run = [&]<int R>(std::integral_constant<int, R>) {
     const std::int64_t threads = ceil_divide(vectors, R * cluster);
     const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
-    auto* kernel =
-        cluster > 1 ? rows_by_block<T, N, R, Form, true, AnyRows> : rows_by_block<T, N, R, Form, false, AnyRows>;
-    return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
+    const auto with = [&]<bool Weighted>(std::bool_constant<Weighted>) {
+      auto* kernel = cluster > 1 ? rows_by_block<T, N, R, Form, true, Weighted, AnyRows>
+                                 : rows_by_block<T, N, R, Form, false, Weighted, AnyRows>;
+      return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
+    };
+    return weights.values != nullptr ? with(std::true_type{}) : with(std::false_type{});
   };
   const auto too_long = [&] {
-    return vectors > Policy::most_in_one_block && vectors > Policy::clustered_share * cluster;
+    return vectors > AnyRows::most_in_one_block && vectors > Policy::clustered_share * cluster;
   };
   const auto too_few_blocks = [&] {
     return rows.count * cluster < device.multiprocessors && vectors >= Policy::least_clustered;
@@ -183,7 +186,9 @@ template <class T, int N, RowForm Form>
   }
   if (vectors <= Policy::small_block) {
     const Grid grid{rows.count, static_cast<int>(ceil_divide(vectors, 32) * 32)};
-    return launch(what, rows_by_block<T, N, 1, Form, false, Rows>, grid, context, x, y, rows, normalizer, weights);
+    auto* kernel = weights.values != nullptr ? rows_by_block<T, N, 1, Form, false, true, Rows>
+                                             : rows_by_block<T, N, 1, Form, false, false, Rows>;
+    return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
   }
   return run_rows_by_blocks<T, N, Form>(what, x, y, rows, normalizer, weights, device, context);
 }

@@ -63,6 +63,8 @@ struct Rows {
   int length;
   int pitch;
 
+  static constexpr int most_in_one_block = 8192;  ///< Vectors; tuned on an H200.
+
   [[nodiscard]] std::int64_t vectors(int width) const {
     return pitch == length ? row_vectors(length, width) : pitch / width;
   }
@@ -91,6 +93,8 @@ struct RowsInPieces {
   Divisor by_vectors;
   std::int64_t stride;
   StridedLoop kept;
+
+  static constexpr int most_in_one_block = 4096;  ///< Vectors; tuned on an H200.
 
   [[nodiscard]] std::int64_t vectors(int width) const { return length / piece * row_vectors(piece, width); }
   [[nodiscard]] __device__ std::int64_t size() const { return all; }
