@@ -342,9 +342,12 @@ def resizing(random):
         attributes["nearest_mode"] = pick(random, ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
     if mode == "cubic":
         attributes["cubic_coeff_a"] = pick(random, [-0.75, -0.5])
+    x = {"x": numbers(random, (1, 2, 5, 6))}
+    if pick(random, [True, False]):
+        scales = np.asarray([1, 1, *random.choice([0.5, 0.6, 0.8, 1.5, 2, 2.6], 2)], np.float32)
+        return a_model(helper.make_node("Resize", ["x", "", "scales"], ["y"], **attributes), x, {"scales": scales})
     sizes = np.asarray([1, 2, *random.integers(2, 12, 2)], np.int64)
-    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)
-    return a_model(node, {"x": numbers(random, (1, 2, 5, 6))}, {"sizes": sizes})
+    return a_model(helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes), x, {"sizes": sizes})
 
 
 def recurrence(random):
@@ -372,8 +375,7 @@ def transforms(random):
 
 def ties(random):
     """Equal numbers, of which those with the lowest indices come first."""
-    axis = pick(random, [1, -1])
-    shape = (2, 500, 3) if axis == 1 else (2, 3, 500)
+    shape, axis = pick(random, [((2, 500, 3), 1), ((2, 3, 500), -1), ((2, 500), -1), ((500,), 0), ((500, 2, 3), 0)])
     x = np.round(numbers(random, shape)).astype(pick(random, [np.float32, np.int32, np.int64]))
     node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=axis, largest=pick(random, [0, 1]))
     return a_model(node, {"x": x}, {"k": np.asarray([pick(random, [1, 20, 400])], np.int64)}, ("y", "i"))
