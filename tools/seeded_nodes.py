@@ -515,7 +515,23 @@ def literals(case):
             found.add(f"computed({i})")
             found.add(f"type({i})={type_name(types[name].elem_type)}")
             found.add(f"rank({i})={len(types[name].shape.dim)}")
+    if node.op_type == "Resize" and has_fraction(case):
+        found.add("fraction(2)")
     return found
+
+
+def has_fraction(case):
+    """Whether the sizes of a Resize times its scales are no integers; so it is where the scales are an input."""
+    graph = case.model.graph
+    node = graph.node[0]
+    if len(node.input) <= 2 or not node.input[2]:  # noqa: PLR2004
+        return False
+    scales = next((numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.name == node.input[2]), None)
+    shape = case.data_sets[0][0][0].shape
+    if scales is None or len(scales) != len(shape):
+        return True
+    sizes = np.multiply(shape, scales)
+    return bool((np.abs(sizes - np.round(sizes)) > 1e-3).any())  # noqa: PLR2004
 
 
 def type_name(code):
@@ -531,7 +547,7 @@ def is_attribute(literal):
 
 def worth(literal):
     """Of literals that explain as much the first is taken: what a node has explains more than what it lacks."""
-    kinds = ("given", "type", "rank", "constant", "computed")
+    kinds = ("fraction", "given", "type", "rank", "constant", "computed")
     kind = next((place for place, kind in enumerate(kinds, 1) if literal.startswith(f"{kind}(")), 0)
     if literal.endswith("=absent"):
         kind = len(kinds) + 1
