@@ -342,9 +342,12 @@ def resizing(random):
         attributes["nearest_mode"] = pick(random, ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
     if mode == "cubic":
         attributes["cubic_coeff_a"] = pick(random, [-0.75, -0.5])
+    x = {"x": numbers(random, (1, 2, 5, 6))}
+    if pick(random, [True, False]):
+        scales = np.asarray([1, 1, *random.choice([0.5, 0.6, 0.8, 1.5, 2, 2.6], 2)], np.float32)
+        return a_model(helper.make_node("Resize", ["x", "", "scales"], ["y"], **attributes), x, {"scales": scales})
     sizes = np.asarray([1, 2, *random.integers(2, 12, 2)], np.int64)
-    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)
-    return a_model(node, {"x": numbers(random, (1, 2, 5, 6))}, {"sizes": sizes})
+    return a_model(helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes), x, {"sizes": sizes})
 
 
 def recurrence(random):
@@ -372,8 +375,7 @@ def transforms(random):
 
 def ties(random):
     """Equal numbers, of which those with the lowest indices come first."""
-    axis = pick(random, [1, -1])
-    shape = (2, 500, 3) if axis == 1 else (2, 3, 500)
+    shape, axis = pick(random, [((2, 500, 3), 1), ((2, 3, 500), -1), ((2, 500), -1), ((500,), 0), ((500, 2, 3), 0)])
     x = np.round(numbers(random, shape)).astype(pick(random, [np.float32, np.int32, np.int64]))
     node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=axis, largest=pick(random, [0, 1]))
     return a_model(node, {"x": x}, {"k": np.asarray([pick(random, [1, 20, 400])], np.int64)}, ("y", "i"))
@@ -513,7 +515,23 @@ def literals(case):
             found.add(f"computed({i})")
             found.add(f"type({i})={type_name(types[name].elem_type)}")
             found.add(f"rank({i})={len(types[name].shape.dim)}")
+    if node.op_type == "Resize" and has_fraction(case):
+        found.add("fraction(2)")
     return found
+
+
+def has_fraction(case):
+    """Whether the sizes of a Resize times its scales are no integers; so it is where the scales are an input."""
+    graph = case.model.graph
+    node = graph.node[0]
+    if len(node.input) <= 2 or not node.input[2]:  # noqa: PLR2004
+        return False
+    scales = next((numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.name == node.input[2]), None)
+    shape = case.data_sets[0][0][0].shape
+    if scales is None or len(scales) != len(shape):
+        return True
+    sizes = np.multiply(shape, scales)
+    return bool((np.abs(sizes - np.round(sizes)) > 1e-3).any())  # noqa: PLR2004
 
 
 def type_name(code):
@@ -529,7 +547,7 @@ def is_attribute(literal):
 
 def worth(literal):
     """Of literals that explain as much the first is taken: what a node has explains more than what it lacks."""
-    kinds = ("given", "type", "rank", "constant", "computed")
+    kinds = ("fraction", "given", "type", "rank", "constant", "computed")
     kind = next((place for place, kind in enumerate(kinds, 1) if literal.startswith(f"{kind}(")), 0)
     if literal.endswith("=absent"):
         kind = len(kinds) + 1

@@ -200,6 +200,9 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
         "",
         "The networks have weights from a seed and are in `bench/networks/unseen.py`. No rewrite was written for one, but for the",
         "lowering of ScatterND and ScatterElements with computed indices, which the graph networks asked for.",
+        "The same of single nodes, by ONNX's own tests: [what builds before and after](ops/lowerings.md), and "
+        "[whether results are right](ops/onnx.md).",
+        "",
         "Regenerated, from the export on, by",
         "",
         "<!-- not run: needs PyTorch, and the whole takes an hour -->",

@@ -17,6 +17,7 @@
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
+#include "toolkit/cut.hpp"
 
 namespace graft::cli {
 namespace {
@@ -41,6 +42,7 @@ toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& 
 }
 
 Exit write_canary(const Console& console, const Arguments& arguments) {
+  toolkit::check_is_one_network(arguments.model.model, arguments.model.model);
   const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
   if (!data.empty() && arguments.seeds != 0) {
     throw Error("--seeds makes synthetic inputs, and with --data there are none\nGive one of both");

@@ -12,12 +12,38 @@ namespace {
 
 using Values = std::unordered_set<const onnx::Value*>;
 
+/// What a value inside a branch is made of that lies around it; a value that is not inside stands for itself.
+std::vector<const onnx::Value*> around(const onnx::Value& value, const onnx::Graph& main) {
+  if (value.graph == &main) return {&value};
+  std::vector<const onnx::Value*> found;
+  std::unordered_set<const onnx::Value*> seen;
+  std::vector<const onnx::Value*> waiting{&value};
+  while (!waiting.empty()) {
+    const onnx::Value* next = waiting.back();
+    waiting.pop_back();
+    if (next == nullptr || !seen.insert(next).second) continue;
+    if (next->graph == &main) {
+      found.push_back(next);
+    } else if (next->producer != nullptr) {
+      waiting.insert(waiting.end(), next->producer->inputs.begin(), next->producer->inputs.end());
+    }
+  }
+  return found;
+}
+
 std::vector<const onnx::Value*> origins_of(const onnx::Value* value, const Values& between) {
-  if (value == nullptr) return {};
+  if (value == nullptr || between.empty()) return {};
   if (between.contains(value)) return {value};
-  std::vector<const onnx::Value*> origins =
-      onnx::region_before({value}, [&](const onnx::Value& other) { return between.contains(&other); }).inputs;
-  std::erase_if(origins, [&](const onnx::Value* origin) { return !between.contains(origin); });
+  std::vector<const onnx::Value*> origins;
+  std::vector<const onnx::Value*> inner;
+  for (const onnx::Value* outer : around(*value, *(*between.begin())->graph)) {
+    (between.contains(outer) ? origins : inner).push_back(outer);
+  }
+  for (const onnx::Value* input :
+       onnx::region_before(inner, [&](const onnx::Value& other) { return between.contains(&other); }).inputs) {
+    const bool is_known = std::find(origins.begin(), origins.end(), input) != origins.end();
+    if (between.contains(input) && !is_known) origins.push_back(input);
+  }
   return origins;
 }
 
@@ -106,10 +132,14 @@ std::vector<DetectionTail> find_tails(const std::vector<const onnx::Node*>& node
                                       const std::vector<const onnx::Value*>& between) {
   const Values known(between.begin(), between.end());
   std::vector<DetectionTail> tails;
+  const auto look_at = [&](const onnx::Node& node) {
+    if (node.is("NonMaxSuppression")) tails.push_back(suppression_of(node, known));
+    if (!node.is("TopK")) return;
+    if (std::optional<DetectionTail> tail = best_of(node, known)) tails.push_back(std::move(*tail));
+  };
   for (const onnx::Node* node : nodes) {
-    if (node->is("NonMaxSuppression")) tails.push_back(suppression_of(*node, known));
-    if (!node->is("TopK")) continue;
-    if (std::optional<DetectionTail> tail = best_of(*node, known)) tails.push_back(std::move(*tail));
+    look_at(*node);
+    for (const onnx::Graph* inner : node->subgraphs()) inner->for_each_node(look_at);
   }
   return tails;
 }

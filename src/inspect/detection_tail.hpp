@@ -29,7 +29,8 @@ struct DetectionTail {
   std::optional<double> lowest_score = {};
 };
 
-/// The tails among these nodes of the main graph, traced back to `between`.
+/// The tails among these nodes of the main graph and in their sub-graphs, traced back to `between`, values of the main
+/// graph.
 [[nodiscard]] std::vector<DetectionTail> find_tails(const std::vector<const onnx::Node*>& nodes,
                                                     const std::vector<const onnx::Value*>& between);
 

@@ -16,11 +16,14 @@ std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_
   const std::size_t rewritten = is_converted ? 0 : count([](const NodeVerdict& node) {
     return node.verdict == Verdict::lowered || node.verdict == Verdict::plugin;
   });
+  const std::size_t dangers = count([](const NodeVerdict& node) { return node.cause == computed_wrongly; });
   if (faults != 0) return {{.kind = NextStep::Kind::correct, .nodes = faults}};
   std::vector<NextStep> steps;
   if (open != 0) steps.push_back({.kind = NextStep::Kind::probe, .nodes = open});
   if (bad != 0) {
     steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad});
+  } else if (dangers != 0) {
+    steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
   } else if (rewritten != 0) {
     steps.push_back({.kind = NextStep::Kind::convert, .nodes = rewritten});
   } else if (open == 0 && !nodes.empty()) {

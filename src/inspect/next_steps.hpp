@@ -13,6 +13,7 @@ struct NextStep {
   enum class Kind : std::uint8_t {
     correct,  ///< Nodes have faults: correct them in the program that wrote the model.
     convert,  ///< `graft convert` makes native layers and operators of Graft.
+    guard,    ///< The same for nodes that the release computes wrongly.
     cut,      ///< The same with --cut: some nodes run nowhere.
     probe,    ///< The rules do not know of some nodes: ask TensorRT.
     build,    ///< Nothing is in the way.

@@ -544,27 +544,30 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
                    other->value->name, other->word, node.op_type, fact.source);
 }
 
-std::optional<std::string> danger_of(const onnx::Node& node, const Release& release) {
+std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) {
   if (!node.is("GridSample") || rank_of(node.input(0)) > 4) return std::nullopt;
   const std::string mode = node.string_or("mode", "linear");
   // In operator set 16 linear and cubic have other names, which all releases know.
   if (mode == "linear" || mode == "cubic") {
     const FormFact known = form_fact(release, "grid_sample_mode_of_20");
     if (node.attribute("mode") != nullptr && known.runs == Answer::no) {
-      return fmt::format("{} takes mode = {} for nearest, and says nothing ({}); {}", title_of(release), mode,
-                         known.source,
-                         mode == "linear" ? "graft convert leaves the name out, which is the same"
-                                          : "export it in operator set 16, which has another name");
+      return Danger{.reason = fmt::format("{} takes mode = {} for nearest, and says nothing ({})", title_of(release),
+                                          mode, known.source),
+                    .advice = mode == "linear" ? "graft convert leaves the name out, which is the same"
+                                               : "export it in operator set 16, which has another name"};
     }
   }
   if (mode != "linear" && mode != "bilinear") return std::nullopt;
   const FormFact known = form_fact(release, "grid_sample_of_detr");
   if (known.runs != Answer::no) return std::nullopt;
-  return fmt::format(
-      "{} is reported to compute it wrongly in networks of the DETR family, and to say nothing ({}); graft convert, "
-      "told "
-      "that the model is for {}, writes it by Gather, and graft canary finds out on the GPU",
-      title_of(release), known.source, name_of(release));
+  return Danger{
+      .reason =
+          fmt::format("{} is reported to compute it wrongly in networks of the DETR family, and to say nothing ({})",
+                      title_of(release), known.source),
+      .advice = fmt::format(
+          "graft convert, told that the model is for {}, writes it by Gather where sizes are fixed; graft canary finds "
+          "out on the GPU whether that is needed",
+          name_of(release))};
 }
 
 std::vector<std::string> guards_for(const Release& release) {

@@ -15,9 +15,14 @@ namespace graft::inspect {
 /// of operators that it has otherwise.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
-/// What a release is reported, or was seen, to compute wrongly of a node that it takes without a word; nothing for
-/// most.
-[[nodiscard]] std::optional<std::string> danger_of(const onnx::Node& node, const Release& release);
+/// What a release computes wrongly without a word.
+struct Danger {
+  std::string reason;  ///< With the source.
+  std::string advice;
+};
+
+/// What a release is reported, or was seen, to compute wrongly of a node that it takes; nothing for most.
+[[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
 /// The guards of the conversion against what a release computes wrongly.
 [[nodiscard]] std::vector<std::string> guards_for(const Release& release);

@@ -27,6 +27,7 @@ struct Judgment {
   Verdict verdict = Verdict::native;
   std::string reason;
   std::string advice;
+  std::string cause = {};
 };
 
 Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match, const Forecast& forecast) {
@@ -148,9 +149,10 @@ class Judge {
       if (old) return {Verdict::lowered, *old, "graft convert writes it in a newer operator set"};
       if (!refusal) {
         const auto doubt = doubt_about(node, release_);
-        if (!doubt && replaced == forecast_.becomes.end()) {
-          return {Verdict::native, danger_of(node, release_).value_or(""), ""};
+        if (const auto danger = doubt ? std::nullopt : danger_of(node, release_)) {
+          return {Verdict::native, danger->reason, danger->advice, computed_wrongly};
         }
+        if (!doubt && replaced == forecast_.becomes.end()) return {Verdict::native, "", ""};
         if (!doubt) return {Verdict::native, replaced->second, ""};
         // Not native, which would say that TensorRT builds the node as it is.
         if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
@@ -264,7 +266,8 @@ std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& f
                      .op = qualified_operator_name(node),
                      .verdict = judged.verdict,
                      .reason = std::move(judged.reason),
-                     .advice = std::move(judged.advice)});
+                     .advice = std::move(judged.advice),
+                     .cause = std::move(judged.cause)});
   });
   return nodes;
 }

@@ -51,6 +51,9 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
+/// NodeVerdict::cause of a node that the release takes, and computes wrongly.
+inline constexpr auto computed_wrongly = "computed wrongly";
+
 struct NodeVerdict {
   NodeRef node;
   std::string op;  ///< "Conv", "graft::L2Normalize": a call of an operator's function goes by the operator's own name.
@@ -60,7 +63,7 @@ struct NodeVerdict {
   std::string truth = "rule";      ///< Who said so: rule, parser, builder.
   std::string tensorrt = {};       ///< TensorRT's own words.
   std::string plugin = {};         ///< Whose plugin TensorRT makes of it.
-  std::string cause = {};          ///< A word for what is wrong with a plugin node.
+  std::string cause = {};          ///< A word for what is wrong with a plugin node; computed_wrongly.
   std::optional<NodeRef> as = {};  ///< The node that TensorRT was asked about in its place, which is the same.
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "graft/operator.hpp"
+#include "onnx/branches.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_calls.hpp"
@@ -90,11 +91,7 @@ class Inference {
   /// others: where the sizes contradict a branch, the other is the one that is taken.
   std::vector<Graph*> possible_branches(const NodeTypes& types) {
     std::vector<Graph*> branches = types.node().subgraphs();
-    const auto condition = types.numbers(0);
-    // By name, the branch for "else" is the first.
-    if (branches.size() == 2 && condition && condition->size() == 1) {
-      branches = {branches[condition->front() != 0 ? 1 : 0]};
-    }
+    if (Graph* taken = subgraph(types.node(), taken_branch(types.numbers(0)))) branches = {taken};
     std::vector<Graph*> possible;
     std::optional<Error> fault;
     for (Graph* branch : branches) {
@@ -137,13 +134,12 @@ class Inference {
 
   void run_loop(NodeTypes& types) {
     Node& node = types.node();
-    const NodeAttribute* attribute = node.attribute("body");
-    const auto* body = attribute == nullptr ? nullptr : attribute->get<std::unique_ptr<Graph>>();
+    Graph* body = subgraph(node, "body");
     if (body == nullptr) return;
-    const auto& inputs = (*body)->inputs();
-    const auto& outputs = (*body)->outputs();
+    const auto& inputs = body->inputs();
+    const auto& outputs = body->outputs();
     if (inputs.size() < 2 || inputs.size() != node.inputs.size() || outputs.empty()) {
-      run(**body);
+      run(*body);
       return;
     }
     inputs[0]->type = ElementType::i64;
@@ -154,7 +150,7 @@ class Inference {
       // The shape of what a loop carries may change from one turn to the next.
       if (const auto type = types.type(i + 2); type && !inputs[i + 2]->type) inputs[i + 2]->type = type;
     }
-    run(**body);
+    run(*body);
     for (std::size_t i = 0; i < node.outputs.size() && i + 1 < outputs.size(); ++i) {
       const Value& value = *outputs[i + 1];
       types.set_type(i, value.type);

@@ -9,11 +9,12 @@
 
 #include <fmt/format.h>
 
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "onnx/branches.hpp"
 #include "onnx/copy.hpp"
 #include "onnx/model.hpp"
 #include "passes/rewriter.hpp"
@@ -21,19 +22,11 @@
 namespace graft::passes {
 namespace {
 
-/// The name of the attribute with the branch; empty where the condition is not a constant.
-std::string taken_branch(const onnx::Node& node) {
+/// The attribute with the branch that an If takes; empty where its condition is not a constant.
+std::string_view constant_branch(const onnx::Node& node) {
   if (!node.is("If") || node.input(0) == nullptr) return "";
   const auto constant = node.input(0)->constant();
-  const auto condition = constant ? constant->numbers() : std::nullopt;
-  if (!condition || condition->size() != 1) return "";
-  return condition->front() != 0 ? "then_branch" : "else_branch";
-}
-
-const onnx::Graph* graph_in(const onnx::Node& node, std::string_view attribute_name) {
-  const onnx::NodeAttribute* attribute = node.attribute(attribute_name);
-  const auto* graph = attribute == nullptr ? nullptr : attribute->get<std::unique_ptr<onnx::Graph>>();
-  return graph == nullptr ? nullptr : graph->get();
+  return onnx::taken_branch(constant ? constant->numbers() : std::nullopt);
 }
 
 class BranchInliner {
@@ -80,8 +73,8 @@ class BranchInliner {
 bool inline_first(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (onnx::Node* node : graph->nodes()) {
-      const std::string attribute = taken_branch(*node);
-      const onnx::Graph* branch = attribute.empty() ? nullptr : graph_in(*node, attribute);
+      const std::string_view attribute = constant_branch(*node);
+      const onnx::Graph* branch = onnx::subgraph(*node, attribute);
       if (branch == nullptr || branch->outputs().size() < node->outputs.size()) continue;
       rewriter.record({.nodes = {ref_of(*node)}}, fmt::format("the nodes of its {}", attribute),
                       "its condition is a constant", "by definition: the other branch is never taken");

@@ -8,13 +8,13 @@
 #include "engine/plugin_library.hpp"
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
-#include "import/cut_network.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
 #include "toolkit/cuda_architectures.hpp"
+#include "toolkit/cut.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -34,11 +34,7 @@ std::optional<std::string> targets_without_code(const std::vector<std::string>& 
 }  // namespace
 
 BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch) {
-  if (is_cut_network(request.file)) {
-    throw Error(fmt::format(
-        "{}: it names both halves of a network that was cut, and TensorRT runs one of them\nGive that half: {}",
-        request.name, read_cut_network(request.file).tensorrt.source));
-  }
+  check_is_one_network(request.file, request.name);
   onnx::Model model = model_of(given).clone();
   check_operators(model);
   BuildReport report;

@@ -193,6 +193,13 @@ CutFiles save(const CutResult& result, const std::filesystem::path& file) {
   return files;
 }
 
+void check_is_one_network(const std::filesystem::path& file, const std::string& name) {
+  if (!is_cut_network(file)) return;
+  throw Error(fmt::format(
+      "{}: it names both halves of a network that was cut, and TensorRT runs one of them\nGive that half: {}", name,
+      read_cut_network(file).tensorrt.source));
+}
+
 CutNetwork load_cut(const std::filesystem::path& file) {
   graft::CutNetwork network = read_cut_network(file);
   return {.tensorrt = ModelAccess::make(std::move(network.tensorrt)),

@@ -17,6 +17,10 @@ namespace graft::toolkit {
 [[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch,
                                            CpuEngine engine);
 
+/// Throws Error for a file that names both halves of a network, naming the one that TensorRT runs. Messages call the
+/// file `name`.
+void check_is_one_network(const std::filesystem::path& file, const std::string& name);
+
 /// The files that `save` writes.
 [[nodiscard]] CutFiles cut_files(const std::filesystem::path& file);
 

@@ -160,7 +160,8 @@ struct JudgedModel {
       if (layer != nullptr) {
         dispute.node = layer->reference_node;
         dispute.tensor = layer->reference;
-        dispute.difference = (layer->local ? *layer->local : layer->difference).to_string();
+        // A fault that needs the nodes around it is not there where the node is run alone.
+        dispute.difference = (layer->local && !layer->local->equal() ? *layer->local : layer->difference).to_string();
       }
     } catch (const Error& refused) {
       // Where a tensor inside cannot be returned the node is not known, and the dispute stands.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 
@@ -55,6 +56,24 @@ std::optional<std::size_t> input_in(std::string_view text, std::string_view word
   return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
 }
 
+/// Whether sizes of the first input times these scales are no integers, as far as is known.
+bool has_fraction(const onnx::Node& node, std::size_t scales) {
+  const onnx::Value* input = node.input(0);
+  const std::optional<onnx::TensorData> constant = node.input(scales)->constant();
+  const std::optional<std::vector<double>> numbers = constant ? constant->numbers() : std::nullopt;
+  if (!numbers || input == nullptr || !input->shape || input->shape->size() != numbers->size()) return true;
+  constexpr double rounding = 1e-3;  // of scales in f32
+  for (std::size_t i = 0; i < numbers->size(); ++i) {
+    if (!(*input->shape)[i].is_constant()) {
+      if ((*numbers)[i] == std::round((*numbers)[i])) continue;
+      return true;
+    }
+    const double size = static_cast<double>((*input->shape)[i].value()) * (*numbers)[i];
+    if (std::abs(size - std::round(size)) > rounding) return true;
+  }
+  return false;
+}
+
 bool literal_holds(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
@@ -65,6 +84,9 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
   }
   if (const auto index = input_in(left, "computed")) {
     return node.input(*index) != nullptr && !is_of_constants(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "fraction")) {
+    return node.input(*index) != nullptr && has_fraction(node, *index);
   }
   if (const auto index = input_in(left, "type")) {
     const onnx::Value* input = node.input(*index);

@@ -123,9 +123,13 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
     np.testing.assert_array_equal(halves["detections"], whole["detections"])
     assert graft("verify", detector, pair).code == 0
     # TensorRT runs one of them.
-    answer = graft("build", pair, "-o", tmp_path / "out.engine", "--target", "sm89")
-    assert answer.code == 2
-    assert f"Give that half: {tmp_path / 'out.onnx'}" in answer.err, answer.err
+    for command in (
+        ["build", pair, "-o", tmp_path / "out.engine", "--target", "sm89"],
+        ["canary", pair, "-o", "folder"],
+    ):
+        answer = graft(*command)
+        assert answer.code == 2
+        assert f"Give that half: {tmp_path / 'out.onnx'}" in answer.err, answer.err
 
 
 def test_halves_that_were_changed_are_told_from_the_whole(graft, tmp_path):

@@ -279,6 +279,26 @@ def test_the_rules_of_a_release(graft, tmp_path, release, title, verdict):
     assert f"for {title}\n" in graft("inspect", model, "--for", release).out
 
 
+def test_what_a_release_computes_wrongly_leads(graft, tmp_path):
+    nodes = [
+        helper.make_node("Identity", ["x"], ["a"]),
+        helper.make_node("GridSample", ["a", "grid"], ["b"], mode="bilinear", name="sample"),
+        helper.make_node("Identity", ["b"], ["y"]),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 2, 4, 5]), ("grid", [1, 4, 5, 2])], [("y", None)], opset=17)
+    answer = graft("inspect", model, "--for", "tensorrt-11.1")
+    assert answer.code == 0
+    text = " ".join(answer.out.split())
+    assert text.index("native GridSample sample TensorRT 11.1 is reported to compute it wrongly") < text.index(
+        "Identity"
+    )
+    assert "what to do: graft convert, told that the model is for tensorrt-11.1" in text
+    command = graft("inspect", model, "--for", "tensorrt-11.1", "--json").json["next"][0]["command"]
+    assert command == f"graft convert {model} -o {tmp_path / 'm.graft.onnx'} --for tensorrt-11.1"
+    assert f"next  {command}\n" in answer.out, "in one line, however long it is"
+    assert "issue 4813" not in graft("inspect", model, "--for", "tensorrt-10.13").out
+
+
 def test_without_a_release_the_rules_are_those_of_the_newest_that_was_asked(graft, tmp_path):
     node = helper.make_node("Swish", ["x"], ["y"], name="n")
     model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])], opset=24)

@@ -217,6 +217,32 @@ TEST(DetectionTail, a_suppression_is_told_with_its_thresholds_and_the_tensors_th
   EXPECT_EQ(tails[0].lowest_score, 0.25);
 }
 
+/// As torchvision writes it: where there are no boxes nothing is suppressed.
+TEST(DetectionTail, a_suppression_inside_a_branch_is_told_too) {
+  onnx::Model model =
+      test::text_model({{"boxes", onnx::ElementType::f32, {1, 100, 4}},
+                        {"scores", onnx::ElementType::f32, {1, 1, 100}},
+                        {"is_empty", onnx::ElementType::boolean, {}}},
+                       "clipped = Relu(boxes)\nmost = Constant<value=int64([20])>()\ny = If(is_empty)\n", {"y"});
+  onnx::Graph& graph = model.graph();
+  const auto branch = [&](const char* name, const std::string& op_type, const std::vector<onnx::Value*>& inputs) {
+    auto inner = std::make_unique<onnx::Graph>(&graph);
+    std::vector<onnx::Value*> read = inputs;
+    if (!read.empty()) read.front() = inner->add_node("Neg", {read.front()}, {"moved"})->output();
+    onnx::Node* node = inner->add_node(op_type, read, {std::string("in_") + name});
+    inner->add_output(*node->output());
+    test::producer(model, "y").attributes[name] = onnx::NodeAttribute(onnx::AttributeData(std::move(inner)));
+  };
+  branch("then_branch", "Constant", {});
+  branch("else_branch", "NonMaxSuppression", {graph.find("clipped"), graph.find("scores"), graph.find("most")});
+  const std::vector<DetectionTail> tails = find_tails(nodes_of(model), {graph.find("boxes"), graph.find("scores")});
+  ASSERT_EQ(tails.size(), 1U);
+  EXPECT_EQ(tails[0].kind, DetectionTail::Kind::suppression);
+  EXPECT_EQ(names_of(tails[0].boxes), Names{"boxes"});
+  EXPECT_EQ(names_of(tails[0].scores), Names{"scores"});
+  EXPECT_EQ(tails[0].most, 20);
+}
+
 TEST(DetectionTail, the_largest_integer_for_all_boxes_stays_what_it_is) {
   const onnx::Model model = inferred_text_model(
       {{"boxes", onnx::ElementType::f32, {1, 100, 4}}, {"scores", onnx::ElementType::f32, {1, 3, 100}}},

@@ -35,6 +35,13 @@ TEST(NextSteps, what_runs_nowhere_is_cut_off) {
   EXPECT_EQ(next_steps(nodes, false), (Steps{{Kind::cut, 2}}));
 }
 
+TEST(NextSteps, what_is_computed_wrongly_is_guarded) {
+  NodeVerdict in_danger = node(Verdict::native);
+  in_danger.cause = computed_wrongly;
+  EXPECT_EQ(next_steps({in_danger, node(Verdict::native), node(Verdict::lowered)}, false), (Steps{{Kind::guard, 1}}));
+  EXPECT_EQ(next_steps({in_danger, node(Verdict::unsupported)}, false), (Steps{{Kind::cut, 1}}));
+}
+
 TEST(NextSteps, what_the_rules_do_not_know_is_asked_first) {
   EXPECT_EQ(next_steps({node(Verdict::unknown)}, false), (Steps{{Kind::probe, 1}}));
   EXPECT_EQ(next_steps({node(Verdict::unknown), node(Verdict::refused)}, false),

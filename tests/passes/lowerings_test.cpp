@@ -1,4 +1,5 @@
 // What a lowering says of itself: its cost, and how it was proven. That it is right is tested in tests/import.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,6 +59,27 @@ TEST(Lowerings, AreInTheListOnceForEachForm) {
       return other.op_type == lowering.op_type && other.refused == lowering.refused;
     };
     EXPECT_EQ(std::count_if(lowerings().begin(), lowerings().end(), same), 1) << lowering.op_type;
+  }
+}
+
+TEST(Lowerings, TakeNoReductionThatOnnxDoesNotHaveForAnother) {
+  for (const char* node : {"ScatterND<reduction=\"xor\">", "ScatterElements<reduction=\"xor\">"}) {
+    for (const bool are_constant : {false, true}) {
+      std::vector<test::TextInput> inputs{{"x", onnx::ElementType::f32, {8, 1}},
+                                          {"updates", onnx::ElementType::f32, {3, 1}}};
+      if (!are_constant) inputs.push_back({"places", onnx::ElementType::i64, {3, 1}});
+      const std::string places =
+          "flat = Constant<value_ints=[0, 5, 2]>()\nshape = Constant<value_ints=[3, 1]>()\n"
+          "places = Reshape(flat, shape)\n";
+      onnx::Model model = inferred_text_model(
+          inputs, fmt::format("{}y = {}(x, places, updates)", are_constant ? places : "", node), {"y"});
+      ConvertOptions without_proofs;
+      without_proofs.prove = false;
+      const ConvertReport report = convert(runtime::default_engine(), model, without_proofs);
+      EXPECT_EQ(report.count("lower_to_native"), 0U) << node << (are_constant ? " constant" : " computed");
+      ASSERT_FALSE(report.near_misses.empty());
+      EXPECT_THAT(report.near_misses.front().reason, HasSubstr("its reduction is 'xor'"));
+    }
   }
 }
 

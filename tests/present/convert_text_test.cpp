@@ -45,6 +45,19 @@ TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
   EXPECT_THAT(text_of(rewrites_table(report, true)), HasSubstr("node 'b' (Div) -> Something"));
 }
 
+TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now) {
+  toolkit::Conversion conversion;
+  for (const char* name : {"a", "b", "c"}) {
+    conversion.failed_before.push_back(verdict(name, "NonZero", inspect::Verdict::unsupported));
+  }
+  conversion.nodes = {verdict("a", "NonZero", inspect::Verdict::unsupported)};
+  conversion.report.rewrites = {rewrite({node("b", "NonZero")})};
+  conversion.report.rewrites.front().pass = "merge_equal_nodes";
+  EXPECT_EQ(newly_running_text(conversion), "TensorRT runs now what it did not run before: NonZero") << "c alone";
+  conversion.failed_before.pop_back();
+  EXPECT_EQ(newly_running_text(conversion), "");
+}
+
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
   passes::ConvertReport report;
   report.rejected = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};

@@ -36,6 +36,7 @@ struct Fault {
   std::string computed_as = {};  ///< ... as this one.
   std::string refused = {};      ///< Another operator.
   bool is_missing = false;       ///< The engine is not installed.
+  std::size_t fewest_nodes = 0;  ///< Of models in which the operator is computed wrongly.
 };
 
 /// The default engine with a fault.
@@ -65,7 +66,9 @@ class FaultyEngine final : public runtime::Engine {
     onnx::Model copy = model.clone();
     copy.graph().for_each_node([&](onnx::Node& node) {
       if (node.op_type == fault_.refused) throw Error("it does not know " + node.op_type);
-      if (node.op_type == fault_.op) node.op_type = fault_.computed_as;
+      if (node.op_type == fault_.op && model.graph().node_count() >= fault_.fewest_nodes) {
+        node.op_type = fault_.computed_as;
+      }
     });
     return copy;
   }
@@ -192,6 +195,16 @@ TEST_P(JudgesOfFaults, in_doubt_sample_large_networks) {
   EXPECT_EQ(verify_models(*make_judges(first, second, {.sampled_nodes = 0}), network(chain(50)), network(chain(50)))
                 .verdict(),
             Verdict::same);
+}
+
+/// Alone the node is right in both, which is not what the two disagree on.
+TEST(JudgesOf, a_fault_among_other_nodes_says_how_far_apart_they_are_there) {
+  Fault among_others = wrong_tanh;
+  among_others.fewest_nodes = 3;
+  const FaultyEngine first("First 1", among_others);
+  const FaultyEngine second("Second 2");
+  const auto engine = make_judges(first, second, {.second = Asked::always});
+  expect_dispute(verify_models(*engine, by_tanh(), by_tanh()).dispute);
 }
 
 TEST_P(JudgesOfFaults, of_constants_know_nothing_where_they_disagree) {

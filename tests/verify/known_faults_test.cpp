@@ -40,6 +40,24 @@ TEST(KnownFaults, conditions) {
   }
 }
 
+TEST(KnownFaults, scales_that_make_no_integers) {
+  const auto resized = [](const std::string& scales, const Dim& batch) {
+    return text_model({{"x", ElementType::f32, {batch, 1, 4, 6}}},
+                      "s = Constant<value_floats=[" + scales + "]>()\ny = Resize(x, _, s)", {"y"});
+  };
+  const Dim open = Dim::symbol("N");
+  for (const char* integers : {"1.0, 1.0, 2.0, 1.5", "1.0, 1.0, 0.25, 1.3333334"}) {
+    EXPECT_FALSE(last_node_is(resized(integers, 3), "fraction(2)")) << integers;
+    EXPECT_FALSE(last_node_is(resized(integers, open), "fraction(2)")) << integers;
+  }
+  EXPECT_TRUE(last_node_is(resized("1.0, 1.0, 2.0, 0.6", 3), "fraction(2)"));
+  EXPECT_TRUE(last_node_is(resized("0.5, 1.0, 2.0, 2.0", open), "fraction(2)")) << "of a size that is not known";
+  const onnx::Model computed =
+      text_model({{"x", ElementType::f32, {1, 1, 4, 6}}, {"s", ElementType::f32, {4}}}, "y = Resize(x, _, s)", {"y"});
+  EXPECT_TRUE(last_node_is(computed, "fraction(2)"));
+  EXPECT_FALSE(last_node_is(computed, "fraction(3)"));
+}
+
 TEST(KnownFaults, of_the_table) {
   ASSERT_FALSE(known_fault_table().empty());
   for (const KnownFault& fault : known_fault_table()) {

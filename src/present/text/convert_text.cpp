@@ -270,7 +270,18 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
     });
   };
   std::map<std::string, std::size_t> counts;
-  for (const inspect::NodeVerdict& before : conversion.failed_before) counts[before.op] += is_left(before) ? 0 : 1;
+  // One that is merged with its equal is as good as left.
+  const auto is_merged = [&](const inspect::NodeVerdict& before) {
+    return std::any_of(conversion.report.rewrites.begin(), conversion.report.rewrites.end(),
+                       [&](const passes::Rewrite& rewrite) {
+                         return rewrite.pass == "merge_equal_nodes" &&
+                                std::any_of(rewrite.nodes.begin(), rewrite.nodes.end(),
+                                            [&](const NodeRef& node) { return node.id == before.node.id; });
+                       });
+  };
+  for (const inspect::NodeVerdict& before : conversion.failed_before) {
+    counts[before.op] += is_left(before) || is_merged(before) ? 0 : 1;
+  }
   std::vector<std::string> operators;
   for (const auto& [op, count] : counts) {
     if (count != 0) operators.push_back(count == 1 ? op : fmt::format("{} {}", count, op));

@@ -48,7 +48,8 @@ namespace graft::present {
 /// "2 nodes that neither TensorRT nor Graft runs"; empty where there is none.
 [[nodiscard]] std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
 
-/// "TensorRT runs now what it did not run before: 3 DFT, TopK"; empty where there was nothing, or all of it is left.
+/// "TensorRT runs now what it did not run before: 3 DFT, TopK"; empty where there was nothing, or all of it is left
+/// or merged with what is left.
 [[nodiscard]] std::string newly_running_text(const toolkit::Conversion& conversion);
 
 /// What a file gains and loses where this many nodes are left without their functions.

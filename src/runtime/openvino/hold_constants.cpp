@@ -6,6 +6,7 @@
 #include <openvino/op/op.hpp>
 #include <openvino/op/parameter.hpp>
 #include <openvino/op/result.hpp>
+#include <openvino/op/shape_of.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <string_view>
 #include <unordered_set>
@@ -51,6 +52,15 @@ void hold_constants(ov::Model& model,
       continue;
     }
     const ov::OutputVector inputs = node->input_values();
+    // OpenVINO makes a constant of it too, after this, and then what follows from it is computed in the first run.
+    if (ov::is_type<ov::op::util::ShapeOfBase>(node) && node->get_input_partial_shape(0).is_static()) {
+      const auto shape = ov::op::v0::Constant::create(node->get_output_element_type(0), node->get_output_shape(0),
+                                                      node->get_input_shape(0));
+      shape->set_friendly_name(node->get_friendly_name());
+      fixed.insert(shape.get());
+      node->output(0).replace(shape);
+      continue;
+    }
     const bool is_fixed = !inputs.empty() && !ov::is_type<ov::op::v0::Result>(node) && !draws_numbers(*node) &&
                           std::all_of(inputs.begin(), inputs.end(), [&](const ov::Output<ov::Node>& input) {
                             return fixed.contains(input.get_node());

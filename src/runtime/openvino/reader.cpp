@@ -20,6 +20,7 @@
 #include <openvino/op/op.hpp>
 #include <openvino/op/select.hpp>
 #include <openvino/op/subtract.hpp>
+#include <openvino/op/topk.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <set>
 #include <streambuf>
@@ -419,6 +420,19 @@ void divide_towards_zero(const ov::Model& model) {
   }
 }
 
+/// Of equal numbers ONNX takes those with the lowest indices, in their order. OpenVINO's own reader leaves the order to
+/// the algorithm.
+void keep_order_of_equals(const ov::Model& model) {
+  for (const std::shared_ptr<ov::Node>& node : model.get_ops()) {
+    const auto top_k = ov::as_type_ptr<ov::op::v11::TopK>(node);
+    // Without an order of the results none is wanted of equal ones.
+    if (top_k && top_k->get_sort_type() == ov::op::TopKSortType::SORT_VALUES) top_k->set_stable(true);
+    if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
+      for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) keep_order_of_equals(*body);
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
@@ -455,6 +469,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
       result = reader.convert(reader.load(static_cast<std::istream*>(&stream)));
     }
     divide_towards_zero(*result);
+    keep_order_of_equals(*result);
     keep_nan(*result);
     round_before_bf16(*result);
     return result;

@@ -180,6 +180,24 @@ def test_reductions_of_every_opset_see_their_axes(op, opset, tmp_path):
     assert_same(run_graft("functions", path, {"x": x}, tmp_path), run_onnxruntime(path, {"x": x}))
 
 
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("element", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize(("shape", "axis"), [((8732,), 0), ((2, 500), -1), ((2, 500, 3), 1), ((2, 3, 500), 2)])
+def test_equal_numbers_stay_in_their_order(shape, axis, element, largest, tmp_path):
+    path = tmp_path / "model.onnx"
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(element))
+    node = helper.make_node("TopK", ["x", "k"], ["values", "places"], axis=axis, largest=largest)
+    constants = [helper.make_tensor("k", TensorProto.INT64, [1], [20])]
+    outputs = [("values", code, None), ("places", TensorProto.INT64, None)]
+    x = np.random.default_rng(7).integers(-9, 9, shape).astype(element)
+    for dims in (shape, [f"size{i}" for i in range(len(shape))]):
+        save(path, [node], [("x", code, dims)], outputs, initializer=constants)
+        found = run_graft("functions", path, {"x": x}, tmp_path)
+        expected = run_onnxruntime(path, {"x": x})
+        np.testing.assert_array_equal(found["places"], expected["places"])
+        np.testing.assert_array_equal(found["values"], expected["values"])
+
+
 def test_integers_and_booleans(tmp_path):
     path = tmp_path / "model.onnx"
     nodes = [

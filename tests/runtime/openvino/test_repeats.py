@@ -96,6 +96,28 @@ GRAPHS = {
         {"s": numbers(120, 7), "b": boxes(120)},
         {"at0": np.array([0]), "at1": np.array([1]), "most": np.array([40]), "column": np.array([-1, 1])},
     ),
+    # Positions that a size chooses from a table: all of it is constant, since the size is fixed.
+    "relative_positions": (
+        """(float[2, 12, 4, 8] x) => (float[2, 4, 12, 12] y) {
+          size = Shape (x)
+          rows = Gather (size, one)
+          range = Range (zero, rows, one)
+          column = Unsqueeze (range, last)
+          place = Expand (column, wide)
+          position = GatherElements <axis = 0> (table, place)
+          key = Einsum <equation = "td,dnh->tnh"> (position, kernel)
+          y = Einsum <equation = "binh,tnh->bnit"> (x, key)
+        }""",
+        {"x": numbers(2, 12, 4, 8)},
+        {
+            "zero": np.int64(0),
+            "one": np.int64(1),
+            "last": np.array([1]),
+            "wide": np.array([12, 32]),
+            "table": numbers(48, 32, seed=1),
+            "kernel": numbers(32, 4, 8, seed=2) / 8,
+        },
+    ),
     # Regions of two sizes of features, written where they belong.
     "regions": (
         """(float[1, 6, H, W] x, float[N, 4] b, int64[N] level) => (float[N, 6, 3, 3] y) {
