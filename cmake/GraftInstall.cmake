@@ -50,9 +50,14 @@ if(TARGET graft)
     list(GET shell_and_file 0 shell)
     list(GET shell_and_file 1 folder)
     list(GET shell_and_file 2 file)
-    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" completions ${shell}
-                                  OUTPUT_FILE \"${PROJECT_BINARY_DIR}/completions/${file}\" COMMAND_ERROR_IS_FATAL ANY)")
-    install(FILES "${PROJECT_BINARY_DIR}/completions/${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}")
+    foreach(options_of_install "" "COMPONENT wheel EXCLUDE_FROM_ALL")
+      separate_arguments(options_of_install)
+      install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" completions ${shell}
+                                    OUTPUT_FILE \"${PROJECT_BINARY_DIR}/completions/${file}\" COMMAND_ERROR_IS_FATAL ANY)"
+              ${options_of_install})
+      install(FILES "${PROJECT_BINARY_DIR}/completions/${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}"
+              ${options_of_install})
+    endforeach()
   endforeach()
 endif()
 
@@ -75,6 +80,11 @@ foreach(extension IN LISTS extensions)
     install(TARGETS ${extension} LIBRARY DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
     install(FILES "${stub}" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
   endif()
+endforeach()
+# What graft.examples has.
+foreach(file IN ITEMS digits.onnx digits.pb digits_test.npz)
+  install(FILES "${PROJECT_SOURCE_DIR}/examples/digits/${file}" DESTINATION "${package}/data")
+  install(FILES "${PROJECT_SOURCE_DIR}/examples/digits/${file}" DESTINATION data COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

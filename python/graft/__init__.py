@@ -91,7 +91,7 @@ _HOMES = {
 }
 
 # Imported when they are first used: graft.torch needs PyTorch.
-_MODULES = ("ops", "plugins", "torch")
+_MODULES = ("examples", "ops", "plugins", "torch")
 
 __all__ = [
     "BuildResult",

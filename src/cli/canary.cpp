@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
+#include "present/json/canary_json.hpp"
 #include "toolkit/cut.hpp"
 
 namespace graft::cli {
@@ -60,11 +60,9 @@ Exit write_canary(const Console& console, const Arguments& arguments) {
                             {.data = "--data", .shapes = shapes_option, .ranges = {}});
   progress.clear();
   const std::string folder = result.folder.string();
-  const auto outputs = std::count_if(result.tensors.begin(), result.tensors.end(),
-                                     [](const toolkit::CanaryTensor& tensor) { return tensor.is_output; });
   console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs",
                           console.paint(folder, Color::strong), count_text(result.tensors.size(), "tensor"),
-                          count_text(result.runs, "run"), outputs));
+                          count_text(result.runs, "run"), present::output_count(result)));
   for (const toolkit::CanaryOmission& omission : result.left_out) {
     const std::string text = fmt::format("not compared: '{}': {}", omission.tensor, omission.why);
     if (omission.is_output) {
@@ -73,22 +71,10 @@ Exit write_canary(const Console& console, const Arguments& arguments) {
       console.detail(text);
     }
   }
-  const std::string command = fmt::format("python3 {}/run_canary.py", folder);
   console.say(fmt::format(
       "\nNext, on the machine with the GPU, in a Python with NumPy, TensorRT and PyTorch or cuda-python\n  {}",
-      command));
-  nlohmann::json left_out = nlohmann::json::array();
-  for (const toolkit::CanaryOmission& omission : result.left_out) {
-    left_out.push_back({{"tensor", omission.tensor}, {"output", omission.is_output}, {"why", omission.why}});
-  }
-  console.result({{"model", arguments.model.model},
-                  {"folder", folder},
-                  {"files", result.files},
-                  {"runs", result.runs},
-                  {"tensors", result.tensors.size()},
-                  {"outputs", outputs},
-                  {"left_out", left_out},
-                  {"next", {command}}});
+      present::canary_command(result)));
+  console.result(present::to_json(result));
   return Exit::done;
 }
 

@@ -18,6 +18,7 @@
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/html/convert_page.hpp"
+#include "present/html/cut_page.hpp"
 #include "present/json/convert_json.hpp"
 #include "present/json/cut_json.hpp"
 #include "present/text/convert_text.hpp"
@@ -226,7 +227,11 @@ Exit convert(const Console& console, const Arguments& arguments) {
     console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, conversion.data_file),
                             present::summary_text(conversion)));
   }
-  if (!arguments.report.empty()) write_report(console, present::convert_page(conversion), arguments.report);
+  if (!arguments.report.empty()) {
+    report::Report page = present::convert_page(conversion);
+    if (halves) present::add_cut(page, *halves);
+    write_report(console, page, arguments.report);
+  }
   say_result(console, conversion, arguments);
   if (halves) say_cut(console, *halves, *files);
   Json json = present::to_json(conversion);

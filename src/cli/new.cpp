@@ -36,6 +36,12 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const std::vector<std::string> commands = commands_for(written);
   console.say(fmt::format("wrote {}: {} files, with the operator {}\n\nNext\n  {}", written.folder.string(),
                           written.files.size(), written.operator_name, fmt::join(commands, "\n  ")));
+  if (!written.has_package) {
+    console.warn(
+        "the project needs Graft's headers and its CMake package, which are not beside this program: a wheel has none\n"
+        "Make them in Graft's checkout with `make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR to the first "
+        "command");
+  }
   console.result({{"folder", written.folder.string()},
                   {"name", written.name},
                   {"operator", written.operator_name},

@@ -4,12 +4,15 @@
 
 #include "graft/toolkit/present.hpp"
 #include "present/html/convert_page.hpp"
+#include "present/html/cut_page.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/html/quantize_int8_page.hpp"
 #include "present/html/verify_page.hpp"
 #include "present/json/build_json.hpp"
+#include "present/json/canary_json.hpp"
 #include "present/json/convert_json.hpp"
+#include "present/json/cut_json.hpp"
 #include "present/json/inspect_json.hpp"
 #include "present/json/layers_json.hpp"
 #include "present/json/quantize_json.hpp"
@@ -74,6 +77,10 @@ std::string to_json(const BuildResult& result) {
   return text_of(present::build_json(built.report, built.model));
 }
 
+std::string to_json(const CanaryResult& result) { return text_of(present::to_json(result)); }
+
+std::string to_json(const CutResult& result) { return text_of(present::to_json(result, {})); }
+
 std::string to_page(const InspectResult& result) { return html_of(present::inspect_page(details_of(result))); }
 
 std::string to_page(const ConvertResult& result) { return html_of(present::convert_page(details_of(result))); }
@@ -98,5 +105,7 @@ std::string to_page(const QuantizeResult& result) {
   return html_of(present::types_page(types.chosen, files_of(made), made.precision, made.has_data,
                                      present::types_summary(types, made.precision)));
 }
+
+std::string to_page(const CutResult& result) { return html_of(present::cut_page(result)); }
 
 }  // namespace graft::toolkit

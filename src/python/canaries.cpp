@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graft/toolkit/canary.hpp"
@@ -39,12 +40,26 @@ CanaryResult canary(const toolkit::Model& model, const std::filesystem::path& fo
   });
 }
 
-std::string describe(const CanaryResult& result) {
+std::string compared_text(const CanaryResult& result) {
   const auto outputs = std::count_if(result.tensors.begin(), result.tensors.end(),
                                      [](const CanaryTensor& tensor) { return tensor.is_output; });
-  return "<graft.CanaryResult " + result.folder.string() + ": " + count_of(result.tensors.size(), "tensor") +
-         " to compare in each of " + count_of(result.runs, "run") + ", " + std::to_string(outputs) +
-         " of them outputs, " + count_of(result.left_out.size(), "tensor") + " left out>";
+  return count_of(result.tensors.size(), "tensor") + " to compare in each of " + count_of(result.runs, "run") + ", " +
+         std::to_string(outputs) + " of them outputs";
+}
+
+std::string describe(const CanaryResult& result) {
+  return "<graft.CanaryResult " + result.folder.string() + ": " + compared_text(result) + ", " +
+         count_of(result.left_out.size(), "tensor") + " left out>";
+}
+
+std::vector<std::pair<std::string, std::string>> rows_of(const CanaryResult& result) {
+  std::vector<std::pair<std::string, std::string>> rows{{"folder", result.folder.string()},
+                                                        {"compared", compared_text(result)}};
+  for (const CanaryOmission& omission : result.left_out) {
+    rows.emplace_back("left out", "'" + omission.tensor + "': " + omission.why);
+  }
+  rows.emplace_back("next", "python3 run_canary.py, in the folder, on the machine with the GPU");
+  return rows;
 }
 
 }  // namespace
@@ -67,13 +82,14 @@ void add_canaries(nb::module_& module) {
       .def_ro("why", &CanaryOmission::why)
       .def("__repr__",
            [](const CanaryOmission& omission) { return "<'" + omission.tensor + "': " + omission.why + ">"; });
-  nb::class_<CanaryResult>(module, "CanaryResult", "The folder that graft.canary wrote.")
-      .def_ro("folder", &CanaryResult::folder)
+  nb::class_<CanaryResult> result(module, "CanaryResult", "The folder that graft.canary wrote.");
+  result.def_ro("folder", &CanaryResult::folder)
       .def_ro("files", &CanaryResult::files, "Their names in the folder.")
       .def_ro("tensors", &CanaryResult::tensors, "Compared, in the order of computation.")
       .def_ro("left_out", &CanaryResult::left_out)
-      .def_ro("runs", &CanaryResult::runs)
-      .def("__repr__", describe);
+      .def_ro("runs", &CanaryResult::runs);
+  add_texts(result, describe);
+  result.def("_repr_html_", [](const CanaryResult& written) { return table_of(rows_of(written)); });
   module.def("canary", canary, "model"_a, "folder"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a,
              "plugin_libraries"_a, "progress"_a.none(), "cancel"_a.none());
 }

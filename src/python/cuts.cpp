@@ -94,7 +94,8 @@ void add_cuts(nb::module_& module) {
       .def_ro("tensorrt", &CutFiles::tensorrt)
       .def_ro("host", &CutFiles::host)
       .def("__repr__", [](const CutFiles& files) { return "<" + files.network.string() + ">"; });
-  nb::class_<CutResult>(module, "CutResult", "What graft.cut made.")
+  nb::class_<CutResult> result(module, "CutResult", "What graft.cut made.");
+  result.def_ro("model", &CutResult::model, "That was cut.")
       .def_ro("network", &CutResult::network)
       .def_ro("between", &CutResult::between, "Handed from the first half to the second.")
       .def_ro("causes", &CutResult::causes, "The nodes that TensorRT does not run.")
@@ -109,8 +110,9 @@ void add_cuts(nb::module_& module) {
           "save", [](const CutResult& result, const std::filesystem::path& file) { return save(result, file); },
           "file"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Writes the half for TensorRT to FILE, and beside it the other one (.host.onnx) and the file that names both "
-          "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves.")
-      .def("__repr__", describe);
+          "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves.");
+  add_texts(result, describe, "The key `cut` of the JSON of graft convert --cut (docs/schema), as text.");
+  add_page(result);
   module.def("cut", cut, "model"_a, nb::kw_only(), "judge"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
              "plugin_libraries"_a, "tensorrt"_a, "verify"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("load_cut", toolkit::load_cut, "file"_a, nb::call_guard<nb::gil_scoped_release>());

@@ -107,19 +107,14 @@ std::string describe(const BuildResult& result) {
          ", " + count_of(result.bytes, "byte") + ", " + result.tensorrt + ", " + seconds_of(result) + ">";
 }
 
-/// The command writes no page for it.
-std::string table_of(const BuildResult& result) {
-  std::string rows;
-  const auto add = [&](const std::string& name, const std::string& text) {
-    rows += "<tr><th style=\"text-align:left\">" + escaped(name) + "</th><td style=\"text-align:left\">" +
-            escaped(text) + "</td></tr>";
-  };
-  add("engine", count_of(result.bytes, "byte") + ", " + count_of(result.layers, "layer"));
-  add("built by", result.tensorrt + " in " + seconds_of(result));
-  for (const std::string& target : result.targets) add("for", target);
-  for (const PluginLayer& plugin : result.plugins) add(plugin.node, plugin.plugin + ": " + plugin.why);
-  for (const std::string& warning : result.warnings) add("warning", warning);
-  return "<table>" + rows + "</table>";
+std::vector<std::pair<std::string, std::string>> rows_of(const BuildResult& result) {
+  std::vector<std::pair<std::string, std::string>> rows{
+      {"engine", count_of(result.bytes, "byte") + ", " + count_of(result.layers, "layer")},
+      {"built by", result.tensorrt + " in " + seconds_of(result)}};
+  for (const std::string& target : result.targets) rows.emplace_back("for", target);
+  for (const PluginLayer& plugin : result.plugins) rows.emplace_back(plugin.node, plugin.plugin + ": " + plugin.why);
+  for (const std::string& warning : result.warnings) rows.emplace_back("warning", warning);
+  return rows;
 }
 
 }  // namespace
@@ -141,7 +136,7 @@ void add_engines(nb::module_& module) {
       .def_ro("plugins", &BuildResult::plugins)
       .def_ro("warnings", &BuildResult::warnings, "TensorRT's own.");
   add_texts(result, describe);
-  result.def("_repr_html_", table_of);
+  result.def("_repr_html_", [](const BuildResult& built) { return table_of(rows_of(built)); });
   module.def("build", build, "model"_a, "engine"_a, nb::kw_only(), "targets"_a, "shapes"_a, "profiles"_a, "memory"_a,
              "optimization_level"_a.none(), "formats"_a, "timing_cache"_a, "tf32"_a, "version_compatible"_a,
              "exclude_lean_runtime"_a, "embed_plugins"_a, "refit"_a, "strip_weights"_a, "weight_streaming"_a,

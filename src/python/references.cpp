@@ -24,6 +24,15 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
+std::string table_of(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::string html = "<table>";
+  for (const auto& [name, text] : rows) {
+    html += R"(<tr><th style="text-align:left">)" + escaped(name) + R"(</th><td style="text-align:left">)" +
+            escaped(text) + "</td></tr>";
+  }
+  return html + "</table>";
+}
+
 std::string frame_of(const std::string& page) {
   return R"(<iframe style="width:100%;height:620px;border:0" srcdoc=")" + escaped(page) + R"("></iframe>)";
 }

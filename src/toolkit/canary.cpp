@@ -382,6 +382,7 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
     CanaryRuns runs(work, model, make_runs(work, model, common, options.seeds, names));
 
     CanaryResult result;
+    result.model = given.source();
     result.folder = target;
     result.runs = runs.runs().size();
     for (std::size_t run = 0; run < result.runs; ++run) {

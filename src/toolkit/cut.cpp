@@ -94,7 +94,7 @@ DetectionTail tail_of(const inspect::DetectionTail& tail) {
           .lowest_score = tail.lowest_score};
 }
 
-void run_halves(CutResult& result, const Model& whole, const Watch& watch, CpuEngine engine) {
+void run_halves(CutResult& result, const Watch& watch, CpuEngine engine) {
   const graft::CutNetwork network = to_internal(result.network);
   onnx::Model joined = join(network);
   joined.metadata[HalvesEngine::mark] = "";
@@ -103,7 +103,7 @@ void run_halves(CutResult& result, const Model& whole, const Watch& watch, CpuEn
     VerifyOptions options;
     options.watch = watch;
     options.engine = engine;
-    result.verified = verify(whole, candidate, options, [&](const runtime::Engine& engine) {
+    result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network);
     });
   } catch (const Error& error) {
@@ -138,6 +138,7 @@ std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Wa
   }
   inspect::Halves halves = inspect::halves_of(model, *found);
   CutResult result;
+  result.model = ModelAccess::make(model.clone());
   result.nodes_in_tensorrt = halves.tensorrt.graph().node_count();
   result.nodes_on_host = halves.host.graph().node_count();
   result.network = {.tensorrt = ModelAccess::make(std::move(halves.tensorrt)),
@@ -153,7 +154,7 @@ std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Wa
   if (found->tensorrt_is_first) {
     for (const auto& tail : inspect::find_tails(found->host, found->between)) result.tails.push_back(tail_of(tail));
   }
-  if (verify) run_halves(result, ModelAccess::make(model.clone()), watch, engine);
+  if (verify) run_halves(result, watch, engine);
   return result;
 }
 

@@ -146,18 +146,20 @@ bool is_cpp(const fs::path& file) {
   return is_one_of(file.extension().string(), extensions);
 }
 
-/// Where CMake finds this Graft, if it does not look there anyway: beside the program, whose folder is not on PATH.
-std::optional<std::string> prefix_to_name() {
+/// CMake looks beside the folders on PATH by itself.
+void find_package(WrittenProject& written) {
   const fs::path programs = engine::executable_folder();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
     if (!fs::is_regular_file(programs.parent_path() / lib / "cmake" / "graft" / "graftConfig.cmake", ignored)) continue;
+    written.has_package = true;
     const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
     const std::string searched = fmt::format(":{}:", path == nullptr ? "" : path);
-    if (searched.find(fmt::format(":{}:", programs.string())) != std::string::npos) return std::nullopt;
-    return programs.parent_path().string();
+    if (searched.find(fmt::format(":{}:", programs.string())) == std::string::npos) {
+      written.package_folder = programs.parent_path().string();
+    }
+    return;
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -171,8 +173,9 @@ std::vector<std::string> project_kinds() {
 WrittenProject write_project(const NewProject& project) {
   fs::path folder = project.folder.lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"
-  WrittenProject written{
-      .folder = folder, .name = folder.filename().string(), .operator_name = {}, .files = {}, .package_folder = {}};
+  WrittenProject written;
+  written.folder = folder;
+  written.name = folder.filename().string();
   check_project_name(written.name);
   const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
                                         [&](const TemplateOperator& each) { return each.kind == project.kind; });
@@ -208,7 +211,7 @@ WrittenProject write_project(const NewProject& project) {
   }
   staged.commit();
   std::sort(written.files.begin(), written.files.end());
-  written.package_folder = prefix_to_name();
+  find_package(written);
   return written;
 }
 

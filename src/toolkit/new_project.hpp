@@ -31,7 +31,9 @@ struct WrittenProject {
   std::string name;
   std::string operator_name;
   std::vector<std::string> files;  ///< In the folder, sorted.
-  /// Where CMake finds this Graft, if it does not look there anyway.
+  /// Graft's CMake package lies beside the program, as it does in an installation, and not in a wheel or a build tree.
+  bool has_package = false;
+  /// Where CMake finds this package, if it does not look there anyway.
   std::optional<std::string> package_folder;
 };
 

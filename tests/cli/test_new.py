@@ -27,6 +27,15 @@ def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
     assert operator in (tmp_path / "my_ops" / "tests" / "test_operators.py").read_text()
 
 
+def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp_path):
+    """As the one of a build tree, or of a wheel. tests/python/install has one of an installation."""
+    answer = graft("new", tmp_path / "my_ops")
+    assert answer.code == 0
+    assert "`make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR to the first command" in " ".join(
+        answer.err.split()
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_are_those_that_were_asked_for(graft, tmp_path, kind):
     # The name of the project holds that of a template: each place is renamed once.

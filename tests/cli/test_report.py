@@ -321,6 +321,34 @@ def test_convert_shows_what_was_rewritten_before_and_what_it_is_after(graft, sho
     assert "plugin" in page.locator("aside").inner_text()
 
 
+def test_convert_shows_which_half_each_node_is_in(graft, show, schema, tmp_path):
+    """As the halves that were written have it."""
+    report = tmp_path / "cut.html"
+    detector = SOURCE / "examples" / "cut" / "detector.onnx"
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--report", report).code == 0
+    written = json.loads((tmp_path / "cut.html.json").read_text())
+    schema(written)
+    *_, halves = written["graphs"]
+    found = {node["name"]: node["kind"] for node in halves["nodes"] if node["kind"]}
+    in_tensorrt, on_host = (
+        {node.name or node.output[0] for node in onnx.load(tmp_path / file).graph.node}
+        for file in ("out.onnx", "out.host.onnx")
+    )
+    assert {name for name, kind in found.items() if kind == "in_tensorrt"} == in_tensorrt - on_host
+    assert {name for name, kind in found.items() if kind in ("on_host", "cause_of_cut")} == on_host - in_tensorrt
+    assert [node["op"] for node in halves["nodes"] if node["kind"] == "cause_of_cut"] == ["NonMaxSuppression"]
+
+    page = show(report)
+    page.select_option("#graph-choice select", label="in two halves")
+    page.locator("#sections tr", has_text="no implementation").last.locator(".link").first.click()
+    assert "cause of the cut" in page.locator("aside").inner_text()
+    facts = page.locator(".facts").inner_text()
+    assert "both halves together are the whole" in facts and "Cut before 1 node" in facts
+    between = page.locator("#sections tr", has_text="f32 1 x 64 x 4")
+    between.locator(".link").click()
+    assert page.locator("aside h3").inner_text() == "Sigmoid"
+
+
 def perturbed(path):
     """The digits network with one weight of its second convolution changed."""
     model = onnx.load(DIGITS)

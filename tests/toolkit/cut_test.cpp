@@ -13,14 +13,18 @@
 
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/inspect.hpp"
+#include "graft/toolkit/present.hpp"
 #include "graft/toolkit/run.hpp"
 #include "tests/toolkit/digits.hpp"
 
 namespace graft::toolkit {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::filesystem::path detector(const std::string& file) {
@@ -105,6 +109,23 @@ TEST(Cut, IsSavedAndRead) {
   EXPECT_THAT(names_of(whole.outputs()), ElementsAre("detections", "chosen"));
   EXPECT_EQ(verify(load(detector("detector.onnx")), whole).verdict, Verdict::same);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Cut, ThePageAndTheJsonSayWhereAndWhy) {
+  const auto result = cut(load(detector("detector.onnx")));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->model.node_count(), 15);
+  EXPECT_THAT(to_json(*result), AllOf(HasSubstr(R"("schema":"graft.cut/1")"), HasSubstr(R"("verified":"same")"),
+                                      HasSubstr(R"("file":"")")));
+  EXPECT_THAT(to_page(*result), AllOf(StartsWith("<!"), HasSubstr("detector.onnx"), HasSubstr("Why it is cut"),
+                                      HasSubstr("both halves together are the whole, in 3 runs")));
+}
+
+TEST(Cut, ThePageSaysWhatWasNotVerified) {
+  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  ASSERT_TRUE(result);
+  EXPECT_THAT(to_json(*result), HasSubstr(R"("verified":null)"));
+  EXPECT_THAT(to_page(*result), Not(HasSubstr("beside the whole network")));
 }
 
 TEST(Cut, NothingIsCutWhereEverythingRuns) { EXPECT_FALSE(cut(load(digits("digits.onnx")))); }

@@ -44,6 +44,7 @@ struct CanaryOmission {
 };
 
 struct CanaryResult {
+  std::string model;  ///< Model::source of what the folder is made of.
   std::filesystem::path folder;
   std::vector<std::string> files;     ///< In the folder.
   std::vector<CanaryTensor> tensors;  ///< In the order of computation.

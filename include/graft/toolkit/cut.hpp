@@ -58,6 +58,7 @@ struct CutOptions {
 };
 
 struct CutResult {
+  Model model;  ///< That was cut.
   CutNetwork network;
   std::vector<Port> between;        ///< Handed from the first half to the second.
   std::vector<NodeSupport> causes;  ///< The nodes of the main graph, or inside it, that TensorRT does not run.

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "graft/toolkit/build.hpp"
+#include "graft/toolkit/canary.hpp"
 #include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/cut.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/quantize.hpp"
@@ -21,6 +23,9 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_json(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const QuantizeResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const BuildResult& result);
+[[nodiscard]] GRAFT_API std::string to_json(const CanaryResult& result);
+/// The key `cut` of what `graft convert --cut --json` prints.
+[[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);
 
 /// The page that the command writes with --report (docs/guide/reports.md): it needs no other file and no network.
 [[nodiscard]] GRAFT_API std::string to_page(const InspectResult& result);
@@ -28,5 +33,7 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const QuantizeResult& result);
+/// The part of the page of `graft convert --cut --report` that is about the cut.
+[[nodiscard]] GRAFT_API std::string to_page(const CutResult& result);
 
 }  // namespace graft::toolkit

@@ -220,6 +220,13 @@ _allocate = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
 _free = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
 
 
+def _refuse_forward_mode(name: str) -> None:
+    raise NotImplementedError(
+        f"graft::{name} has no forward-mode derivative (torch.func.jvp, jacfwd, hessian). Use reverse mode: torch.func.vjp, "
+        "grad, or backward()"
+    )
+
+
 def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
     """One level of straight-line code: the calls of a small kernel cost more than the kernel."""
     inputs = [port.name for port in definition.inputs]
@@ -227,7 +234,11 @@ def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
     values = [keyword(info.name) for info in definition.attributes]
     lists = {keyword(info.name) for info in definition.attributes if info.type in ("floats", "ints")}
     x = inputs[0]
-    lines = [f"def kernel({parameters(definition, names=_KEYWORDS)}):"]
+    lines = [
+        f"def kernel({parameters(definition, names=_KEYWORDS)}):",
+        # PyTorch would take the tangent of the result for zero.
+        f"    if _forward_mode._current_level >= 0: _refuse_forward_mode({definition.function!r})",
+    ]
     arguments = f"({', '.join(inputs)},), ({', '.join(values)},)"
     key = []
     for name in inputs:
@@ -277,6 +288,8 @@ def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
         "definition": definition,
         "_new_call": _new_call,
         "_run_cuda": _run_cuda,
+        "_forward_mode": torch.autograd.forward_ad,
+        "_refuse_forward_mode": _refuse_forward_mode,
         "_current_device": _current_device,
         "_current_stream": _current_stream,
     }
@@ -349,14 +362,62 @@ def _fake(definition: Definition) -> Callable[..., Any]:
 def _refuse_vmap(definition: Definition) -> Callable[..., Any]:
     def refuse(info: Any, in_dims: Any, *inputs: Any, **attributes: Any) -> Any:
         raise NotImplementedError(
-            f"graft::{definition.function} has no vmap rule: its first axis is the batch; reshape the mapped axis into it"
+            f"graft::{definition.function} has no rule for torch.vmap: its first axis is the batch. Call it on the whole batch, "
+            "with the mapped axis flattened into the first, x.flatten(0, 1); or once for each element"
         )
 
     return refuse
 
 
-def _register_gradient(definition: Definition, library: Any) -> None:
+def _found_gradients(definition: Definition, ctx: Any, grad: torch.Tensor, given: Sequence[str]) -> tuple[Any, ...]:
+    """Of the inputs that were given, by what the context has saved."""
     gradient = _gradients.GRADIENTS.get(definition.function)
+    if gradient is None:
+        raise NotImplementedError(f"graft::{definition.function} has no gradient")
+    names = [port.name for port in definition.inputs]
+    tensors = {**dict.fromkeys(names), **dict(zip(given, ctx.saved_tensors))}
+    needed = {**dict.fromkeys(names, False), **dict(zip(given, ctx.needs_input_grad))}
+    found = gradient(grad, tensors, ctx.values, needed)
+    return tuple(found.get(name) for name in given)
+
+
+def _transformed(definition: Definition) -> Callable[..., Any]:
+    """The operator for the transforms of torch.func, which do not take the gradient of torch.library.
+
+    Its context has the inputs before the attributes, as the function for torch.library has them.
+    """
+    count = len(definition.inputs)
+    names = [port.name for port in definition.inputs]
+
+    class Transformed(torch.autograd.Function):
+        @staticmethod
+        def forward(*arguments: Any) -> Any:
+            attributes = {info.name: value for info, value in zip(definition.attributes, arguments[count:])}
+            # Of the transform within, or of none.
+            return FUNCTIONS[definition.function](*arguments[:count], **attributes)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+            ctx.save_for_backward(*inputs[:count])
+            ctx.values = {info.name: value for info, value in zip(definition.attributes, inputs[count:])}
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+            return (*_found_gradients(definition, ctx, grad, names), *[None] * len(definition.attributes))
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> None:
+            _refuse_forward_mode(definition.function)
+
+        vmap = staticmethod(_refuse_vmap(definition))
+
+    def call(*arguments: Any) -> Any:
+        return Transformed.apply(*arguments)
+
+    return call
+
+
+def _register_gradient(definition: Definition, library: Any) -> None:
     names = [port.name for port in definition.inputs]
 
     def setup_context(
@@ -367,14 +428,8 @@ def _register_gradient(definition: Definition, library: Any) -> None:
         ctx.values = {info.name: value for info, value in zip(definition.attributes, values)}
 
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        if gradient is None:
-            raise NotImplementedError(f"graft::{definition.function} has no gradient")
         # PyTorch hands over what the call gave: optional inputs at the end may be missing.
-        given = names[: len(ctx.saved_tensors)]
-        tensors = {**dict.fromkeys(names), **dict(zip(given, ctx.saved_tensors))}
-        needed = {**dict.fromkeys(names, False), **dict(zip(given, ctx.needs_input_grad))}
-        found = gradient(grad, tensors, ctx.values, needed)
-        return tuple(found.get(name) for name in given)
+        return _found_gradients(definition, ctx, grad, names[: len(ctx.saved_tensors)])
 
     torch.library.register_autograd(f"graft::{definition.function}", backward, setup_context=setup_context, lib=library)
 
@@ -394,7 +449,11 @@ def _body(definition: Definition) -> list[str]:
     inputs = [port.name for port in definition.inputs]
     arguments = ", ".join([*inputs, *(f"{keyword(info.name)}={info.name}" for info in definition.attributes)])
     x = inputs[0]
-    lines = []
+    values = "".join(f", {info.name}" for info in definition.attributes)
+    lines = [
+        "if not _is_compiling() and _has_transforms():",
+        f"    return _transformed_{name}({', '.join(inputs)}{values})",
+    ]
     if _operators.has_cuda():
         needs = " or ".join(
             f"({port.name} is not None and {port.name}.requires_grad)"
@@ -404,7 +463,7 @@ def _body(definition: Definition) -> list[str]:
         )
         lines += [
             f"if (not _is_compiling() and type({x}) in _PLAIN and {x}.is_cuda and _tracing_state() is None",
-            "        and not _dispatch_modes() and not _function_modes() and not _has_transforms()",
+            "        and not _dispatch_modes() and not _function_modes()",
             f"        and not (_is_grad_enabled() and ({needs}))):",
             f"    return _cuda_{name}({arguments})",
         ]
@@ -433,6 +492,7 @@ def _register(definition: Definition, library: Any) -> Any:
     _register_gradient(definition, library)
     # In this module's globals, each under a name of its own: torch.compile looks them up there.
     globals()[f"_defaults_{name}"] = {keyword(i.name): i.default for i in definition.attributes if not i.required}
+    globals()[f"_transformed_{name}"] = _transformed(definition)
     globals()[f"_operator_{name}"] = getattr(torch.ops.graft, name).default
     gradient = _gradients.GRADIENTS.get(name)
     doc = "Gradients: " + (gradient.__doc__ if gradient else "none.")

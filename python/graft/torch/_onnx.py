@@ -11,6 +11,7 @@ import torch
 
 from graft import _operators
 from graft._definitions import DEFINITIONS, Definition
+from graft.errors import Error
 
 DOMAIN = "graft"
 _FUNCTION_OPSET = 17
@@ -206,10 +207,21 @@ def add_functions(model: Any) -> Any:
 def export(
     module: torch.nn.Module, args: tuple[Any, ...], path: str | os.PathLike[str], *, dynamo: bool = True, **options: Any
 ) -> None:
-    """Writes an ONNX file with Graft's nodes and their functions; the options are those of `torch.onnx.export`."""
+    """Writes an ONNX file with Graft's nodes and their functions; the options are those of `torch.onnx.export`.
+
+    Raises graft.Error (missing_tool) where onnxscript is not there, which PyTorch's exporter with `dynamo` needs.
+    """
     import onnx
 
     if dynamo:
+        try:
+            import onnxscript  # noqa: F401
+        except ModuleNotFoundError:
+            raise Error(
+                "graft.torch.export: onnxscript is not installed, which torch.onnx.export(dynamo=True) needs\n"
+                "Install it with: pip install onnxscript; or export with dynamo=False",
+                "missing_tool",
+            ) from None
         table = {**onnx_translations(), **options.pop("custom_translation_table", {})}
         program = torch.onnx.export(module, args, dynamo=True, custom_translation_table=table, **options)
         onnx.save(add_functions(program.model_proto), os.fspath(path))

@@ -13,6 +13,15 @@
 namespace graft::present {
 namespace {
 
+std::string quoted(const std::vector<std::string>& names) {
+  return names.empty() ? "what the host computes itself" : fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+/// All of it is never there.
+std::string share_text(double share) { return share > 0.999 ? "over 99.9 %" : fmt::format("{:.1f} %", 100 * share); }
+
+}  // namespace
+
 std::string type_text(const toolkit::Port& port) {
   if (!port.shape) return port.type + " of unknown rank";
   std::vector<std::string> sizes;
@@ -20,8 +29,13 @@ std::string type_text(const toolkit::Port& port) {
   return sizes.empty() ? port.type + " scalar" : fmt::format("{} {}", port.type, fmt::join(sizes, " x "));
 }
 
-std::string quoted(const std::vector<std::string>& names) {
-  return names.empty() ? "what the host computes itself" : fmt::format("'{}'", fmt::join(names, "', '"));
+std::string tensorrt_text(const toolkit::CutResult& result) {
+  return fmt::format("{}, {} of the arithmetic", count_text(result.nodes_in_tensorrt, "node"),
+                     share_text(result.share_in_tensorrt));
+}
+
+std::string host_text(const toolkit::CutResult& result) {
+  return fmt::format("{}, for ONNX Runtime", count_text(result.nodes_on_host, "node"));
 }
 
 std::string tail_text(const toolkit::DetectionTail& tail) {
@@ -43,10 +57,10 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
   return text;
 }
 
-/// All of it is never there.
-std::string share_text(double share) { return share > 0.999 ? "over 99.9 %" : fmt::format("{:.1f} %", 100 * share); }
-
-}  // namespace
+std::string verified_text(const toolkit::CutResult& result) {
+  if (!result.verified || result.verified->verdict != toolkit::Verdict::same) return {};
+  return fmt::format("both halves together are the whole, in {}", count_text(result.verified->runs, "run"));
+}
 
 std::string cut_title(const toolkit::CutResult& result) {
   std::set<std::string> operators;
@@ -57,11 +71,8 @@ std::string cut_title(const toolkit::CutResult& result) {
 
 Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files) {
   std::vector<std::vector<Cell>> halves;
-  halves.push_back({"TensorRT", files.tensorrt.string(),
-                    fmt::format("{}, {} of the arithmetic", count_text(result.nodes_in_tensorrt, "node"),
-                                share_text(result.share_in_tensorrt))});
-  halves.push_back(
-      {"the host", files.host.string(), fmt::format("{}, for ONNX Runtime", count_text(result.nodes_on_host, "node"))});
+  halves.push_back({"TensorRT", files.tensorrt.string(), tensorrt_text(result)});
+  halves.push_back({"the host", files.host.string(), host_text(result)});
   if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
   Table table;
   for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -72,10 +83,7 @@ Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files
     table.add({i == 0 ? "between" : "", result.between[i].name, type_text(result.between[i])});
   }
   for (const toolkit::DetectionTail& tail : result.tails) table.add({"detects", "", tail_text(tail)});
-  if (result.verified && result.verified->verdict == toolkit::Verdict::same) {
-    table.add({"verified", "",
-               fmt::format("both halves together are the whole, in {}", count_text(result.verified->runs, "run"))});
-  }
+  if (const std::string verified = verified_text(result); !verified.empty()) table.add({"verified", "", verified});
   return table;
 }
 

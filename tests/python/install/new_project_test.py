@@ -34,7 +34,8 @@ def passes(prefix: Path, folder: Path, *command: object) -> str:
 def project(request: pytest.FixtureRequest, prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project without CUDA, built; its folder has the name of its kind."""
     folder = tmp_path_factory.mktemp("new")
-    passes(prefix, folder, "graft", "new", f"my_{request.param}", "--like", request.param)
+    done = run(prefix, folder, "graft", "new", f"my_{request.param}", "--like", request.param)
+    assert done.returncode == 0 and not done.stderr, done.stderr
     written = folder / f"my_{request.param}"
     passes(prefix, written, "cmake", "-S", ".", "-B", "build", "-DGRAFT_CUDA=OFF")
     passes(prefix, written, "cmake", "--build", "build")

@@ -1,6 +1,7 @@
 # Export by both of PyTorch's exporters: Graft's nodes with their functions, which ONNX Runtime and `graft convert` read.
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 pytest.importorskip("onnxscript", reason="onnxscript is not installed")
 
+import graft  # noqa: E402
 import graft.torch  # noqa: E402
 from graft._definitions import DEFINITIONS  # noqa: E402
 from samples import NAMES, SAMPLES, TOLERANCES, difference  # noqa: E402
@@ -32,6 +34,14 @@ def run(path, x):
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return torch.from_numpy(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0])
+
+
+def test_what_the_exporter_lacks_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as where it is not installed
+    network = torch.nn.Identity()
+    with pytest.raises(graft.Error, match="onnxscript is not installed") as raised:
+        graft.torch.export(network, (torch.zeros(1),), tmp_path / "n.onnx")
+    assert raised.value.kind == "missing_tool" and "pip install onnxscript" in str(raised.value)
 
 
 @pytest.mark.parametrize("dynamo", [True, False], ids=["dynamo", "torchscript"])

@@ -262,6 +262,8 @@ def test_graft_ops_on_tensors(device):
     out = torch.empty_like(x)
     assert graft.ops.l2_normalize(x, axes=[1], out=out) is out
     assert torch.equal(out, graft.torch.l2_normalize(x, axes=[1]))
+    with pytest.raises(ValueError, match="graft.ops takes no tensor of a transform of torch.func: use graft.torch"):
+        torch.vmap(graft.ops.l2_normalize)(x)
     with pytest.raises(ValueError, match="graft.ops has no gradients: use graft.torch"):
         graft.ops.l2_normalize(x.requires_grad_())
 
@@ -279,12 +281,87 @@ def test_gradients_that_there_are_not():
         y.sum().backward()
 
 
+def first_sample(function):
+    return next(each for each in SAMPLES if each.function == function)
+
+
 @pytest.mark.parametrize("function", DEFINITIONS)
 def test_vmap_is_refused(function):
-    sample = next(each for each in SAMPLES if each.function == function)
+    sample = first_sample(function)
     inputs = sample.inputs("f32", "cpu")
-    with pytest.raises(NotImplementedError, match=f"graft::{function} has no vmap rule"):
-        torch.vmap(lambda x: call(sample, [x, *inputs[1:]]))(inputs[0].unsqueeze(0))
+    told = f"graft::{function} has no rule for torch.vmap: its first axis is the batch. Call it on the whole batch"
+
+    def run(x):
+        return call(sample, [x, *inputs[1:]])
+
+    def run_operator(x):
+        return operator(function)(x, *inputs[1:], **sample.named("f32"))
+
+    for mapped in (run, run_operator, torch.func.grad(lambda x: run(x).sum())):
+        with pytest.raises(NotImplementedError, match=told):
+            torch.func.vmap(mapped)(inputs[0].unsqueeze(0))
+
+
+def test_what_vmap_is_told_to_do_is_the_same():
+    images = torch.randn(3, 2, 4, 6, 5)  # the mapped axis, and the batch
+    y = graft.torch.l2_normalize(images.flatten(0, 1), axes=[1]).unflatten(0, images.shape[:2])
+    expected = torch.func.vmap(lambda x: F.normalize(x, dim=1))(images)
+    torch.testing.assert_close(y, expected)
+
+
+@each_device
+@each_sample
+def test_transforms_of_torch_func(sample, device):
+    """Gradients, and gradients of gradients where PyTorch's own operators have them, equal those of plain PyTorch."""
+    inputs = sample.inputs("f32", device)
+    weights = torch.randn(call(sample, inputs).shape, generator=torch.Generator().manual_seed(1)).to(device)
+    which = tuple(range(len(inputs)))
+
+    def loss(run):
+        return lambda *given: (run(*given) * weights).sum()
+
+    found = torch.func.grad(loss(lambda *given: call(sample, given)), which)(*inputs)
+    expected = torch.func.grad(loss(sample.plain), which)(*inputs)
+    for each, exact in zip(found, expected):
+        assert difference(each, exact) < 4 * TOLERANCES["f32"]
+    y, pull_back = torch.func.vjp(lambda x: call(sample, [x, *inputs[1:]]), inputs[0])
+    assert difference(y, call(sample, inputs)) == 0
+    assert difference(pull_back(weights)[0], expected[0]) < 4 * TOLERANCES["f32"]
+
+
+def test_gradients_within_gradients():
+    x = torch.randn(1, 3, 4, 4)
+
+    def penalty(run):
+        def loss(x):
+            return torch.func.grad(lambda each: run(each).square().sum())(x).square().sum()
+
+        return torch.func.grad(loss)(x)
+
+    found = penalty(lambda each: graft.torch.l2_normalize(each, axes=[1], epsilon_mode="norm") * each)
+    assert difference(found, penalty(lambda each: F.normalize(each, dim=1) * each)) < 1e-4
+
+
+@pytest.mark.parametrize("function", DEFINITIONS)
+def test_forward_mode_is_refused(function):
+    """PyTorch would say that the derivative is zero."""
+    sample = first_sample(function)
+    inputs = sample.inputs("f32", "cpu")
+    tangent = torch.ones_like(inputs[0])
+
+    def run(x):
+        return call(sample, [x, *inputs[1:]])
+
+    def run_operator(x):
+        return operator(function)(x, *inputs[1:], **sample.named("f32"))
+
+    for each in (run, run_operator):
+        with pytest.raises(NotImplementedError, match=f"graft::{function} has no forward-mode derivative"):
+            torch.func.jvp(each, (inputs[0],), (tangent,))
+        forward_mode = torch.autograd.forward_ad
+        with forward_mode.dual_level(), pytest.raises(NotImplementedError, match="Use reverse mode"):
+            each(forward_mode.make_dual(inputs[0], tangent))
+    assert call(sample, inputs).shape == run_operator(inputs[0]).shape, "afterwards all is as before"
 
 
 @each_device

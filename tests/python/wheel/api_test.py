@@ -357,7 +357,10 @@ def test_cut(tmp_path: pathlib.Path) -> None:
     (tail,) = result.tails
     assert (tail.kind, tail.boxes, tail.scores, tail.most) == ("suppression", ["boxes"], ["scores"], 10)
     assert tail.is_center_and_size
-    assert repr(result).startswith("<graft.CutResult ")
+    assert result.model.node_count == 15
+    said = check_result(result, "cut")
+    assert said["causes"][0]["operator"] == "NonMaxSuppression" and said["verified"] == "same"
+    assert "both halves together are the whole" in result.to_page()
 
     files = result.save(tmp_path / "small.onnx")
     for network in (result.network, graft.load_cut(files.network)):
@@ -391,7 +394,8 @@ def test_canary(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path
     assert said
     assert result.folder == folder and result.runs == 1 and not result.left_out
     assert sorted(result.files) == sorted(file.name for file in folder.iterdir())
-    assert repr(result).startswith("<graft.CanaryResult ")
+    said_of_it = check_result(result, "canary", page=False)
+    assert said_of_it["model"] == str(DIGITS / "digits.onnx") and said_of_it["tensors"] == len(result.tensors)
     outputs = [tensor.tensor.name for tensor in result.tensors if tensor.is_output]
     assert set(outputs) == {port.name for port in network.outputs}
     assert all(0 < tensor.samples <= tensor.elements for tensor in result.tensors)

@@ -84,6 +84,12 @@ def test_the_page_for_man_lies_where_man_looks() -> None:
     assert page.read_text() == run(GRAFT, "help", "--man").stdout
 
 
+def test_completions_lie_where_bash_looks_beside_the_command() -> None:
+    completions = pathlib.Path(sys.prefix) / "share" / "bash-completion" / "completions" / "graft"
+    assert completions.read_text() == run(GRAFT, "completions", "bash").stdout
+    assert (pathlib.Path(sys.prefix) / "share" / "fish" / "vendor_completions.d" / "graft.fish").is_file()
+
+
 def test_doctor_finds_the_package_and_its_parts() -> None:
     findings = {finding["name"]: finding for finding in json.loads(run(GRAFT, "doctor", "--json").stdout)["findings"]}
     assert findings["CPU engine"]["found"]

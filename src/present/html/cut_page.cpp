@@ -1,0 +1,190 @@
+// A node is found in the halves by its id, which both keep.
+#include "present/html/cut_page.hpp"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onnx/node_ref.hpp"
+#include "onnx/shape_inference.hpp"
+#include "present/html/model_graph.hpp"
+#include "present/html/page.hpp"
+#include "present/text/cut_text.hpp"
+#include "toolkit/access.hpp"
+
+namespace graft::present {
+namespace {
+
+using report::Tone;
+using Type = report::Column::Type;
+
+constexpr const char* in_tensorrt = "in_tensorrt";
+constexpr const char* on_host = "on_host";
+constexpr const char* in_both = "in_both";
+constexpr const char* cause_of_cut = "cause_of_cut";
+
+std::vector<report::Kind> kinds() {
+  return {{.key = in_tensorrt,
+           .mark = "T",
+           .title = "in TensorRT",
+           .meaning = "in the half that TensorRT runs",
+           .tone = Tone::green,
+           .is_problem = false},
+          {.key = on_host,
+           .mark = "H",
+           .title = "on the host",
+           .meaning = "in the half for ONNX Runtime",
+           .tone = Tone::violet,
+           .is_problem = false},
+          {.key = in_both,
+           .mark = "=",
+           .title = "in both halves",
+           .meaning = "computed from constants and shapes alone",
+           .tone = Tone::plain,
+           .is_problem = false},
+          {.key = cause_of_cut,
+           .mark = "✕",
+           .title = "cause of the cut",
+           .meaning = "on the host, as TensorRT does not run it",
+           .tone = Tone::red,
+           .is_problem = true}};
+}
+
+std::set<std::string> ids_of(const toolkit::Model& half) {
+  std::set<std::string> ids;
+  model_of(half).graph().for_each_node([&](const onnx::Node& node) { ids.insert(onnx::ref_of(node).id); });
+  return ids;
+}
+
+/// What the halves and the causes say of the nodes of the whole.
+class Marks {
+ public:
+  explicit Marks(const toolkit::CutResult& result)
+      : tensorrt_(ids_of(result.network.tensorrt)), host_(ids_of(result.network.host)) {
+    for (const toolkit::NodeSupport& cause : result.causes) causes_.insert(cause.node.id);
+  }
+  /// Empty for a node that no output needs.
+  [[nodiscard]] std::string kind_of(const std::string& id) const {
+    if (causes_.contains(id)) return cause_of_cut;
+    const bool is_in_tensorrt = tensorrt_.contains(id);
+    if (host_.contains(id)) return is_in_tensorrt ? in_both : on_host;
+    return is_in_tensorrt ? in_tensorrt : "";
+  }
+
+ private:
+  std::set<std::string> tensorrt_;
+  std::set<std::string> host_;
+  std::set<std::string> causes_;
+};
+
+report::Cell place_of(const std::multimap<std::string, report::Place, std::less<>>& places, const std::string& id,
+                      const std::string& name) {
+  const auto found = places.find(id);
+  return found == places.end() ? report::Cell(name) : report::Cell(found->second);
+}
+
+report::Table causes_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
+  report::Table table{.title = "Why it is cut",
+                      .columns = {{"node", Type::node},
+                                  {"operator", Type::code},
+                                  {"verdict", Type::text, "how TensorRT would run it"},
+                                  {"why", Type::text},
+                                  {"what to do", Type::text}}};
+  for (const toolkit::NodeSupport& cause : result.causes) {
+    table.rows.push_back({place_of(drawn.by_id, cause.node.id, cause.node.name), cause.node.op,
+                          to_string(cause.support), cause.reason, cause.advice});
+  }
+  return table;
+}
+
+report::Table between_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
+  report::Table table{.title = "Handed from the first half to the second",
+                      .columns = {{"tensor", Type::code}, {"type", Type::text}, {"of node", Type::node}}};
+  for (const toolkit::Port& port : result.between) {
+    table.rows.push_back({port.name, type_text(port), place_of(drawn.tensors, port.name, "")});
+  }
+  return table;
+}
+
+report::Table tails_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
+  report::Table table{.title = "How the detector ends, on the host",
+                      .columns = {{"node", Type::node}, {"what it does", Type::text}}};
+  for (const toolkit::DetectionTail& tail : result.tails) {
+    table.rows.push_back({place_of(drawn.by_id, tail.node.id, tail.node.name), tail_text(tail)});
+  }
+  return table;
+}
+
+report::Table outputs_of(const toolkit::VerifyResult& verified) {
+  report::Table table{.title = "The halves beside the whole network",
+                      .columns = {{"output", Type::code},
+                                  {"verdict", Type::text},
+                                  {"largest difference", Type::number},
+                                  {"relative", Type::number},
+                                  {"elements outside", Type::number},
+                                  {"signal to noise in dB", Type::number, "empty where nothing differs", true},
+                                  {"note", Type::text}}};
+  const auto text_of = [](toolkit::Verdict verdict) -> std::string {
+    switch (verdict) {
+      case toolkit::Verdict::same: return "same";
+      case toolkit::Verdict::different: return "different";
+      case toolkit::Verdict::disputed: return "disputed";
+      case toolkit::Verdict::nothing_compared: break;
+    }
+    return "nothing compared";
+  };
+  for (const toolkit::ComparedOutput& output : verified.outputs) {
+    table.rows.push_back({output.reference.name, text_of(output.verdict), output.largest_absolute,
+                          output.largest_relative, static_cast<double>(output.mismatched),
+                          report::cell_of(output.snr_db), output.note});
+  }
+  return table;
+}
+
+void add_summary(report::Report& page, const toolkit::CutResult& result) {
+  page.summary.push_back({"two halves", cut_title(result)});
+  std::vector<report::Fact> halves{{"TensorRT", tensorrt_text(result)}, {"the host", host_text(result)}};
+  if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
+  page.summary.push_back({"first", halves[0].name + ": " + halves[0].text});
+  page.summary.push_back({"then", halves[1].name + ": " + halves[1].text});
+  for (const std::string& text : {verified_text(result), cut_warning(result)}) {
+    if (!text.empty()) page.summary.push_back({"verified", text});
+  }
+}
+
+}  // namespace
+
+void add_cut(report::Report& page, const toolkit::CutResult& result) {
+  add_summary(page, result);
+  for (report::Kind& kind : kinds()) page.kinds.push_back(std::move(kind));
+  onnx::Model whole = model_of(result.model).clone();
+  infer_shapes(whole);
+  const report::ModelPlaces drawn = report::add_graphs(page, whole, "in two halves");
+  const Marks marks(result);
+  for (const auto& [id, place] : drawn.by_id) {
+    page.graphs[place.graph].nodes[place.node].kind = marks.kind_of(id);
+  }
+  for (const toolkit::NodeSupport& cause : result.causes) {
+    const auto [first, last] = drawn.by_id.equal_range(cause.node.id);
+    for (auto each = first; each != last; ++each) {
+      report::Node& node = page.graphs[each->second.graph].nodes[each->second.node];
+      node.reason = cause.reason;
+      node.advice = cause.advice;
+    }
+  }
+  std::vector<report::Table> tables{causes_of(result, drawn), between_of(result, drawn), tails_of(result, drawn)};
+  if (result.verified) tables.push_back(outputs_of(*result.verified));
+  for (report::Table& table : tables) {
+    if (!table.rows.empty()) page.sections.emplace_back(std::move(table));
+  }
+}
+
+report::Report cut_page(const toolkit::CutResult& result) {
+  report::Report page = new_model_report("cut", result.model.source());
+  add_ends(page, model_of(result.model));
+  add_cut(page, result);
+  return page;
+}
+
+}  // namespace graft::present

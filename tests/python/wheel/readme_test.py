@@ -1,0 +1,67 @@
+"""What README shows first, in the installed wheel and a folder of its own, with nothing of the checkout at hand."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import graft
+import graft.examples
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import ROOT
+
+INSTALL = (ROOT / "README.md").read_text().split("\n## ")[1]
+EXAMPLES = re.compile(r"readme_test.py runs it[^\n]*-->\n```(\w+)\n(.*?)^```$", re.M | re.S)
+BLOCKS = dict(EXAMPLES.findall(INSTALL))
+
+
+def run(command: list[str], folder: pathlib.Path) -> str:
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def accuracy(model: pathlib.Path) -> float:
+    """Of a network whose channels come last, by ONNX Runtime."""
+    with np.load(graft.examples.DIGITS_IMAGES) as data:
+        images, labels = data["images"], data["labels"]
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    logits = session.run(["Identity"], {"image": images.reshape(-1, 8, 8, 1)})[0]
+    return float((logits.argmax(1) == labels).mean())
+
+
+def test_there_is_one_of_each() -> None:
+    assert set(BLOCKS) == {"python", "sh"}
+    assert len(BLOCKS["python"].splitlines()) <= 6, "five lines and the import"
+
+
+def test_python(tmp_path: pathlib.Path) -> None:
+    printed = run([sys.executable, "-P", "-c", BLOCKS["python"]], tmp_path)
+    assert "<graft.VerifyResult: same" in printed and "TensorRT-RTX" in printed
+    assert (tmp_path / "digits.engine").stat().st_size > 10_000
+
+
+def test_shell(tmp_path: pathlib.Path) -> None:
+    run(["bash", "-euc", BLOCKS["sh"]], tmp_path)
+    assert (tmp_path / "digits.engine").stat().st_size > 10_000
+    # The figure of examples/digits/README.md, which another runtime measured of the network that was exported.
+    assert accuracy(tmp_path / "graft.onnx") == pytest.approx(447 / 450)
+    assert accuracy(tmp_path / "f16.onnx") > 0.99
+
+
+def test_the_examples_are_those_of_the_package(tmp_path: pathlib.Path) -> None:
+    for file in (graft.examples.DIGITS, graft.examples.DIGITS_ONNX, graft.examples.DIGITS_IMAGES):
+        assert file.is_relative_to(sys.prefix)
+        assert file.read_bytes() == (ROOT / "examples" / "digits" / file.name).read_bytes()
+    (tmp_path / "digits.pb").write_text("a graph of the user's")
+    done = subprocess.run(
+        [sys.executable, "-m", "graft.examples"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and "digits.pb: a file of that name is here already" in done.stderr
+    assert (tmp_path / "digits.pb").read_text() == "a graph of the user's"
