@@ -185,7 +185,7 @@ def test_inspect_asks_tensorrt(network: graft.Model) -> None:
     with pytest.raises(graft.Error, match="release"):
         graft.inspect(network, release="rtx-1.7", judge="parser")
 
-    result = graft.inspect(network, judge="builder", shapes=SHAPES, targets=["sm89"], tensorrt="rtx")
+    result = graft.inspect(network, judge="builder", shapes=SHAPES, targets="sm89", tensorrt="rtx")
     check_result(result, "inspect")
     assert result.runs is True and "TensorRT-RTX" in result.probe.tensorrt and result.probe.builds > 0
     assert {node.judge for node in result.nodes} == {"builder"}
