@@ -111,7 +111,7 @@ void add_cuts(nb::module_& module) {
           "file"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Writes the half for TensorRT to FILE, and beside it the other one (.host.onnx) and the file that names both "
           "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves.");
-  add_texts(result, describe, "The key `cut` of the JSON of graft convert --cut (docs/schema), as text.");
+  add_texts(result, describe, "What the JSON of graft convert has as `cut` (docs/schema), as text.");
   add_page(result);
   module.def("cut", cut, "model"_a, nb::kw_only(), "judge"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
              "plugin_libraries"_a, "tensorrt"_a, "verify"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());

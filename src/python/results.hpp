@@ -48,7 +48,7 @@ void add_page(Class& bound) {
   using Result = typename Class::Type;
   bound.def(
       "to_page", [](const Result& result) { return toolkit::to_page(result); },
-      "The report that the command writes with --report, as HTML: it needs no other file and no network.");
+      "The report that the command writes, as HTML: it needs no other file and no network.");
   bound.def("_repr_html_", [](const Result& result) { return frame_of(toolkit::to_page(result)); });
 }
 
