@@ -1,6 +1,8 @@
 // A node is found in the halves by its id, which both keep.
 #include "present/html/cut_page.hpp"
 
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -81,7 +83,7 @@ class Marks {
 report::Cell place_of(const std::multimap<std::string, report::Place, std::less<>>& places, const std::string& id,
                       const std::string& name) {
   const auto found = places.find(id);
-  return found == places.end() ? report::Cell(name) : report::Cell(found->second);
+  return node_cell(found == places.end() ? std::nullopt : std::optional(found->second), name);
 }
 
 report::Table causes_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
