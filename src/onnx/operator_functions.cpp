@@ -57,6 +57,26 @@ void write_whole(Node& node, const Operator& op) {
   }
 }
 
+bool takes(const OperatorType& type, std::size_t port, DType dtype) {
+  return std::any_of(type.type_rows.begin(), type.type_rows.end(),
+                     [&](const TypeRow& row) { return row.formats[port] == Format(dtype); });
+}
+
+/// The types of a node's inputs as the operator takes them: i32 in the place of booleans and u8, which plugins do not
+/// have. Nothing where one is not known, is left out in the middle, or cannot be taken.
+std::optional<std::vector<DType>> types_to_take(const Node& node, const OperatorType& type) {
+  if (node.inputs.size() < type.required_input_count() || node.inputs.size() > type.input_count()) return std::nullopt;
+  std::vector<DType> dtypes;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* input = node.inputs[i];
+    std::optional<DType> dtype = input == nullptr || !input->type ? std::nullopt : to_dtype(*input->type);
+    if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
+    if (!dtype || !takes(type, i, *dtype)) return std::nullopt;
+    dtypes.push_back(*dtype);
+  }
+  return type.output_dtypes(dtypes) ? std::optional(dtypes) : std::nullopt;
+}
+
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
 bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
@@ -179,6 +199,44 @@ std::size_t detach_functions(Model& model) {
     ++count;
   });
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  return count;
+}
+
+bool is_adopted_for_tensorrt(const Node& node) {
+  const OperatorType* type = find_onnx_operator(node);
+  return type != nullptr && types_to_take(node, *type);
+}
+
+std::size_t adopt_onnx_operators(Model& model) {
+  std::vector<Node*> nodes;
+  model.graph().for_each_node([&](Node& node) {
+    if (find_onnx_operator(node) != nullptr) nodes.push_back(&node);
+  });
+  if (nodes.empty()) return 0;
+  infer_shapes(model);
+  std::size_t count = 0;
+  for (Node* node : nodes) {
+    const OperatorType& type = *find_onnx_operator(*node);
+    const auto dtypes = types_to_take(*node, type);
+    if (!dtypes) continue;
+    if (node->name.empty() && node->output() != nullptr) node->name = node->op_type + "_" + node->output()->name;
+    for (std::size_t i = 0; i < dtypes->size(); ++i) {
+      const Value& input = *node->inputs[i];
+      const ElementType wanted = to_element_type((*dtypes)[i]);
+      if (input.type == wanted) continue;
+      Node* cast = node->graph->add_node("Cast", {node->inputs[i]}, {input.name + "_" + std::string(to_string(wanted))},
+                                         node);
+      cast->attributes["to"] = NodeAttribute(AttributeData(static_cast<std::int64_t>(wanted)));
+      cast->output()->type = wanted;
+      cast->output()->shape = input.shape;
+      node->graph->set_input(*node, i, cast->output());
+    }
+    node->op_type = std::string(type.name);
+    node->domain = std::string(onnx_domain);
+    node->graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
+    write_whole(*node, *make_operator(*node));
+    ++count;
+  }
   return count;
 }
 

@@ -1,9 +1,9 @@
 # What the golden generators of the operators (src/ops/<op>/<op>_golden.py) share: values, types and the files.
 import json
+import sys
 import zlib
 
 import numpy as np
-import tensorflow as tf
 import torch
 
 TORCH_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -68,7 +68,8 @@ class Golden:
     def write(self, out, stem):
         np.savez_compressed(out / f"{stem}.npz", **self.arrays)
         lines = ",\n".join("    " + json.dumps(case) for case in self.cases)
-        made_with = {"torch": torch.__version__.split("+")[0], "tensorflow": tf.__version__, "numpy": np.__version__}
+        frameworks = [name for name in ("torch", "tensorflow", "numpy") if name in sys.modules]
+        made_with = {name: sys.modules[name].__version__.split("+")[0] for name in frameworks}
         (out / f"{stem}.json").write_text(
             f'{{\n  "operator": "{self.operator}",\n  "made_by": "tests/golden/generators/make_goldens.py",\n'
             f'  "made_with": {json.dumps(made_with)},\n  "cases": [\n{lines}\n  ]\n}}\n'
