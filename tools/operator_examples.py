@@ -33,7 +33,7 @@ def onnx_text(op):
     return (
         f'<ir_version: 8, opset_import: ["" : {OPSET}, "{op["domain"]}" : {op["version"]}]>\n'
         f"example ({inputs}) => ({output}) {{\n"
-        f"  y = {op['domain']}.{op['name']} <{attributes}> ({', '.join(example['inputs'])})\n"
+        f"  y = {op['domain']}.{op['name']}{f' <{attributes}>' if attributes else ''} ({', '.join(example['inputs'])})\n"
         "}"
     )
 

@@ -42,8 +42,8 @@ struct Variant {
 ///   static constexpr Int8Weight int8_weight = {...}                         of one with a weight that int8 stores
 ///   static constexpr auto why_plugin_for_floats = "..."                     where `why_plugin` speaks of int8
 ///   static std::vector<DropIn> drop_ins()
-///   static constexpr auto onnx_name = "..."                                 the standard ONNX operator that it computes,
-///                                                                           for a TensorRT that has none of that name
+///   static constexpr auto onnx_name = "..."                                 the ONNX operator that it computes,
+///                                                                           for a TensorRT without one of that name
 ///   static constexpr bool timed_variants = true                             TensorRT chooses between the variants
 ///   Status check_attributes() const                                         rules between attributes and on list
 ///                                                                           elements

@@ -53,7 +53,8 @@ std::vector<std::string> libraries_for(const onnx::Model& model, const std::vect
   const engine::PluginLibrary own = engine::own_plugin_library();
   for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
   const bool with_names = has_own_names(model);
-  if (own.exists && !engine::has_own_plugin_library(named) && (has_own_operators(model) || has_onnx_operators(model) || with_names)) {
+  if (own.exists && !engine::has_own_plugin_library(named) &&
+      (has_own_operators(model) || has_onnx_operators(model) || with_names)) {
     libraries.push_back(own.path.string());
   }
   const engine::PluginLibrary stand_ins = engine::own_stand_ins();
@@ -465,7 +466,8 @@ ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options
   const std::vector<Placed> placed = placed_nodes(asked);
   DriverTrials trials(trial_options, callbacks);
   // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
-  if (trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0) detach_functions(asked);
+  const bool has_plugins = engine::has_own_plugin_library(trial_options.libraries);
+  if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0) detach_functions(asked);
   const SizeRanges ranges(asked, options.shapes);
   TensorRTProbe probe(asked, trials, ranges);
   const ProbeReport report = probe.run(options.level);

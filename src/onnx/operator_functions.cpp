@@ -224,8 +224,8 @@ std::size_t adopt_onnx_operators(Model& model) {
       const Value& input = *node->inputs[i];
       const ElementType wanted = to_element_type((*dtypes)[i]);
       if (input.type == wanted) continue;
-      Node* cast = node->graph->add_node("Cast", {node->inputs[i]}, {input.name + "_" + std::string(to_string(wanted))},
-                                         node);
+      Node* cast =
+          node->graph->add_node("Cast", {node->inputs[i]}, {input.name + "_" + std::string(to_string(wanted))}, node);
       cast->attributes["to"] = NodeAttribute(AttributeData(static_cast<std::int64_t>(wanted)));
       cast->output()->type = wanted;
       cast->output()->shape = input.shape;

@@ -141,9 +141,8 @@ def test_halves_that_were_changed_are_told_from_the_whole(graft, tmp_path):
 
 def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt(graft, tmp_path):
     nodes = [
-        helper.make_node("NonZero", ["mask"], ["places"]),
-        helper.make_node("Transpose", ["places"], ["column"]),
-        helper.make_node("GatherND", ["features", "column"], ["rows"]),
+        helper.make_node("Cast", ["mask"], ["places"], to=TensorProto.BOOL),
+        helper.make_node("Compress", ["features", "places"], ["rows"], axis=0),
         helper.make_node("MatMul", ["rows", "a"], ["hidden"]),
         helper.make_node("Relu", ["hidden"], ["active"]),
         helper.make_node("MatMul", ["active", "b"], ["y"]),

@@ -103,7 +103,8 @@ TEST(Functions, AnAbsentInputIsAbsentInTheBody) {
 
 /// A plugin takes no booleans; the size that the node leaves out is there for TensorRT.
 TEST(Functions, OnnxOperatorsBecomeGraftsWithACastBeforeBooleans) {
-  onnx::Model model = text_model({{"x"}}, "b = Greater(x, x)\nn = NonZero(b)\nm = NonZero(x)\ny = Concat<axis=1>(n, m)", {"y"});
+  onnx::Model model =
+      text_model({{"x"}}, "b = Greater(x, x)\nn = NonZero(b)\nm = NonZero(x)\ny = Concat<axis=1>(n, m)", {"y"});
   model.graph().inputs()[0]->shape = Shape{4, 5};
   EXPECT_TRUE(onnx::find_onnx_operator(*model.graph().nodes()[1]) != nullptr);
   EXPECT_FALSE(onnx::find_operator_for(*model.graph().nodes()[1]));

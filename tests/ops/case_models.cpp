@@ -234,8 +234,8 @@ HostTensor reference_output(const OperatorCase& test, const std::vector<HostTens
   Status status = test.op->run_cpu(problem, {addresses, result_addresses}, {});
   std::vector<Extents> extents;
   if (status.ok()) {
-    status = read_extents(*test.op, problem,
-                          std::vector<const void*>(result_addresses.begin(), result_addresses.end()), extents);
+    status = read_extents(*test.op, problem, std::vector<const void*>(result_addresses.begin(), result_addresses.end()),
+                          extents);
   }
   if (!status.ok()) throw std::runtime_error(status.message());
   HostTensor y{outputs[0], std::move(results[0])};
@@ -263,14 +263,14 @@ void write_functions(const std::filesystem::path& folder) {
       write_bytes(folder / (stem + ".x"), inputs[0].bytes);
       const HostTensor y = reference_output(test, inputs);
       write_bytes(folder / (stem + ".y"), y.bytes);
-      listed.push_back(
-          {{"case", stem},
-           {"dtype", to_string(x.dtype)},
-           {"result", to_string(y.desc.dtype)},
-           {"shape", std::vector<std::int64_t>(x.extents.begin(), x.extents.end())},
-           {"comparable", (test.fill == Fill::normal || test.fill == Fill::sparse) && is_finite(expected_outputs(*test.op, inputs)[0].numbers)},
-           {"tolerance", test.tolerance},
-           {"absolute", test.absolute}});
+      listed.push_back({{"case", stem},
+                        {"dtype", to_string(x.dtype)},
+                        {"result", to_string(y.desc.dtype)},
+                        {"shape", std::vector<std::int64_t>(x.extents.begin(), x.extents.end())},
+                        {"comparable", (test.fill == Fill::normal || test.fill == Fill::sparse) &&
+                                           is_finite(expected_outputs(*test.op, inputs)[0].numbers)},
+                        {"tolerance", test.tolerance},
+                        {"absolute", test.absolute}});
     }
   }
   std::ofstream(folder / "manifest.json") << Json{{"cases", listed}}.dump(1) << '\n';

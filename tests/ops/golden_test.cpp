@@ -126,7 +126,8 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
     const std::vector<TensorDesc> descs = output_descs(*op, {&desc, 1});
     std::vector<HostTensor> outputs;
     for (const TensorDesc& each : descs) {
-      outputs.push_back({each, std::vector<std::byte>(static_cast<std::size_t>(each.storage_bytes()), std::byte{0x5A})});
+      outputs.push_back(
+          {each, std::vector<std::byte>(static_cast<std::size_t>(each.storage_bytes()), std::byte{0x5A})});
     }
     const void* input = x.bytes.data();
     std::vector<void*> addresses;

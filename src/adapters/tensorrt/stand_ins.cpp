@@ -1,5 +1,5 @@
-// A library of other names: creators under those of other libraries' plugins (libgraft_stand_ins.so) or of standard ONNX
-// operators (libgraft_onnx.so), as GRAFT_CREATORS says, made by the plugin library beside it.
+// A library of other names: creators under those of other libraries' plugins (libgraft_stand_ins.so) or of standard
+// ONNX operators (libgraft_onnx.so), as GRAFT_CREATORS says, made by the plugin library beside it.
 //
 // TensorRT refuses a whole library if one of its names is registered already, so these are not in the plugin library
 // itself, and names that are taken are left out:

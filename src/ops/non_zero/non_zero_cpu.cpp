@@ -1,6 +1,5 @@
 // Reference kernel of NonZero.
 #include "ops/non_zero/non_zero.hpp"
-
 #include "ops/reference.hpp"
 
 namespace graft::ops {

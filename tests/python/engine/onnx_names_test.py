@@ -15,7 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 INT64 = TensorProto.INT64
 
 
-def chosen_rows(path: pathlib.Path, dtype: int = TensorProto.FLOAT, shape: tuple[int | str, ...] = (64, 6)) -> pathlib.Path:
+def chosen_rows(
+    path: pathlib.Path, dtype: int = TensorProto.FLOAT, shape: tuple[int | str, ...] = (64, 6)
+) -> pathlib.Path:
     """Rows of x that have something in them, which is what exporters make of x[mask]: sized by the data, and so is all
     that follows."""
     axes = numpy_helper.from_array(np.array([1], np.int64), "axes")
@@ -107,6 +109,8 @@ def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
     rng = np.random.default_rng(1)
     x = (rng.standard_normal((64, 6)) * (rng.random((64, 6)) > 0.7)).astype(np.float32)
     options = onnxruntime.SessionOptions()
-    session = onnxruntime.InferenceSession(chosen_rows(tmp_path / "m.onnx"), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        chosen_rows(tmp_path / "m.onnx"), options, providers=["CPUExecutionProvider"]
+    )
     np.testing.assert_array_equal(session.run(None, {"x": x})[0][:, 0], 2 * x[np.nonzero(x)])
     assert onnx.load(tmp_path / "m.onnx").graph.node[0].op_type == "NonZero"
