@@ -298,3 +298,24 @@ def normalize(
 
     Source: Liu et al. 2016, SSD: Single Shot MultiBox Detector; NormalizeLayer of its branch of Caffe; Liu et al. 2015, ParseNet: Looking Wider to See Better
     """
+
+def non_zero(
+    x: Array,
+    *,
+    out: Array | None = None,
+) -> Array:
+    """y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN is not zero, -0 is.
+
+    Tensors:
+        x: 1 to 8 dimensions (any)
+
+    Attributes:
+
+    Returns y (rank,count): a column for each element that is not zero, count (scalar): how many they are
+
+    The others have room for the largest count: their elements lie at the beginning of it.
+
+    Types: x f32 y i64 count i64; x f16 y i64 count i64; x bf16 y i64 count i64; x i32 y i64 count i64; x i64 y i64 count i64
+
+    Source: ONNX NonZero; numpy.nonzero
+    """

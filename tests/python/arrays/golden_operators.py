@@ -14,6 +14,7 @@ from graft._definitions import DEFINITIONS, Definition
 
 FOLDER = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", pathlib.Path(__file__).parents[2] / "golden")) / "ops"
 NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
+NUMPY_TYPES |= {"i32": np.int32, "i64": np.int64}
 
 
 @dataclasses.dataclass(frozen=True)

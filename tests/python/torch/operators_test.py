@@ -8,7 +8,7 @@ F = torch.nn.functional
 
 import graft.ops  # noqa: E402
 import graft.torch  # noqa: E402
-from graft._definitions import DEFINITIONS  # noqa: E402
+from graft._definitions import FIXED_SIZE_DEFINITIONS  # noqa: E402
 from samples import DTYPES, NAMES, SAMPLES, TOLERANCES, difference  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -45,7 +45,7 @@ def test_opcheck(sample, dtype, device):
 
 
 @each_device
-@pytest.mark.parametrize("function", DEFINITIONS)
+@pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_golden_data(function, device):
     """On a GPU sums are made in f32, in another order."""
     error = {"cpu": 2.0**-24, "cuda": 1e-5}[device]
@@ -279,7 +279,7 @@ def test_gradients_that_there_are_not():
         y.sum().backward()
 
 
-@pytest.mark.parametrize("function", DEFINITIONS)
+@pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_vmap_is_refused(function):
     sample = next(each for each in SAMPLES if each.function == function)
     inputs = sample.inputs("f32", "cpu")
