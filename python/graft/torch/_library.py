@@ -440,4 +440,6 @@ def _register(definition: Definition, library: Any) -> Any:
 
 
 _LIBRARY = torch.library.Library(NAMESPACE, "DEF")
-FUNCTIONS: dict[str, Any] = {name: _register(definition, _LIBRARY) for name, definition in FIXED_SIZE_DEFINITIONS.items()}
+FUNCTIONS: dict[str, Any] = {
+    name: _register(definition, _LIBRARY) for name, definition in FIXED_SIZE_DEFINITIONS.items()
+}
