@@ -62,19 +62,50 @@ bool takes(const OperatorType& type, std::size_t port, DType dtype) {
                      [&](const TypeRow& row) { return row.formats[port] == Format(dtype); });
 }
 
-/// The types of a node's inputs as the operator takes them: i32 in the place of booleans and u8, which plugins do not
-/// have. Nothing where one is not known, is left out in the middle, or cannot be taken.
-std::optional<std::vector<DType>> types_to_take(const Node& node, const OperatorType& type) {
-  if (node.inputs.size() < type.required_input_count() || node.inputs.size() > type.input_count()) return std::nullopt;
-  std::vector<DType> dtypes;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+/// The value of an input that may as well be an attribute: it is left out, or a number that is a constant. Nothing for
+/// any other.
+std::optional<AttributeValue> value_for_attribute(const Value* input, const AttributeInfo& info) {
+  if (input == nullptr) return info.default_value;
+  const auto constant = input->constant();
+  if (!constant || constant->element_count() != 1) return std::nullopt;
+  std::optional<AttributeValue> value;
+  if (info.type == AttributeType::integer) {
+    if (const auto numbers = constant->ints()) value = numbers->front();
+  } else if (info.type == AttributeType::float_number) {
+    if (const auto number = constant->scalar()) value = static_cast<float>(*number);
+  }
+  return value && check_attribute(info, *value).ok() ? value : std::nullopt;
+}
+
+/// How a node of ONNX's becomes one of an operator that computes the same. The last inputs become the attributes of
+/// their names where they can: what is known when memory is set aside bounds it.
+struct Adoption {
+  std::vector<DType>
+      dtypes;  ///< Of the inputs that stay: i32 in the place of booleans and u8, which plugins do not have.
+  std::vector<std::pair<std::string_view, AttributeValue>> attributes;
+};
+
+/// Nothing where an input that stays has no type that is known, or none that the operator takes.
+std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
+  Adoption adoption;
+  std::size_t count = node.inputs.size();
+  if (count > type.input_count()) return std::nullopt;
+  for (; count > type.required_input_count(); --count) {
+    const std::string_view name = type.ports[count - 1].name;
+    const AttributeInfo* info = type.find_attribute(name);
+    const auto value = info == nullptr ? std::nullopt : value_for_attribute(node.inputs[count - 1], *info);
+    if (!value) break;
+    adoption.attributes.emplace_back(name, *value);
+  }
+  if (count < type.required_input_count()) return std::nullopt;
+  for (std::size_t i = 0; i < count; ++i) {
     const Value* input = node.inputs[i];
     std::optional<DType> dtype = input == nullptr || !input->type ? std::nullopt : to_dtype(*input->type);
     if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
     if (!dtype || !takes(type, i, *dtype)) return std::nullopt;
-    dtypes.push_back(*dtype);
+    adoption.dtypes.push_back(*dtype);
   }
-  return type.output_dtypes(dtypes) ? std::optional(dtypes) : std::nullopt;
+  return type.output_dtypes(adoption.dtypes) ? std::optional(std::move(adoption)) : std::nullopt;
 }
 
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
@@ -204,7 +235,7 @@ std::size_t detach_functions(Model& model) {
 
 bool is_adopted_for_tensorrt(const Node& node) {
   const OperatorType* type = find_onnx_operator(node);
-  return type != nullptr && types_to_take(node, *type);
+  return type != nullptr && adoption_of(node, *type);
 }
 
 std::size_t adopt_onnx_operators(Model& model) {
@@ -217,12 +248,17 @@ std::size_t adopt_onnx_operators(Model& model) {
   std::size_t count = 0;
   for (Node* node : nodes) {
     const OperatorType& type = *find_onnx_operator(*node);
-    const auto dtypes = types_to_take(*node, type);
-    if (!dtypes) continue;
+    const auto adoption = adoption_of(*node, type);
+    if (!adoption) continue;
+    const std::vector<DType>& dtypes = adoption->dtypes;
+    while (node->inputs.size() > dtypes.size()) node->graph->remove_last_input(*node);
+    for (const auto& [name, value] : adoption->attributes) {
+      node->attributes.insert_or_assign(std::string(name), NodeAttribute(value));
+    }
     if (node->name.empty() && node->output() != nullptr) node->name = node->op_type + "_" + node->output()->name;
-    for (std::size_t i = 0; i < dtypes->size(); ++i) {
+    for (std::size_t i = 0; i < dtypes.size(); ++i) {
       const Value& input = *node->inputs[i];
-      const ElementType wanted = to_element_type((*dtypes)[i]);
+      const ElementType wanted = to_element_type(dtypes[i]);
       if (input.type == wanted) continue;
       Node* cast =
           node->graph->add_node("Cast", {node->inputs[i]}, {input.name + "_" + std::string(to_string(wanted))}, node);

@@ -122,18 +122,28 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
     TensorDesc desc{
         .dtype = *parse_dtype(golden.at("dtype").get<std::string>()), .layout = Layout::linear, .extents = {}};
     ASSERT_TRUE(Extents::make(golden.at("shape").get<std::vector<std::int64_t>>(), desc.extents).ok());
-    const HostTensor x = make_tensor(desc, arrays.at(golden.at("x").get<std::string>()));
-    const std::vector<TensorDesc> descs = output_descs(*op, {&desc, 1});
+    std::vector<HostTensor> inputs{make_tensor(desc, arrays.at(golden.at("x").get<std::string>()))};
+    for (const std::string& name : golden.value("more", std::vector<std::string>())) {
+      TensorDesc further{.dtype = desc.dtype, .layout = Layout::linear, .extents = {}};
+      ASSERT_TRUE(Extents::make(arrays.at(name).shape, further.extents).ok());
+      inputs.push_back(make_tensor(further, arrays.at(name)));
+    }
+    std::vector<TensorDesc> input_descs;
+    std::vector<const void*> input_addresses;
+    for (const HostTensor& input : inputs) {
+      input_descs.push_back(input.desc);
+      input_addresses.push_back(input.bytes.data());
+    }
+    const std::vector<TensorDesc> descs = output_descs(*op, input_descs);
     std::vector<HostTensor> outputs;
     for (const TensorDesc& each : descs) {
       outputs.push_back(
           {each, std::vector<std::byte>(static_cast<std::size_t>(each.storage_bytes()), std::byte{0x5A})});
     }
-    const void* input = x.bytes.data();
     std::vector<void*> addresses;
     for (HostTensor& each : outputs) addresses.push_back(each.bytes.data());
-    const Problem problem{{&desc, 1}, descs};
-    Status status = op->run_cpu(problem, {{&input, 1}, addresses}, {});
+    const Problem problem{input_descs, descs};
+    Status status = op->run_cpu(problem, {input_addresses, addresses}, {});
     ASSERT_TRUE(status.ok()) << status.message();
     std::vector<Extents> extents;
     status = read_extents(*op, problem, std::vector<const void*>(addresses.begin(), addresses.end()), extents);

@@ -29,9 +29,12 @@ class Case:
 def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
     x = arrays[entry["x"]].astype(NUMPY_TYPES[entry["dtype"]]).reshape(entry["shape"])
     attributes = dict(entry["attributes"])
-    inputs = [x]
+    inputs = [x, *(arrays[name].astype(x.dtype) for name in entry.get("more", ()))]
     hidden = set(attributes) - {info.name for info in definition.attributes}
-    if hidden:  # InstanceNorm has an input of that name: both weights are given as inputs
+    if definition.has_data_sizes:  # numbers that are inputs or attributes
+        for i, port in enumerate(definition.inputs[len(inputs) :], len(inputs)):
+            inputs.append(np.array(attributes.pop(port.name), NUMPY_TYPES[definition.allowed_dtypes(i)]))
+    elif hidden:  # InstanceNorm has an input of that name: both weights are given as inputs
         assert hidden == {"bias"}, hidden
         channels = x.shape[1]
         inputs.append(np.asarray(attributes.pop("scales", [1.0] * channels), np.float32))

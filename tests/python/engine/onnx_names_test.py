@@ -44,6 +44,95 @@ def chosen_scores(path: pathlib.Path) -> pathlib.Path:
     return models.save(path, nodes, ("n",), TensorProto.FLOAT, [limit, axis])
 
 
+def detector(path: pathlib.Path, limits_are_inputs: bool = False) -> pathlib.Path:
+    """The end of a YOLO: boxes and scores of 64 places, suppressed, and the rows of those that are left."""
+    rng = np.random.default_rng(0)
+    constants = {
+        "kernel": rng.standard_normal((7, 3, 3, 3)).astype(np.float32) / 5,
+        "flat": np.array([0, 7, -1], np.int64),
+        "split": np.array([4, 3], np.int64),
+        "half": np.array([0.5], np.float32),
+        "ends": np.array([2], np.int64),
+        "axis": np.array([1], np.int64),
+    }
+    limits = {
+        "most": np.array([10], np.int64),
+        "overlap": np.array([0.5], np.float32),
+        "score": np.array([0.1], np.float32),
+    }
+    if not limits_are_inputs:
+        constants |= limits
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "kernel"], ["features"], name="conv", strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("Reshape", ["features", "flat"], ["places"], name="flatten"),
+        node("Split", ["places", "split"], ["boxes_first", "logits"], name="divide", axis=1),
+        node("Sigmoid", ["logits"], ["scores"], name="scores_of"),
+        node("Transpose", ["boxes_first"], ["boxes"], name="turn", perm=[0, 2, 1]),
+        node(
+            "NonMaxSuppression",
+            ["boxes", "scores", "most", "overlap", "score"],
+            ["chosen"],
+            name="suppress",
+            center_point_box=1,
+        ),
+        node("Gather", ["chosen", "ends"], ["column"], name="columns", axis=1),
+        node("Squeeze", ["column", "axis"], ["rows"], name="rows_of"),
+        node("Gather", ["boxes", "rows"], ["y"], name="boxes_of", axis=1),
+    ]
+    values = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])]
+    if limits_are_inputs:
+        inputs += [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in limits.items()
+        ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, None, 4])
+    graph = helper.make_graph(nodes, "detector", inputs, [output], values)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize("limits_are_inputs", [False, True])
+def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool) -> None:
+    """TensorRT-RTX parses NonMaxSuppression, and its builder has nothing for it."""
+    model, engine = detector(tmp_path / "m.onnx", limits_are_inputs), tmp_path / "m.engine"
+    without = drive("build", model, "--output", engine, "--target", "sm89")
+    assert without.code == 1
+    assert "suppress" in without.error["message"] + without.logged("error")
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("suppress", "NonMaxSuppression", "graft")
+    assert layer["outputs"][0]["shape"] == [-1, 3]
+    assert len(layer["inputs"]) == (5 if limits_are_inputs else 2)  # what is constant bounds the memory
+    assert built.json["network"]["outputs"][0]["shape"] == [1, -1, 4]
+    assert b"NonMaxSuppression" in engine.read_bytes()
+    verdicts = {
+        node["node"]: node["verdict"] for node in graft("inspect", model, "--json", "--probe", "builder").json["nodes"]
+    }
+    assert verdicts.pop("suppress") == "plugin"
+    assert set(verdicts.values()) == {"native"}
+
+
+@pytest.mark.usefixtures("rtx")
+def test_the_library_s_name_wins_with_the_parsers_flag(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path
+) -> None:
+    """Where the node lists the size too; without the flag the parser takes it for its own."""
+    model = onnx.load(detector(tmp_path / "m.onnx", limits_are_inputs=True))
+    (node,) = [node for node in model.graph.node if node.op_type == "NonMaxSuppression"]
+    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
+    one = drive("parse", tmp_path / "m.onnx", *libraries)
+    assert one.code == 1
+    assert "expected output size is 2" in one.error["message"]
+    node.output.append("count")
+    onnx.save(model, tmp_path / "two.onnx")
+    built = drive("build", tmp_path / "two.onnx", "--output", tmp_path / "m.engine", "--target", "sm89", *libraries)
+    assert [layer["name"] for layer in built.result["network"]["plugins"]] == ["NonMaxSuppression"]
+
+
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.INT64])
 def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
