@@ -85,8 +85,12 @@ struct Adoption {
   std::vector<std::pair<std::string_view, AttributeValue>> attributes;
 };
 
-/// Nothing where an input that stays has no type that is known, or none that the operator takes.
+/// Nothing where an input that stays has no type that is known, or none that the operator takes, and where the node has
+/// attributes that are not the operator's: `plugin_version` of who asks for another plugin, say.
 std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
+  for (const auto& attribute : node.attributes) {
+    if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
+  }
   Adoption adoption;
   std::size_t count = node.inputs.size();
   if (count > type.input_count()) return std::nullopt;

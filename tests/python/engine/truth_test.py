@@ -20,6 +20,10 @@ BEYOND_PARTS = 70000
 End = tuple[str, int, Any]
 
 
+# An attribute with which Graft leaves the node to TensorRT, whose builder fails on it.
+NOT_GRAFTS = {"plugin_version": "1"}
+
+
 def write(
     path: pathlib.Path,
     nodes: list[Any],
@@ -71,7 +75,7 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     nodes = [helper.make_node(name, ["x"], [f"y_{name}"], name=name, **extra.get(name, {})) for name in refused]
     nodes += [
         helper.make_node("Relu", ["x"], ["first"], name="relu"),
-        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms"),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms", **NOT_GRAFTS),
         helper.make_node("TopK", ["long", "k"], ["values", "indices"], name="top_k"),
         helper.make_node("Sigmoid", ["values"], ["last"], name="after_top_k"),
         helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="roi_align"),
@@ -410,7 +414,10 @@ def test_what_the_rules_know_is_not_searched_for(tmp_path: pathlib.Path) -> None
         nodes.append(helper.make_node("Relu" if i % 2 else "Sigmoid", [value], [f"v{i}"], name=f"n{i}"))
         value = f"v{i}"
     for i in range(20):
-        nodes.insert(10 * i, helper.make_node("NonMaxSuppression", [f"b{i}", f"s{i}", "k"], [f"c{i}"], name=f"nms{i}"))
+        nodes.insert(
+            10 * i,
+            helper.make_node("NonMaxSuppression", [f"b{i}", f"s{i}", "k"], [f"c{i}"], name=f"nms{i}", **NOT_GRAFTS),
+        )
         inputs += [(f"b{i}", FLOAT, [1, 10, 4]), (f"s{i}", FLOAT, [1, 2, 10])]
         outputs.append((f"c{i}", INT64, None))
     model = write(tmp_path / "m.onnx", nodes, inputs, [*outputs, (value, FLOAT, None)], {"k": [3]})
@@ -445,7 +452,7 @@ def test_refused_nodes_of_a_kind_are_taken_out_together(tmp_path: pathlib.Path) 
 def test_a_branch_that_is_known_to_fail_is_not_searched_for(tmp_path: pathlib.Path) -> None:
     """Among two hundred nodes: it fails alone, then its branch is asked about, then the rest builds at once."""
     chosen = [helper.make_tensor_value_info("chosen", INT64, None)]
-    nms = helper.make_node("NonMaxSuppression", ["boxes", "scores", "k"], ["chosen"], name="nms")
+    nms = helper.make_node("NonMaxSuppression", ["boxes", "scores", "k"], ["chosen"], name="nms", **NOT_GRAFTS)
     none = numpy_helper.from_array(np.zeros((0, 3), np.int64), "none")
     empty = helper.make_node("Constant", [], ["empty"], name="constant", value=none)
     branches = {
@@ -584,7 +591,7 @@ def test_a_k_that_is_no_constant(tmp_path: pathlib.Path) -> None:
 
 def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
     nodes = [
-        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms"),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms", **NOT_GRAFTS),
         helper.make_node("Unique", ["x"], ["u"], name="unique"),
         helper.make_node("MatMulInteger", ["a", "a"], ["m"], name="integer"),
         helper.make_node("Identity", ["text"], ["t"], name="text"),
@@ -692,7 +699,7 @@ def test_open_sizes_reach_the_parts(tmp_path: pathlib.Path) -> None:
 
 def test_what_a_failing_node_feeds_with_whole_numbers_is_not_asked(tmp_path: pathlib.Path) -> None:
     nodes = [
-        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms"),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms", **NOT_GRAFTS),
         helper.make_node("Gather", ["chosen", "two"], ["box"], name="gather", axis=1),
         helper.make_node("Cast", ["box"], ["y"], name="cast", to=FLOAT),
         helper.make_node("Relu", ["scores"], ["z"], name="relu"),
