@@ -49,7 +49,10 @@ namespace graft::ops {
     centers.emplace_back("center_point_box", std::int64_t{1});
     add(dtype, 2, 3, 200, centers, "_centers");
     for (const std::size_t scalars : {1U, 2U, 3U}) {
-      add(dtype, 2, 3, 200, {}, "_inputs_" + std::to_string(scalars), Fill::normal, scalars);
+      // Thresholds beyond 0 to 1, which ONNX Runtime refuses: not of ordinary numbers, which its functions are tried
+      // with.
+      const Fill fill = scalars > 1 ? Fill::offset : Fill::normal;
+      add(dtype, 2, 3, 200, {}, "_inputs_" + std::to_string(scalars), fill, scalars);
     }
     add(dtype, 2, 3, 70, limits(all, 0.5F, none), "_shifted").shift = 1;
   }
