@@ -264,10 +264,24 @@ endfunction()
 # library's plugin that its operators stand in for, where that name is free. See src/adapters/tensorrt/stand_ins.cpp.
 function(graft_add_stand_ins name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS" "")
+  graft_add_other_names(${name} PLUGINS ${ARG_PLUGINS} CREATORS graft_stand_ins)
+endfunction()
+
+# graft_add_onnx_names(<name> PLUGINS <plugin library>): the same with a creator for every standard ONNX operator that the
+# library's operators compute, under its ONNX name.
+function(graft_add_onnx_names name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS" "")
+  graft_add_other_names(${name} PLUGINS ${ARG_PLUGINS} CREATORS graft_onnx_names)
+endfunction()
+
+# CREATORS: the function of the plugin library that has them, src/adapters/tensorrt/exports.hpp.
+function(graft_add_other_names name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS;CREATORS" "")
   graft_source_root(root)
   set(export_list "${root}/adapters/tensorrt/stand_ins.map")
   add_library(${name} MODULE "${root}/adapters/tensorrt/stand_ins.cpp")
   target_include_directories(${name} PRIVATE "${root}")
+  target_compile_definitions(${name} PRIVATE GRAFT_CREATORS=${ARG_CREATORS})
   target_link_libraries(${name} PRIVATE ${ARG_PLUGINS} graft::tensorrt)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CXX_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}"

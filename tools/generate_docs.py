@@ -325,7 +325,9 @@ def operator_page(op, graft):
             (map(format_text, row) for row in op["type_rows"]),
         ),
         "## Attributes\n",
-        table(("name", "type", "default", "allowed", "meaning"), map(attribute_row, op["attributes"])),
+        table(("name", "type", "default", "allowed", "meaning"), map(attribute_row, op["attributes"]))
+        if op["attributes"]
+        else "None.\n",
         "## Example\n",
         "In ONNX's text form:\n",
         f"```\n{onnx_text(op)}\n```\n",
@@ -340,6 +342,12 @@ def operator_page(op, graft):
             "A node or plugin field collection of these names works unchanged.\n",
             table(("plugin", "version", "fields", "known from"), map(drop_in_row, op["drop_ins"])),
         ]
+    if op["onnx_name"]:
+        parts += [
+            "## Under ONNX's name\n",
+            f"It computes ONNX's `{op['onnx_name']}`, which a TensorRT may have no layer for: "
+            "[its size depends on the data](../guide/sizes_from_data.md).\n",
+        ]
     parts += [
         "## The same in standard ONNX operators\n",
         "A model that `graft convert` writes carries this as a model-local function (opset 17), so that it runs without "
@@ -349,12 +357,16 @@ def operator_page(op, graft):
     return "\n".join(parts) + speed_section(op) + accuracy_section(op)
 
 
+def names_stood_in_for(op):
+    return [drop_in["name"] for drop_in in op["drop_ins"]] + ([op["onnx_name"]] if op["onnx_name"] else [])
+
+
 def index_page(operators):
     rows = (
         (
             f"[{op['name']}]({op['file']})",
             op["doc"],
-            ", ".join(f"`{drop_in['name']}`" for drop_in in op["drop_ins"]) or "",
+            ", ".join(f"`{name}`" for name in names_stood_in_for(op)),
         )
         for op in operators
     )

@@ -10,7 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "build" / "python"))
 
-from graft._definitions import DEFINITIONS, docstring, signature  # noqa: E402
+from graft._definitions import DEFINITIONS, FIXED_SIZE_DEFINITIONS, docstring, signature  # noqa: E402
 
 HEADER = "# Written by tools/generate_stubs.py from the operators' definitions.\n"
 
@@ -55,7 +55,7 @@ def split(parameters: str) -> list[str]:
 
 def stubs() -> dict[pathlib.Path, str]:
     ops = "\n".join(function(each, "Array", ["out: Array | None = None"]) for each in DEFINITIONS.values())
-    torch = "\n".join(function(each, "torch.Tensor", []) for each in DEFINITIONS.values())
+    torch = "\n".join(function(each, "torch.Tensor", []) for each in FIXED_SIZE_DEFINITIONS.values())
     package = ROOT / "python" / "graft"
     return {
         package / "ops" / "__init__.pyi": HEADER + OPS.replace("from typing import Any, ", "from typing import ") + ops,

@@ -14,19 +14,26 @@ def example_of(op):
     return examples[op["name"]]
 
 
+def is_of_indices(op):
+    """Whether the first output is; all other tensors of examples are f32."""
+    first = next(i for i, port in enumerate(op["ports"]) if port["output"])
+    return op["type_rows"][0][first]["dtype"] == "i64"
+
+
 def onnx_text(op):
     """The example as a model in ONNX's text form, as onnx.parser.parse_model reads it."""
     example = example_of(op)
 
-    def tensor(name, shape):
-        return f"float[{','.join(map(str, shape))}] {name}"
+    def tensor(name, shape, dtype="float"):
+        return f"{dtype}[{','.join(map(str, shape))}] {name}"
 
     inputs = ", ".join(tensor(*item) for item in example["inputs"].items())
+    output = tensor("y", example["output"], "int64" if is_of_indices(op) else "float")
     attributes = ", ".join(f"{name} = {json.dumps(held)}" for name, held in example["attributes"].items())
     return (
         f'<ir_version: 8, opset_import: ["" : {OPSET}, "{op["domain"]}" : {op["version"]}]>\n'
-        f"example ({inputs}) => ({tensor('y', example['output'])}) {{\n"
-        f"  y = {op['domain']}.{op['name']} <{attributes}> ({', '.join(example['inputs'])})\n"
+        f"example ({inputs}) => ({output}) {{\n"
+        f"  y = {op['domain']}.{op['name']}{f' <{attributes}>' if attributes else ''} ({', '.join(example['inputs'])})\n"
         "}"
     )
 
@@ -34,11 +41,12 @@ def onnx_text(op):
 def python_text(op):
     """A script that writes example.onnx."""
     example = example_of(op)
+    output_type = "INT64" if is_of_indices(op) else "FLOAT"
     return f"""from onnx import TensorProto, helper, save
 
 shapes = {json.dumps(example["inputs"])}
 inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
-output = helper.make_tensor_value_info("y", TensorProto.FLOAT, {json.dumps(example["output"])})
+output = helper.make_tensor_value_info("y", TensorProto.{output_type}, {json.dumps(example["output"])})
 attributes = {json.dumps(example["attributes"])}
 node = helper.make_node("{op["name"]}", list(shapes), ["y"], domain="{op["domain"]}")
 node.attribute.extend(helper.make_attribute(*attribute) for attribute in attributes.items())

@@ -243,6 +243,8 @@ struct OperatorType {
   bool timed_variants = false;
   std::optional<Int8Weight> int8_weight = std::nullopt;
   std::vector<NativeEquivalent> native_equivalents = {};
+  /// The operator of the domain "" that it computes: same attributes, inputs and, from the first on, outputs.
+  std::string_view onnx_name = {};
   std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
 
   [[nodiscard]] std::size_t input_count() const;  ///< With the optional ones.

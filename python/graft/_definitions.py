@@ -44,6 +44,7 @@ class Attribute:
 class Port:
     name: str
     is_output: bool
+    is_size: bool  # says how large other outputs are
     is_optional: bool
     shape: str
     doc: str
@@ -61,6 +62,11 @@ class Definition:
     outputs: tuple[Port, ...]
     rows: tuple[tuple[str, ...], ...]
     """Types of all ports that go together."""
+
+    @property
+    def has_data_sizes(self) -> bool:
+        """Whether only the data say how large its outputs are."""
+        return any(port.is_size for port in self.outputs)
 
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The attributes' values, in their order, as the library takes them."""
@@ -154,6 +160,9 @@ DEFINITIONS: dict[str, Definition] = {
     entry["function"]: _definition(entry) for entry in json.loads(_operators.definitions())
 }
 
+# PyTorch has to know sizes before an operator runs.
+FIXED_SIZE_DEFINITIONS = {name: each for name, each in DEFINITIONS.items() if not each.has_data_sizes}
+
 _ANNOTATIONS = {
     "float": "float",
     "int": "int",
@@ -190,6 +199,9 @@ def docstring(definition: Definition, more: str) -> str:
     lines += ["", "Attributes:"]
     lines += [described(info.name, info.doc, ", ".join(info.choices) or info.range) for info in definition.attributes]
     lines += ["", f"Returns {', '.join(f'{p.name} ({p.shape}): {p.doc}' for p in definition.outputs)}"]
+    if definition.has_data_sizes:
+        sizes = ", ".join(port.name for port in definition.outputs if port.is_size)
+        lines += ["", f"The others have room for the largest {sizes}: their elements lie at the beginning of it."]
     lines += ["", f"Types: {types[0]}", "", f"Source: {definition.source}", "", more]
     return "\n".join(lines)
 

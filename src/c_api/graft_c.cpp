@@ -179,6 +179,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
   for (const Port& port : type.ports) {
     result["ports"].push_back({{"name", port.name},
                                {"is_output", port.is_output},
+                               {"is_size", port.is_size},
                                {"is_optional", port.is_optional},
                                {"shape", port.shape},
                                {"doc", port.doc}});

@@ -28,12 +28,20 @@ bool has_own_plugin_library(const std::vector<std::string>& libraries) {
                      [&](const std::string& library) { return std::filesystem::path(library).filename() == own; });
 }
 
-PluginLibrary own_stand_ins() {
+namespace {
+
+PluginLibrary beside_own(const char* file) {
   PluginLibrary library = own_plugin_library();
-  library.path.replace_filename("libgraft_stand_ins.so");
+  library.path.replace_filename(file);
   std::error_code ignored;
   library.exists = std::filesystem::is_regular_file(library.path, ignored);
   return library;
 }
+
+}  // namespace
+
+PluginLibrary own_stand_ins() { return beside_own("libgraft_stand_ins.so"); }
+
+PluginLibrary own_onnx_names() { return beside_own("libgraft_onnx.so"); }
 
 }  // namespace graft::engine

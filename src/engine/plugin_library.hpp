@@ -18,5 +18,7 @@ struct PluginLibrary {
 [[nodiscard]] bool has_own_plugin_library(const std::vector<std::string>& libraries);
 /// Returns libgraft_stand_ins.so, which lies beside it.
 [[nodiscard]] PluginLibrary own_stand_ins();
+/// Returns libgraft_onnx.so, which has plugins under the names of standard ONNX operators and lies there too.
+[[nodiscard]] PluginLibrary own_onnx_names();
 
 }  // namespace graft::engine

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "onnx/operator_node.hpp"
+
 namespace graft::inspect {
 
 std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted) {
@@ -14,7 +16,9 @@ std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_
   const std::size_t bad = count([&](const NodeVerdict& node) { return is_bad(node.verdict) && !has_fault(node); });
   const std::size_t open = count([](const NodeVerdict& node) { return node.verdict == Verdict::unknown; });
   const std::size_t rewritten = is_converted ? 0 : count([](const NodeVerdict& node) {
-    return node.verdict == Verdict::lowered || node.verdict == Verdict::plugin;
+    // `build` makes a plugin of ONNX's own operators.
+    const bool is_of_onnx = onnx::is_standard_operator("", node.op);
+    return node.verdict == Verdict::lowered || (node.verdict == Verdict::plugin && !is_of_onnx);
   });
   const std::size_t dangers = count([](const NodeVerdict& node) { return node.cause == computed_wrongly; });
   if (faults != 0) return {{.kind = NextStep::Kind::correct, .nodes = faults}};

@@ -32,6 +32,13 @@ bool has_own_operators(const onnx::Model& model) {
   return found;
 }
 
+/// Whether a plugin of Graft's computes what a node of ONNX's does.
+bool has_onnx_operators(const onnx::Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const onnx::Node& node) { found = found || find_onnx_operator(node) != nullptr; });
+  return found;
+}
+
 /// Whether a node has a name that Graft's own library has, or nearly, though it may be none of Graft's.
 bool has_own_names(const onnx::Model& model) {
   bool found = false;
@@ -46,7 +53,8 @@ std::vector<std::string> libraries_for(const onnx::Model& model, const std::vect
   const engine::PluginLibrary own = engine::own_plugin_library();
   for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
   const bool with_names = has_own_names(model);
-  if (own.exists && !engine::has_own_plugin_library(named) && (has_own_operators(model) || with_names)) {
+  if (own.exists && !engine::has_own_plugin_library(named) &&
+      (has_own_operators(model) || has_onnx_operators(model) || with_names)) {
     libraries.push_back(own.path.string());
   }
   const engine::PluginLibrary stand_ins = engine::own_stand_ins();
@@ -150,9 +158,16 @@ std::string describe_layer(const json& layer, const json& creators) {
                             : describe_creator(*creator);
 }
 
+/// A node, and the one of the main graph in which it lies: itself, if it lies there.
+struct Placed {
+  const onnx::Node* node = nullptr;
+  const onnx::Node* outer = nullptr;
+};
+
 /// What TensorRT said of all nodes, and of whom.
 struct Answers {
   const onnx::Model& asked;
+  const std::vector<Placed>& placed;  ///< The nodes that a verdict is given of, in the order of the verdicts.
   ProbeLevel level;
   const ProbeReport& report;
   const json& creators;
@@ -298,12 +313,6 @@ const Finding* finding_on(const onnx::Node& node, const std::vector<const Findin
   return nullptr;
 }
 
-/// A node, and the one of the main graph in which it lies: itself, if it lies there.
-struct Placed {
-  const onnx::Node* node = nullptr;
-  const onnx::Node* outer = nullptr;
-};
-
 /// In the order of for_each_node.
 std::vector<Placed> placed_nodes(const onnx::Model& model) {
   std::map<const onnx::Node*, const onnx::Node*> outer;
@@ -333,11 +342,9 @@ void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
   for (const Finding& finding : answers.report.findings) {
     for (const onnx::Node* node : finding.nodes) found[node].push_back(&finding);
   }
-  const std::vector<Placed> placed = placed_nodes(answers.asked);
-  for (std::size_t i = 0; i < nodes.size() && i < placed.size(); ++i) {
+  for (std::size_t i = 0; i < nodes.size() && i < answers.placed.size(); ++i) {
     NodeVerdict& verdict = nodes[i];
-    const onnx::Node* node = placed[i].node;
-    const onnx::Node* outer = placed[i].outer;
+    const auto [node, outer] = answers.placed[i];
     if (const auto findings = found.find(outer); findings != found.end()) {
       if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
         apply(*finding, *node, answers, verdict);
@@ -456,11 +463,15 @@ ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options
   TrialOptions trial_options = options.trials;
   trial_options.libraries = libraries_for(model, trial_options.libraries);
   onnx::Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
-  const SizeRanges ranges(asked, options.shapes);
+  const std::vector<Placed> placed = placed_nodes(asked);
   DriverTrials trials(trial_options, callbacks);
+  // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
+  const bool has_plugins = engine::has_own_plugin_library(trial_options.libraries);
+  if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0) detach_functions(asked);
+  const SizeRanges ranges(asked, options.shapes);
   TensorRTProbe probe(asked, trials, ranges);
   const ProbeReport report = probe.run(options.level);
-  correct({asked, options.level, report, trials.creators()}, nodes);
+  correct({asked, placed, options.level, report, trials.creators()}, nodes);
 
   ProbeAnswer answer{.level = options.level,
                      .tensorrt = trials.tensorrt(),

@@ -159,6 +159,11 @@ class Judge {
         return {Verdict::unknown, *doubt, advice_on_doubt()};
       }
       if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
+      if (release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node)) {
+        return {Verdict::plugin,
+                fmt::format("{}; Graft's {} takes its place", *refusal, onnx::find_onnx_operator(node)->name),
+                "graft build"};
+      }
       return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {

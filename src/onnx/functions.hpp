@@ -70,6 +70,14 @@ std::size_t detach_functions(Model& model);
 /// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.
 std::size_t adopt_drop_ins(Graph& graph);
 
+/// Turns nodes of standard ONNX operators into nodes of the operators of Graft that compute the same, for a TensorRT
+/// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input. A node
+/// stays where an input's type is not known or none that the operator takes. Runs infer_shapes where there is such a
+/// node. Returns how many nodes there were.
+std::size_t adopt_onnx_operators(Model& model);
+/// Whether it does so with a node whose types are known.
+[[nodiscard]] bool is_adopted_for_tensorrt(const Node& node);
+
 /// Replaces a Graft node by its operator's native_form. False, and nothing is changed, where it has none.
 bool replace_with_native_form(Node& node);
 /// Replaces a Graft node by the standard operators of its function. False, and nothing is changed, where it has none.

@@ -57,6 +57,61 @@ void write_whole(Node& node, const Operator& op) {
   }
 }
 
+bool takes(const OperatorType& type, std::size_t port, DType dtype) {
+  return std::any_of(type.type_rows.begin(), type.type_rows.end(),
+                     [&](const TypeRow& row) { return row.formats[port] == Format(dtype); });
+}
+
+/// The value of an input that may as well be an attribute: it is left out, or a number that is a constant. Nothing for
+/// any other.
+std::optional<AttributeValue> value_for_attribute(const Value* input, const AttributeInfo& info) {
+  if (input == nullptr) return info.default_value;
+  const auto constant = input->constant();
+  if (!constant || constant->element_count() != 1) return std::nullopt;
+  std::optional<AttributeValue> value;
+  if (info.type == AttributeType::integer) {
+    if (const auto numbers = constant->ints()) value = numbers->front();
+  } else if (info.type == AttributeType::float_number) {
+    if (const auto number = constant->scalar()) value = static_cast<float>(*number);
+  }
+  return value && check_attribute(info, *value).ok() ? value : std::nullopt;
+}
+
+/// How a node of ONNX's becomes one of an operator that computes the same. The last inputs become the attributes of
+/// their names where they can: what is known when memory is set aside bounds it.
+struct Adoption {
+  std::vector<DType>
+      dtypes;  ///< Of the inputs that stay: i32 in the place of booleans and u8, which plugins do not have.
+  std::vector<std::pair<std::string_view, AttributeValue>> attributes;
+};
+
+/// Nothing where an input that stays has no type that is known, or none that the operator takes, and where the node has
+/// attributes that are not the operator's: `plugin_version` of who asks for another plugin, say.
+std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
+  for (const auto& attribute : node.attributes) {
+    if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
+  }
+  Adoption adoption;
+  std::size_t count = node.inputs.size();
+  if (count > type.input_count()) return std::nullopt;
+  for (; count > type.required_input_count(); --count) {
+    const std::string_view name = type.ports[count - 1].name;
+    const AttributeInfo* info = type.find_attribute(name);
+    const auto value = info == nullptr ? std::nullopt : value_for_attribute(node.inputs[count - 1], *info);
+    if (!value) break;
+    adoption.attributes.emplace_back(name, *value);
+  }
+  if (count < type.required_input_count()) return std::nullopt;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Value* input = node.inputs[i];
+    std::optional<DType> dtype = input == nullptr || !input->type ? std::nullopt : to_dtype(*input->type);
+    if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
+    if (!dtype || !takes(type, i, *dtype)) return std::nullopt;
+    adoption.dtypes.push_back(*dtype);
+  }
+  return type.output_dtypes(adoption.dtypes) ? std::optional(std::move(adoption)) : std::nullopt;
+}
+
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
 bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
@@ -179,6 +234,49 @@ std::size_t detach_functions(Model& model) {
     ++count;
   });
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  return count;
+}
+
+bool is_adopted_for_tensorrt(const Node& node) {
+  const OperatorType* type = find_onnx_operator(node);
+  return type != nullptr && adoption_of(node, *type);
+}
+
+std::size_t adopt_onnx_operators(Model& model) {
+  std::vector<Node*> nodes;
+  model.graph().for_each_node([&](Node& node) {
+    if (find_onnx_operator(node) != nullptr) nodes.push_back(&node);
+  });
+  if (nodes.empty()) return 0;
+  infer_shapes(model);
+  std::size_t count = 0;
+  for (Node* node : nodes) {
+    const OperatorType& type = *find_onnx_operator(*node);
+    const auto adoption = adoption_of(*node, type);
+    if (!adoption) continue;
+    const std::vector<DType>& dtypes = adoption->dtypes;
+    while (node->inputs.size() > dtypes.size()) node->graph->remove_last_input(*node);
+    for (const auto& [name, value] : adoption->attributes) {
+      node->attributes.insert_or_assign(std::string(name), NodeAttribute(value));
+    }
+    if (node->name.empty() && node->output() != nullptr) node->name = node->op_type + "_" + node->output()->name;
+    for (std::size_t i = 0; i < dtypes.size(); ++i) {
+      const Value& input = *node->inputs[i];
+      const ElementType wanted = to_element_type(dtypes[i]);
+      if (input.type == wanted) continue;
+      Node* cast =
+          node->graph->add_node("Cast", {node->inputs[i]}, {input.name + "_" + std::string(to_string(wanted))}, node);
+      cast->attributes["to"] = NodeAttribute(AttributeData(static_cast<std::int64_t>(wanted)));
+      cast->output()->type = wanted;
+      cast->output()->shape = input.shape;
+      node->graph->set_input(*node, i, cast->output());
+    }
+    node->op_type = std::string(type.name);
+    node->domain = std::string(onnx_domain);
+    node->graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
+    write_whole(*node, *make_operator(*node));
+    ++count;
+  }
   return count;
 }
 

@@ -138,6 +138,15 @@ OperatorMatch find_adopted_operator(const Node& node) {
   return match.drop_in == nullptr && node.domain == onnx_domain ? OperatorMatch{} : match;
 }
 
+const OperatorType* find_onnx_operator(const Node& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
+  if (node.metadata.contains(fault_note)) return nullptr;
+  for (const OperatorType* type : operators()) {
+    if (!type->onnx_name.empty() && type->onnx_name == node.op_type) return type;
+  }
+  return nullptr;
+}
+
 std::unique_ptr<Operator> make_operator(const Node& node) {
   const OperatorMatch match = find_operator_for(node);
   if (!match) return nullptr;

@@ -37,6 +37,10 @@ struct OperatorMatch {
 /// The same for a node that has another name or domain than Graft's: one that adopt_drop_ins makes a node of Graft's.
 [[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
 
+/// The operator of Graft that computes what a node of ONNX's own operator does (OperatorType::onnx_name); null where
+/// there is none. The node itself is none of Graft's.
+[[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
+
 /// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node
 /// and attribute for one that is unknown, ill-typed, out of range or required and missing.
 [[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);

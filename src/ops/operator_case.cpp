@@ -52,6 +52,10 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
     case Fill::normal: return gauss;
     case Fill::offset: return gauss + (dtype == DType::f16 ? 1e3 : 1e4);
     case Fill::zeros: return 0;
+    case Fill::sparse: {
+      const auto chance = random() % 8;
+      return chance < 3 ? 0. : chance < 6 ? -0. : gauss;
+    }
     case Fill::huge: return std::clamp(gauss, -3., 3.) / 3 * largest;
     case Fill::tiny: return gauss * (dtype == DType::f16 ? 1e-6 : 1e-30);
     case Fill::special: {
@@ -62,18 +66,6 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
     }
   }
   return 0;
-}
-
-/// As dispatch, and for the types of integers that are not scaled.
-template <class F>
-Status dispatch_any(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::i32: return f(std::int32_t{});
-    case DType::i64: return f(std::int64_t{});
-    case DType::u8:
-    case DType::boolean: return f(std::uint8_t{});
-    default: return dispatch(dtype, f);
-  }
 }
 
 /// One that stands for itself: not what is rounded to i8.
@@ -159,7 +151,8 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
         if constexpr (is_plain_integer<Element>) {
           constexpr unsigned values_of_booleans = 2;
           const auto value = desc.dtype == DType::boolean ? random() % values_of_booleans : random();
-          values[at] = fill == Fill::zeros ? 0 : static_cast<Element>(value);
+          const bool is_zero = fill == Fill::zeros || (fill == Fill::sparse && random() % 4 != 0);
+          values[at] = is_zero ? 0 : static_cast<Element>(value);
         } else if constexpr (std::same_as<Element, std::int8_t>) {
           // What padding holds is not defined, so it must not matter.
           values[at] = fill == Fill::zeros && linear >= 0 ? 0 : static_cast<std::int8_t>(random());

@@ -26,6 +26,7 @@ enum class Fill : std::uint8_t {
   huge,     ///< Near the largest finite number, so that squares overflow.
   tiny,     ///< Squares underflow f32; f16: subnormal numbers.
   special,  ///< Normal, sprinkled with NaN, infinities and both zeros.
+  sparse,   ///< Normal; of four elements three are zero, of either sign.
   offset,   ///< The first input normal with a mean of 1e4 (f16: 1e3, where a step is 0.5); the others normal.
 };
 

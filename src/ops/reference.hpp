@@ -44,6 +44,18 @@ template <class F>
   }
 }
 
+/// As dispatch, and for the types of integers that are not scaled.
+template <class F>
+[[nodiscard]] Status dispatch_any(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::i32: return f(std::int32_t{});
+    case DType::i64: return f(std::int64_t{});
+    case DType::u8:
+    case DType::boolean: return f(std::uint8_t{});
+    default: return dispatch(dtype, f);
+  }
+}
+
 /// What a kernel says in a size output: `dtype` is the output's.
 inline void store_size(DType dtype, std::int64_t size, void* output) {
   if (dtype == DType::i32) {

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
 #include "toolkit/cuda_architectures.hpp"
@@ -31,6 +34,22 @@ std::optional<std::string> targets_without_code(const std::vector<std::string>& 
       fmt::join(missing, ", "), architectures_text(architectures));
 }
 
+/// Whether a build with these options of the engine driver is TensorRT-RTX's.
+bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch) {
+  std::vector<std::string> question{"choose"};
+  std::copy_if(options.begin(), options.end(), std::back_inserter(question), [](const std::string& option) {
+    return option.starts_with("--tensorrt=") || option.starts_with("--target=");
+  });
+  return ask_engine_driver(question, {}, {}, watch).result.value("flavor", "") == "rtx";
+}
+
+bool has_onnx_operators(const onnx::Model& model) {
+  bool found = false;
+  model.graph().for_each_node(
+      [&](const onnx::Node& node) { found = found || onnx::find_onnx_operator(node) != nullptr; });
+  return found;
+}
+
 }  // namespace
 
 BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch) {
@@ -38,6 +57,10 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   onnx::Model model = model_of(given).clone();
   check_operators(model);
   BuildReport report;
+  // The full TensorRT has layers of its own for them.
+  if (request.plugins && has_onnx_operators(model) && builds_with_rtx(request.options, watch)) {
+    adopt_onnx_operators(model);
+  }
   report.plugin_nodes = engine::find_plugin_nodes(model);
   const bool with_plugins = request.plugins && !report.plugin_nodes.empty();
   const std::vector<std::string> libraries =

@@ -13,6 +13,7 @@
 #include "inspect/detection_tail.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/node_ref.hpp"
+#include "onnx/operator_node.hpp"
 #include "runtime/chain.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
@@ -56,11 +57,13 @@ class HalvesEngine final : public runtime::Engine {
   const graft::CutNetwork& network_;
 };
 
-/// The ids of the nodes that TensorRT does not run.
+/// The ids of the nodes that TensorRT does not run, or runs only because `build` makes Graft's plugin of an operator of
+/// ONNX's: who asks for a cut wants them on the host.
 std::set<std::string, std::less<>> failing(const std::vector<inspect::NodeVerdict>& nodes) {
   std::set<std::string, std::less<>> ids;
   for (const inspect::NodeVerdict& node : nodes) {
-    if (inspect::is_bad(node.verdict)) ids.insert(node.node.id);
+    const bool is_left_to_build = node.verdict == inspect::Verdict::plugin && onnx::is_standard_operator("", node.op);
+    if (inspect::is_bad(node.verdict) || is_left_to_build) ids.insert(node.node.id);
   }
   return ids;
 }

@@ -74,7 +74,8 @@ void check_project_name(const std::string& name) {
       "all",     "help",   "clean",      "test",       "tests",         "install",
       "package", "depend", "preinstall", "edit_cache", "rebuild_cache", "list_install_components"};
   if (is_one_of(name, of_cmake)) refuse("is that of a target of CMake's own");
-  constexpr std::array<std::string_view, 4> of_graft = {"graft", "graft_c", "graft_plugins", "graft_stand_ins"};
+  constexpr std::array<std::string_view, 6> of_graft = {"graft",           "graft_c",    "graft_plugins",
+                                                        "graft_stand_ins", "graft_onnx", "graft_onnx_names"};
   if (is_one_of(name, of_graft)) refuse("is that of a library of Graft");
 }
 

@@ -62,6 +62,11 @@ struct Definition : graft::Elementwise {
 #else
   static std::vector<graft::DropIn> drop_ins() { return {}; }
 #endif
+#ifdef WRONG_ONNX_NAME
+  static constexpr int onnx_name = 1;
+#else
+  static constexpr auto onnx_name = "Identity";
+#endif
 #ifdef WRONG_TIMED_VARIANTS
   static constexpr const void* timed_variants() { return nullptr; }
 #else

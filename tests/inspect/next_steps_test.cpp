@@ -30,6 +30,13 @@ TEST(NextSteps, what_can_be_rewritten_is_converted_first) {
   EXPECT_EQ(next_steps({node(Verdict::plugin)}, true), (Steps{{Kind::build, 1}}));
 }
 
+TEST(NextSteps, what_build_makes_a_plugin_of_needs_no_conversion) {
+  NodeVerdict of_onnx = node(Verdict::plugin);
+  of_onnx.op = "NonZero";
+  EXPECT_EQ(next_steps({of_onnx}, false), (Steps{{Kind::build, 1}}));
+  EXPECT_EQ(next_steps({of_onnx, node(Verdict::plugin)}, false), (Steps{{Kind::convert, 1}}));
+}
+
 TEST(NextSteps, what_runs_nowhere_is_cut_off) {
   const std::vector<NodeVerdict> nodes{node(Verdict::unsupported), node(Verdict::lowered), node(Verdict::crashes)};
   EXPECT_EQ(next_steps(nodes, false), (Steps{{Kind::cut, 2}}));

@@ -101,6 +101,33 @@ TEST(Functions, AnAbsentInputIsAbsentInTheBody) {
   model.graph().check();
 }
 
+/// A plugin takes no booleans; the size that the node leaves out is there for TensorRT.
+TEST(Functions, OnnxOperatorsBecomeGraftsWithACastBeforeBooleans) {
+  onnx::Model model =
+      text_model({{"x"}}, "b = Greater(x, x)\nn = NonZero(b)\nm = NonZero(x)\ny = Concat<axis=1>(n, m)", {"y"});
+  model.graph().inputs()[0]->shape = Shape{4, 5};
+  EXPECT_TRUE(onnx::find_onnx_operator(*model.graph().nodes()[1]) != nullptr);
+  EXPECT_FALSE(onnx::find_operator_for(*model.graph().nodes()[1]));
+  EXPECT_EQ(adopt_onnx_operators(model), 2U);
+  model.graph().check();
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"Greater", "Cast", "NonZero", "NonZero", "Concat"}));
+  EXPECT_EQ(model.graph().nodes()[1]->int_or("to", 0), 6);
+  for (const std::size_t i : {2U, 3U}) {
+    const onnx::Node& node = *model.graph().nodes()[i];
+    EXPECT_EQ(node.domain, onnx_domain);
+    EXPECT_TRUE(onnx::find_operator_for(node));
+    ASSERT_EQ(node.outputs.size(), 2U);
+    EXPECT_EQ(node.outputs[1]->type, onnx::ElementType::i64);
+  }
+  EXPECT_EQ(adopt_onnx_operators(model), 0U);
+}
+
+TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
+  onnx::Model model = text_model({{"x"}}, "d = Cast<to=11>(x)\ny = NonZero(d)", {"y"});
+  EXPECT_EQ(adopt_onnx_operators(model), 0U);
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"Cast", "NonZero"}));
+}
+
 TEST(Functions, RecursionIsRefused) {
   onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   add_function(model, "F", {"x"}, "y = local::G(x)");
@@ -189,12 +216,16 @@ TEST_P(EveryOperator, AttachedAndDetachedAgain) {
   onnx::Model model;
   model.graph().opset_imports[""] = 17;
   std::vector<onnx::Value*> inputs;
+  std::vector<std::string> outputs;
   for (const Port& port : type.ports) {
-    if (port.is_output) continue;
+    if (port.is_output) {
+      outputs.push_back(outputs.empty() ? "result" : "result_" + std::string(port.name));
+      continue;
+    }
     inputs.push_back(model.graph().add_input(std::string(port.name)));
     inputs.back()->type = onnx::ElementType::f32;
   }
-  onnx::Node* node = add_operator_node(model.graph(), *type.create(), inputs, {"result"});
+  onnx::Node* node = add_operator_node(model.graph(), *type.create(), inputs, outputs);
   model.graph().add_output(*node->output());
   node->name = "layer";
   const std::string before = to_text(*node);

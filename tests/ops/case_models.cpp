@@ -60,6 +60,18 @@ onnx::TensorData to_tensor(const HostTensor& tensor) {
 /// Batch and image sizes; the channels of a network are fixed.
 bool may_be_dynamic(int axis, int rank) { return axis == 0 || (rank >= 3 && axis >= 2); }
 
+/// Of each axis of the first output, whether only the data say its size.
+std::vector<bool> sizes_by_data(const OperatorCase& test) {
+  std::vector<Shape> inputs;
+  for (const TensorDesc& desc : test.inputs) inputs.emplace_back(desc.extents.begin(), desc.extents.end());
+  std::vector<Shape> outputs;
+  const Status status = test.op->infer_shapes(inputs, outputs);
+  if (!status.ok()) throw std::runtime_error(status.message());
+  std::vector<bool> by_data;
+  for (const Dim& dim : outputs[0]) by_data.push_back(dim.kind() == Dim::Kind::data_size);
+  return by_data;
+}
+
 struct Variation {
   bool is_dynamic = false;
   bool quantize = true;  ///< i8 inside, f32 at both ends.
@@ -109,6 +121,10 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
   onnx::Value* y = node->output();
   if (quantized(outputs[0].dtype)) y = graph.add_node("DequantizeLinear", {y, step_of("y"), zero}, {"y"})->output();
   describe_value(*y, outputs[0].dtype, outputs[0].extents, "e");
+  const std::vector<bool> by_data = sizes_by_data(test);
+  for (std::size_t axis = 0; axis < by_data.size(); ++axis) {
+    if (by_data[axis]) (*y->shape)[axis] = Dim::symbol("count");
+  }
   graph.add_output(*y);
   return model;
 }
@@ -156,8 +172,9 @@ class Writer {
       onnx::Model model = network_of(test, variation);
       detach_functions(model);
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
+      // TensorRT-RTX has no native layers whose sizes depend on data.
       onnx::Model with_function = network_of(test, variation);
-      if (attach_functions(with_function).empty()) {
+      if (type.size_output_count() == 0 && attach_functions(with_function).empty()) {
         add(with_function, test, "function", variation, type.name, std::to_string(type.version));
       }
     }
@@ -174,6 +191,7 @@ class Writer {
                        {"plugin", plugin},
                        {"version", version},
                        {"dtype", to_string(test.inputs[0].dtype)},
+                       {"result", to_string(output_descs(*test.op, test.inputs)[0].dtype)},
                        {"layout", to_string(test.inputs[0].layout)},
                        {"shapes", variation.is_dynamic ? profile_of(test.inputs[0].extents) : ""}});
   }
@@ -203,15 +221,26 @@ void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The reference kernel's output, in the types of the case.
+/// The reference kernel's first output, in the types of the case and its true size.
 HostTensor reference_output(const OperatorCase& test, const std::vector<HostTensor>& inputs) {
   const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
-  HostTensor y{outputs[0], std::vector<std::byte>(static_cast<std::size_t>(outputs[0].storage_bytes()))};
+  std::vector<std::vector<std::byte>> results;
+  for (const TensorDesc& desc : outputs) results.emplace_back(static_cast<std::size_t>(desc.storage_bytes()));
   std::vector<const void*> addresses;
   for (const HostTensor& input : inputs) addresses.push_back(input.bytes.data());
-  void* address = y.bytes.data();
-  const Status status = test.op->run_cpu({test.inputs, outputs}, {addresses, {&address, 1}}, {});
+  std::vector<void*> result_addresses;
+  for (auto& result : results) result_addresses.push_back(result.data());
+  const Problem problem{test.inputs, outputs};
+  Status status = test.op->run_cpu(problem, {addresses, result_addresses}, {});
+  std::vector<Extents> extents;
+  if (status.ok()) {
+    status = read_extents(*test.op, problem, std::vector<const void*>(result_addresses.begin(), result_addresses.end()),
+                          extents);
+  }
   if (!status.ok()) throw std::runtime_error(status.message());
+  HostTensor y{outputs[0], std::move(results[0])};
+  y.desc.extents = extents[0];
+  y.bytes.resize(static_cast<std::size_t>(y.desc.storage_bytes()));
   return y;
 }
 
@@ -234,13 +263,14 @@ void write_functions(const std::filesystem::path& folder) {
       write_bytes(folder / (stem + ".x"), inputs[0].bytes);
       const HostTensor y = reference_output(test, inputs);
       write_bytes(folder / (stem + ".y"), y.bytes);
-      listed.push_back(
-          {{"case", stem},
-           {"dtype", to_string(x.dtype)},
-           {"shape", std::vector<std::int64_t>(x.extents.begin(), x.extents.end())},
-           {"comparable", test.fill == Fill::normal && is_finite(expected_outputs(*test.op, inputs)[0].numbers)},
-           {"tolerance", test.tolerance},
-           {"absolute", test.absolute}});
+      listed.push_back({{"case", stem},
+                        {"dtype", to_string(x.dtype)},
+                        {"result", to_string(y.desc.dtype)},
+                        {"shape", std::vector<std::int64_t>(x.extents.begin(), x.extents.end())},
+                        {"comparable", (test.fill == Fill::normal || test.fill == Fill::sparse) &&
+                                           is_finite(expected_outputs(*test.op, inputs)[0].numbers)},
+                        {"tolerance", test.tolerance},
+                        {"absolute", test.absolute}});
     }
   }
   std::ofstream(folder / "manifest.json") << Json{{"cases", listed}}.dump(1) << '\n';

@@ -27,14 +27,14 @@ AttributeValue attribute_value(const AttributeInfo& info, const nlohmann::json& 
   return {};
 }
 
-/// float32 as the file holds it, or i8, in the type of the case.
+/// float32 as the file holds it in the type of the case, or integers as they are.
 HostTensor make_tensor(const TensorDesc& desc, const io::NpyArray& array) {
   HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
-  if (array.type == onnx::ElementType::i8) {
+  if (array.type != onnx::ElementType::f32) {  // integers
+    EXPECT_EQ(array.type, onnx::to_element_type(desc.dtype));
     tensor.bytes = array.data;
     return tensor;
   }
-  EXPECT_EQ(array.type, onnx::ElementType::f32);
   const auto* values = reinterpret_cast<const float*>(array.data.data());
   EXPECT_TRUE(dispatch(desc.dtype, [&](auto element) -> Status {
                 using Element = decltype(element);
@@ -55,6 +55,9 @@ std::vector<double> numbers(const io::NpyArray& array) {
         std::memcpy(&values[i], array.data.data() + i * sizeof(double), sizeof(double));
         break;
       case onnx::ElementType::f32: values[i] = reinterpret_cast<const float*>(array.data.data())[i]; break;
+      case onnx::ElementType::i64:
+        values[i] = static_cast<double>(reinterpret_cast<const std::int64_t*>(array.data.data())[i]);
+        break;
       case onnx::ElementType::i8: values[i] = static_cast<double>(static_cast<std::int8_t>(array.data[i])); break;
       default: ADD_FAILURE() << "unexpected type " << to_string(array.type);
     }
@@ -66,6 +69,11 @@ std::vector<double> numbers(const io::NpyArray& array) {
 /// the sum that it holds in f32 adds half of an f32 rounding. i8 must agree exactly: no golden value lies near a tie.
 void expect_equal(const HostTensor& found, const std::vector<double>& exact) {
   constexpr double relative_error = 1.0 / (1 << 24);
+  if (found.desc.dtype == DType::i64) {
+    const auto* stored = reinterpret_cast<const std::int64_t*>(found.bytes.data());
+    EXPECT_EQ(std::vector<double>(stored, stored + exact.size()), exact);
+    return;
+  }
   ASSERT_TRUE(dispatch(found.desc.dtype, [&](auto element) -> Status {
                 using Element = decltype(element);
                 const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
@@ -114,18 +122,36 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
     TensorDesc desc{
         .dtype = *parse_dtype(golden.at("dtype").get<std::string>()), .layout = Layout::linear, .extents = {}};
     ASSERT_TRUE(Extents::make(golden.at("shape").get<std::vector<std::int64_t>>(), desc.extents).ok());
-    const HostTensor x = make_tensor(desc, arrays.at(golden.at("x").get<std::string>()));
-    const TensorDesc y_desc = output_descs(*op, {&desc, 1}).front();
-    HostTensor y{.desc = y_desc,
-                 .bytes = std::vector<std::byte>(static_cast<std::size_t>(y_desc.storage_bytes()), std::byte{0x5A})};
-    const void* input = x.bytes.data();
-    void* output = y.bytes.data();
-    const Status status = op->run_cpu({{&desc, 1}, {&y_desc, 1}}, {{&input, 1}, {&output, 1}}, {});
+    std::vector<HostTensor> inputs{make_tensor(desc, arrays.at(golden.at("x").get<std::string>()))};
+    for (const std::string& name : golden.value("more", std::vector<std::string>())) {
+      TensorDesc further{.dtype = desc.dtype, .layout = Layout::linear, .extents = {}};
+      ASSERT_TRUE(Extents::make(arrays.at(name).shape, further.extents).ok());
+      inputs.push_back(make_tensor(further, arrays.at(name)));
+    }
+    std::vector<TensorDesc> input_descs;
+    std::vector<const void*> input_addresses;
+    for (const HostTensor& input : inputs) {
+      input_descs.push_back(input.desc);
+      input_addresses.push_back(input.bytes.data());
+    }
+    const std::vector<TensorDesc> descs = output_descs(*op, input_descs);
+    std::vector<HostTensor> outputs;
+    for (const TensorDesc& each : descs) {
+      outputs.push_back(
+          {each, std::vector<std::byte>(static_cast<std::size_t>(each.storage_bytes()), std::byte{0x5A})});
+    }
+    std::vector<void*> addresses;
+    for (HostTensor& each : outputs) addresses.push_back(each.bytes.data());
+    const Problem problem{input_descs, descs};
+    Status status = op->run_cpu(problem, {input_addresses, addresses}, {});
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::vector<Extents> extents;
+    status = read_extents(*op, problem, std::vector<const void*>(addresses.begin(), addresses.end()), extents);
     ASSERT_TRUE(status.ok()) << status.message();
     // Where f32 arithmetic overflows or underflows, the frameworks' f32 result is what counts.
     const std::string y_name = golden.contains("y_f32") ? golden.at("y_f32") : golden.at("y");
-    EXPECT_EQ(std::vector(y_desc.extents.begin(), y_desc.extents.end()), arrays.at(y_name).shape);
-    expect_equal(y, numbers(arrays.at(y_name)));
+    EXPECT_EQ(std::vector(extents[0].begin(), extents[0].end()), arrays.at(y_name).shape);
+    expect_equal(outputs[0], numbers(arrays.at(y_name)));
   }
 }
 

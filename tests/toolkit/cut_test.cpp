@@ -86,12 +86,12 @@ TEST(Cut, ASessionOfThePairIsWatched) {
   EXPECT_THROW(static_cast<void>(Session(result->network, options)), Cancelled);
 }
 
-TEST(Cut, AdviceNamesTheFunction) {
+TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
   const InspectResult result = inspect(load(detector("detector.onnx")));
   const auto node = std::find_if(result.nodes.begin(), result.nodes.end(),
                                  [](const NodeSupport& each) { return each.node.op == "NonMaxSuppression"; });
   ASSERT_NE(node, result.nodes.end());
-  EXPECT_THAT(node->advice, HasSubstr("toolkit::cut: the network ends with its boxes and scores"));
+  EXPECT_THAT(node->reason, HasSubstr("Graft's NonMaxSuppression takes its place"));
 }
 
 TEST(Cut, IsSavedAndRead) {

@@ -58,7 +58,7 @@ def argument_parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build an engine from an ONNX model")
     add_model_options(build)
     build.add_argument("--output", required=True, help="the engine file to write")
-    build.add_argument("--target", action="append", default=[], help="sm89,sm120 (RTX only) or current")
+    add_target_option(build)
     build.add_argument("--shapes", action="append", default=[], help="NAME=MIN..OPT..MAX; repeatable")
     build.add_argument("--profile", action="append", default=[], help="one more profile: NAME=MIN..OPT..MAX,...")
     build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which keeps none)")
@@ -66,13 +66,17 @@ def argument_parser() -> argparse.ArgumentParser:
     add_builder_options(build)
     add_time_limit(build, "build")
 
+    choose = commands.add_parser("choose", help="which TensorRT `build` would use")
+    add_choice_option(choose)
+    add_target_option(choose)
+
     parse = commands.add_parser("parse", help="ask TensorRT's parser only, without building")
     add_model_options(parse)
     add_time_limit(parse, "parse")
 
     trials = commands.add_parser("trials", help="answer questions about many models, one JSON object a line")
     add_parser_options(trials)
-    trials.add_argument("--target", action="append", default=[], help="as for build")
+    add_target_option(trials)
 
     plugins = commands.add_parser("plugins", help="list the creators in plugin libraries")
     plugins.add_argument("libraries", nargs="+", metavar="LIBRARY")
@@ -108,9 +112,17 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--network-info", action="store_true", help="report every layer")
 
 
+def add_target_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", action="append", default=[], help="sm89,sm120 (RTX only) or current")
+
+
+def add_choice_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tensorrt", choices=["auto", "rtx", "full"], default="auto")
+
+
 def add_parser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plugin-library", action="append", default=[], help="plugin library to load; repeatable")
-    parser.add_argument("--tensorrt", choices=["auto", "rtx", "full"], default="auto")
+    add_choice_option(parser)
     parser.add_argument(
         "--plugin-override", action="store_true", help="plugins win over functions and native operators of their name"
     )
@@ -254,6 +266,11 @@ class WholeFile:
         self.temporary.unlink(missing_ok=True)
 
 
+def run_choose(arguments: argparse.Namespace, events: EventWriter) -> None:
+    flavor = choose_flavor(arguments.tensorrt, parse_targets(arguments.target), gpu_seems_present())
+    events.result("choose", flavor=flavor.name)
+
+
 def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.plugin_library)
     flavor = choose_flavor(arguments.tensorrt, [], gpu_seems_present())
@@ -340,7 +357,14 @@ def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
     )
 
 
-COMMANDS = {"probe": run_probe, "build": run_build, "parse": run_parse, "trials": run_trials, "plugins": run_plugins}
+COMMANDS = {
+    "probe": run_probe,
+    "build": run_build,
+    "choose": run_choose,
+    "parse": run_parse,
+    "trials": run_trials,
+    "plugins": run_plugins,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -298,3 +298,55 @@ def normalize(
 
     Source: Liu et al. 2016, SSD: Single Shot MultiBox Detector; NormalizeLayer of its branch of Caffe; Liu et al. 2015, ParseNet: Looking Wider to See Better
     """
+
+def non_zero(
+    x: Array,
+    *,
+    out: Array | None = None,
+) -> Array:
+    """y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN is not zero, -0 is.
+
+    Tensors:
+        x: 1 to 8 dimensions (any)
+
+    Attributes:
+
+    Returns y (rank,count): a column for each element that is not zero, count (scalar): how many they are
+
+    The others have room for the largest count: their elements lie at the beginning of it.
+
+    Types: x f32 y i64 count i64; x f16 y i64 count i64; x bf16 y i64 count i64; x i32 y i64 count i64; x i64 y i64 count i64
+
+    Source: ONNX NonZero; numpy.nonzero
+    """
+
+def non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    max_output_boxes_per_class: Array | None = None,
+    iou_threshold: Array | None = None,
+    score_threshold: Array | None = None,
+    *,
+    center_point_box: int = 0,
+    out: Array | None = None,
+) -> Array:
+    """For each item and class: boxes in the order of falling scores, of equal ones the first, are selected until there are max_output_boxes_per_class, but for those whose score is not above score_threshold and those whose intersection with a box that was selected is more than iou_threshold of the union.
+
+    Tensors:
+        boxes: corners or centers (N,boxes,4)
+        scores: of each class (N,classes,boxes)
+        max_output_boxes_per_class: left out: the attribute (scalar)
+        iou_threshold: left out: the attribute (scalar)
+        score_threshold: left out: the attribute (scalar)
+
+    Attributes:
+        center_point_box: 0: boxes are y1, x1, y2, x2 of two opposite corners; 1: x, y of the center, width, height (at least 0 and at most 1)
+
+    Returns selected_indices (count,3): item, class and box of each that is selected, by item, class and falling score, count (scalar): how many they are
+
+    The others have room for the largest count: their elements lie at the beginning of it.
+
+    Types: boxes f32 scores f32 max_output_boxes_per_class i64 iou_threshold f32 score_threshold f32 selected_indices i64 count i64; boxes f16 scores f16 max_output_boxes_per_class i64 iou_threshold f32 score_threshold f32 selected_indices i64 count i64
+
+    Source: ONNX NonMaxSuppression 11
+    """

@@ -10,7 +10,7 @@ import torch
 
 from graft import _operators
 from graft._arrays import threads_for
-from graft._definitions import DEFINITIONS, Definition, literal, make_function, parameters, trimmed
+from graft._definitions import FIXED_SIZE_DEFINITIONS, Definition, literal, make_function, parameters, trimmed
 from graft.torch import _gradients
 
 NAMESPACE = "graft"
@@ -500,4 +500,6 @@ def _register(definition: Definition, library: Any) -> Any:
 
 
 _LIBRARY = torch.library.Library(NAMESPACE, "DEF")
-FUNCTIONS: dict[str, Any] = {name: _register(definition, _LIBRARY) for name, definition in DEFINITIONS.items()}
+FUNCTIONS: dict[str, Any] = {
+    name: _register(definition, _LIBRARY) for name, definition in FIXED_SIZE_DEFINITIONS.items()
+}

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from graft import _operators
-from graft._definitions import DEFINITIONS, Definition
+from graft._definitions import FIXED_SIZE_DEFINITIONS, Definition
 from graft.errors import Error
 
 DOMAIN = "graft"
@@ -112,7 +112,7 @@ def onnx_translations() -> dict[Any, Any]:
     The file has Graft's nodes alone, for the exporter would write the bodies of functions in their place; `add_functions`
     gives them their functions, and `export` does both.
     """
-    return {getattr(torch.ops.graft, name).default: _translation(d) for name, d in DEFINITIONS.items()}
+    return {getattr(torch.ops.graft, name).default: _translation(d) for name, d in FIXED_SIZE_DEFINITIONS.items()}
 
 
 def _symbolic(definition: Definition) -> Callable[..., Any]:
@@ -148,7 +148,7 @@ def _symbolic(definition: Definition) -> Callable[..., Any]:
 
 
 def _register_symbolics(opset: int) -> None:
-    for name, definition in DEFINITIONS.items():
+    for name, definition in FIXED_SIZE_DEFINITIONS.items():
         torch.onnx.register_custom_op_symbolic(f"graft::{name}", _symbolic(definition), opset)
 
 
@@ -166,7 +166,7 @@ def add_functions(model: Any) -> Any:
         for value in (*graph.input, *graph.value_info, *graph.output)
     }
     types.update({each.name: (each.data_type, None) for each in graph.initializer})
-    by_name = {definition.name: definition for definition in DEFINITIONS.values()}
+    by_name = {definition.name: definition for definition in FIXED_SIZE_DEFINITIONS.values()}
     known = {function.name for function in model.functions if function.domain == DOMAIN}
     opset = next(each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
     onnx_names = {getattr(onnx.TensorProto, name): short for name, short in _ONNX_TYPES.items()}

@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "adapters/tensorrt/convert.hpp"
@@ -111,6 +112,15 @@ const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::st
   static const Creators made([&](std::deque<Creator>& owned) {
     for (const PluginSchema& own : own_schemas(space)) {
       for (PluginSchema& schema : stand_in_schemas(*own.type)) owned.emplace_back(std::move(schema), own);
+    }
+  });
+  return made.pointers;
+}
+
+const std::vector<nvinfer1::IPluginCreatorInterface*>& onnx_creators(std::string_view space) {
+  static const Creators made([&](std::deque<Creator>& owned) {
+    for (const PluginSchema& own : own_schemas(space)) {
+      if (std::optional<PluginSchema> schema = onnx_schema(*own.type)) owned.emplace_back(*std::move(schema), own);
     }
   });
   return made.pointers;

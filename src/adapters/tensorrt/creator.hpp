@@ -37,5 +37,7 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& creators(std::string_view space);
 /// One for each plugin of another library that an operator stands in for; it makes plugins of the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::string_view space);
+/// One for each operator that computes a standard ONNX operator, under that one's name; it makes plugins of `space`.
+[[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& onnx_creators(std::string_view space);
 
 }  // namespace graft::tensorrt

@@ -1,5 +1,5 @@
-// The functions that a plugin library shows: the two that TensorRT looks for when it loads one, and the one that a
-// library of stand-ins asks for its creators. Compiled into each plugin library, with the namespace of its plugins.
+// The functions that a plugin library shows: the two that TensorRT looks for when it loads one, and those that a
+// library of other names asks for its creators. Compiled into each plugin library, with the namespace of its plugins.
 #include "adapters/tensorrt/exports.hpp"
 
 #include "adapters/tensorrt/creator.hpp"
@@ -34,4 +34,10 @@ GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_stand_ins(nvinfer1:
                                                                        std::int32_t& count) {
   if (finder != nullptr) graft::tensorrt::set_logger_finder(finder);
   return list_of(graft::tensorrt::stand_in_creators, count);
+}
+
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_onnx_names(nvinfer1::ILoggerFinder* finder,
+                                                                        std::int32_t& count) {
+  if (finder != nullptr) graft::tensorrt::set_logger_finder(finder);
+  return list_of(graft::tensorrt::onnx_creators, count);
 }

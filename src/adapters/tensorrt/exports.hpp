@@ -14,3 +14,6 @@ GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t&
 /// which hands over the logger that it was given.
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_stand_ins(nvinfer1::ILoggerFinder* finder,
                                                                        std::int32_t& count);
+/// The same for those under the names of standard ONNX operators.
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_onnx_names(nvinfer1::ILoggerFinder* finder,
+                                                                        std::int32_t& count);

@@ -41,4 +41,12 @@ std::vector<PluginSchema> stand_in_schemas(const OperatorType& type) {
   return schemas;
 }
 
+std::optional<PluginSchema> onnx_schema(const OperatorType& type) {
+  if (type.onnx_name.empty()) return std::nullopt;
+  PluginSchema schema = own_schema(type, "");
+  schema.name = std::string(type.onnx_name);
+  schema.version = "1";
+  return schema;
+}
+
 }  // namespace graft::tensorrt

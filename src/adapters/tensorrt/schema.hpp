@@ -1,6 +1,7 @@
 // Under which name, version, namespace and fields a plugin is found: an operator's own, and those of its drop-ins.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,8 @@ struct PluginSchema {
 [[nodiscard]] PluginSchema own_schema(const OperatorType& type, std::string_view space = onnx_domain);
 /// One for each drop-in, with the fields that its owner gave it, in the empty namespace.
 [[nodiscard]] std::vector<PluginSchema> stand_in_schemas(const OperatorType& type);
+/// Under the name of the standard ONNX operator that it computes, where TensorRT's parser looks for that: version 1 in
+/// the empty namespace. Nothing where it computes none.
+[[nodiscard]] std::optional<PluginSchema> onnx_schema(const OperatorType& type);
 
 }  // namespace graft::tensorrt

@@ -1,4 +1,5 @@
-// A library of stand-ins: creators under the names of other libraries' plugins, made by the plugin library beside it.
+// A library of other names: creators under those of other libraries' plugins (libgraft_stand_ins.so) or of standard
+// ONNX operators (libgraft_onnx.so), as GRAFT_CREATORS says, made by the plugin library beside it.
 //
 // TensorRT refuses a whole library if one of its names is registered already, so these are not in the plugin library
 // itself, and names that are taken are left out:
@@ -62,7 +63,7 @@ GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t&
   try {
     const std::lock_guard lock(mutex);
     std::int32_t known = 0;
-    nvinfer1::IPluginCreatorInterface* const* creators = graft_stand_ins(logger_finder, known);
+    nvinfer1::IPluginCreatorInterface* const* creators = GRAFT_CREATORS(logger_finder, known);
     std::vector<nvinfer1::IPluginCreatorInterface*>& free_names = answers.emplace_back();
     for (std::int32_t i = 0; i < known; ++i) {
       const auto* creator = static_cast<const nvinfer1::IPluginCreatorV3One*>(creators[i]);

@@ -66,6 +66,7 @@ Json to_json(const toolkit::OperatorFacts& facts) {
           {"ports", ports},
           {"type_rows", rows},
           {"drop_ins", drop_ins},
+          {"onnx_name", type.onnx_name.empty() ? Json() : Json(type.onnx_name)},
           {"functions", functions},
           {"native_form", facts.native_form ? Json(*facts.native_form) : Json()}};
 }

@@ -181,10 +181,10 @@ TEST_P(EveryPlugin, RefusesAMissingRequiredFieldByName) {
 TEST_P(EveryPlugin, RefusesTypesThatNoRowHas) {
   const ops::OperatorCase& test = *good_cases(schema()).front();
   std::vector<TensorDesc> inputs = test.inputs;
-  inputs[0].dtype = DType::i64;
+  inputs[0].dtype = DType::u8;
   library().take_log();
   EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields_of(schema(), *test.op), inputs)), Error);
-  EXPECT_THAT(library().take_log(), Contains(HasSubstr("no type row for inputs of i64")));
+  EXPECT_THAT(library().take_log(), Contains(HasSubstr("no type row for inputs of u8")));
 }
 
 struct RefusedField {

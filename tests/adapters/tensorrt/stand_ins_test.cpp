@@ -37,9 +37,11 @@ std::string name_of(const nvinfer1::IPluginCreatorInterface& creator) {
   return std::string(named.getPluginName()) + " " + named.getPluginVersion();
 }
 
-/// What the library offers when it is loaded now.
-std::set<std::string> names_offered() {
-  void* handle = dlopen(stand_ins().c_str(), RTLD_NOW | RTLD_LOCAL);
+std::filesystem::path onnx_names() { return stand_ins().replace_filename("libgraft_onnx.so"); }
+
+/// What a library offers when it is loaded now.
+std::set<std::string> names_offered(const std::filesystem::path& file = stand_ins()) {
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   using GetCreators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
   const auto get_creators = reinterpret_cast<GetCreators>(dlsym(handle, "getCreators"));
   std::int32_t count = 0;
@@ -139,6 +141,31 @@ TEST(StandIns, LeaveOutTheNamesThatAreTaken) {
     EXPECT_THAT(left, Not(Contains(std::string(name))));
   }
   EXPECT_THAT(left, Contains(std::string("Normalize_TRT 1")));
+}
+
+/// In a library that is loaded where somebody wants them, and in no other.
+TEST(OnnxNames, AreThoseOfTheOperatorsThatComputeThem) {
+  std::set<std::string> expected;
+  PluginLibrary names(onnx_names());
+  for (const OperatorType* type : operators()) {
+    if (type->onnx_name.empty()) continue;
+    const std::string name(type->onnx_name);
+    expected.insert(name + " 1");
+    auto* creator = names.find(name, "1");
+    ASSERT_NE(creator, nullptr) << name;
+    EXPECT_STREQ(creator->getPluginNamespace(), "");
+    EXPECT_EQ(creator->getFieldNames()->nbFields, static_cast<std::int32_t>(type->attributes.size())) << name;
+    const std::unique_ptr<nvinfer1::IPluginV3> plugin(
+        creator->createPlugin("layer", nullptr, nvinfer1::TensorRTPhase::kBUILD));
+    ASSERT_NE(plugin, nullptr) << name;
+    const auto& core = *static_cast<nvinfer1::IPluginV3OneCore*>(
+        plugin->getCapabilityInterface(nvinfer1::PluginCapabilityType::kCORE));
+    EXPECT_EQ(core.getPluginName(), type->name);
+    EXPECT_STREQ(core.getPluginNamespace(), "graft");
+  }
+  EXPECT_THAT(expected, Contains(std::string("NonZero 1")));
+  EXPECT_EQ(names_offered(onnx_names()), expected);
+  for (const std::string& name : names_offered()) EXPECT_THAT(expected, Not(Contains(name)));
 }
 
 // The expectations below are what NVIDIA's public sources do: plugin/ in github.com/NVIDIA/TensorRT, release/10.14.

@@ -1,9 +1,9 @@
 # What the golden generators of the operators (src/ops/<op>/<op>_golden.py) share: values, types and the files.
 import json
+import sys
 import zlib
 
 import numpy as np
-import tensorflow as tf
 import torch
 
 TORCH_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -46,17 +46,18 @@ class Golden:
         self.arrays[name] = values.numpy()
         return name
 
-    def add(self, name, dtype, x_name, attributes, note=None, y_f32=None):
+    def add(self, name, dtype, x_name, attributes, note=None, y_f32=None, more=()):
+        """`more` are names of the arrays of further inputs, which the function takes after the attributes."""
         x = torch.from_numpy(self.arrays[x_name])
         case = {"name": name, "dtype": dtype, "shape": list(x.shape), "attributes": attributes}
-        case |= {"x": x_name, "y": f"{name}.y"}
+        case |= {"x": x_name, "y": f"{name}.y"} | ({"more": list(more)} if more else {})
         assert all(case["name"] != other["name"] for other in self.cases), name
         if dtype == "i8":
             y = self.function(x.to(torch.float64) * as_f32(attributes["x_scale"]), attributes)
             y, margin = quantized(y, as_f32(attributes["y_scale"]))
             assert margin > TIE_MARGIN, f"{name}: a result lies {margin:.1e} from a rounding tie, choose other values"
         else:
-            y = self.function(x.to(torch.float64), attributes)
+            y = self.function(x.to(torch.float64), attributes, *(torch.from_numpy(self.arrays[each]) for each in more))
         self.arrays[case["y"]] = y.numpy()
         if y_f32 is not None:
             case["y_f32"] = f"{name}.y_f32"
@@ -68,7 +69,8 @@ class Golden:
     def write(self, out, stem):
         np.savez_compressed(out / f"{stem}.npz", **self.arrays)
         lines = ",\n".join("    " + json.dumps(case) for case in self.cases)
-        made_with = {"torch": torch.__version__.split("+")[0], "tensorflow": tf.__version__, "numpy": np.__version__}
+        frameworks = [name for name in ("torch", "tensorflow", "onnxruntime", "numpy") if name in sys.modules]
+        made_with = {name: sys.modules[name].__version__.split("+")[0] for name in frameworks}
         (out / f"{stem}.json").write_text(
             f'{{\n  "operator": "{self.operator}",\n  "made_by": "tests/golden/generators/make_goldens.py",\n'
             f'  "made_with": {json.dumps(made_with)},\n  "cases": [\n{lines}\n  ]\n}}\n'

@@ -7,16 +7,17 @@ where it defines the meaning (epsilon_mode "max"). A generator stops if the two 
 
 The JSON lists the cases; each has
   name         unique within the file
-  dtype        f32, f16, bf16 or i8
+  dtype        f32, f16, bf16, i8, i32 or i64
   shape        of x; y has that of its array
   attributes   as Graft spells them; x_scale and y_scale are there for i8 only
   x, y         names of arrays in the .npz (several cases may share one x)
+  more         of an operator that takes several inputs: the names of the others, as x in their types
   y_f32        only where float32 arithmetic cannot give y (a square overflows or underflows): what the framework
                gives in float32
   note         what the case is about, if it is not plain
 
-x is float32 for f32, f16 and bf16 (each value exactly representable in the dtype) and int8 for i8. y is float64: the
-operator in double precision on that x, not yet rounded to the dtype; attributes are rounded to float32 first, since that
+x is float32 for f32, f16 and bf16 (each value exactly representable in the dtype) and otherwise of its own type. y is float64: the
+operator in double precision on that x, not yet rounded to the dtype, or int64 where it computes indices; attributes are rounded to float32 first, since that
 is how they are stored. For i8, y is int8: op(x * x_scale) / y_scale, rounded half to even and saturated; no value lies
 so near to a rounding boundary that float32 arithmetic could land on the other side, except where both are exact.
 

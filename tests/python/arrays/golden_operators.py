@@ -14,6 +14,7 @@ from graft._definitions import DEFINITIONS, Definition
 
 FOLDER = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", pathlib.Path(__file__).parents[2] / "golden")) / "ops"
 NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
+NUMPY_TYPES |= {"i32": np.int32, "i64": np.int64}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +29,12 @@ class Case:
 def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
     x = arrays[entry["x"]].astype(NUMPY_TYPES[entry["dtype"]]).reshape(entry["shape"])
     attributes = dict(entry["attributes"])
-    inputs = [x]
+    inputs = [x, *(arrays[name].astype(x.dtype) for name in entry.get("more", ()))]
     hidden = set(attributes) - {info.name for info in definition.attributes}
-    if hidden:  # InstanceNorm has an input of that name: both weights are given as inputs
+    if definition.has_data_sizes:  # numbers that are inputs or attributes
+        for i, port in enumerate(definition.inputs[len(inputs) :], len(inputs)):
+            inputs.append(np.array(attributes.pop(port.name), NUMPY_TYPES[definition.allowed_dtypes(i)]))
+    elif hidden:  # InstanceNorm has an input of that name: both weights are given as inputs
         assert hidden == {"bias"}, hidden
         channels = x.shape[1]
         inputs.append(np.asarray(attributes.pop("scales", [1.0] * channels), np.float32))

@@ -194,3 +194,9 @@ def graft_library() -> pathlib.Path:
 def stand_ins(graft_library: pathlib.Path) -> pathlib.Path:
     """The library beside it with the names of other libraries' plugins."""
     return graft_library.with_name("libgraft_stand_ins.so")
+
+
+@pytest.fixture(scope="session")
+def onnx_names(graft_library: pathlib.Path) -> pathlib.Path:
+    """The library beside it with the names of standard ONNX operators."""
+    return graft_library.with_name("libgraft_onnx.so")

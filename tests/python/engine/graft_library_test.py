@@ -16,6 +16,7 @@ from conftest import ROOT, Driven, drive, drive_all, driver_environment, graft
 
 TARGETS = ("--target", "sm89,sm120")
 DTYPES = ["f32", "f16", "bf16", "i8"]
+INTEGERS = ["i32", "i64"]
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +50,7 @@ def build_all(
 
 
 @pytest.mark.usefixtures("rtx")
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES + INTEGERS)
 def test_every_plugin_builds(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, case_models: pathlib.Path, dtype: str
 ) -> None:
@@ -58,7 +59,7 @@ def test_every_plugin_builds(
     for model, engine, done in build_all(tmp_path, case_models, models, "--plugin-library", graft_library):
         (layer,) = done.result["network"]["plugins"]
         assert (layer["name"], layer["version"], layer["generation"]) == (model["plugin"], model["version"], "V3")
-        assert layer["inputs"][0]["dtype"] == layer["outputs"][0]["dtype"] == dtype
+        assert (layer["inputs"][0]["dtype"], layer["outputs"][0]["dtype"]) == (dtype, model["result"])
         assert model["plugin"].encode() in engine.read_bytes()
 
 

@@ -65,8 +65,8 @@ def run(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-OPERATORS = ["Convolution", "InstanceNorm", "L2NormHelper", "L2Normalize", "LeakyReLU", "Normalize", "Padding"]
-OPERATORS += ["SpatialPyramidPooling", "Upsampling"]
+OPERATORS = ["Convolution", "InstanceNorm", "L2NormHelper", "L2Normalize", "LeakyReLU", "NonMaxSuppression"]
+OPERATORS += ["NonZero", "Normalize", "Padding", "SpatialPyramidPooling", "Upsampling"]
 FREE = {"CONVOLUTION", "LeakyReluPlugin", "ReflectPad", "SPP_TRT", "UpsamplePlugin", "l2norm_helper"}
 
 

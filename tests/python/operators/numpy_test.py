@@ -16,10 +16,17 @@ def test_golden_data(function):
     dtypes = set()
     for case in cases(function):
         y = getattr(graft.ops, function)(*case.inputs, **case.attributes)
+        dtypes.add(case.dtype)
+        if DEFINITIONS[function].has_data_sizes:
+            y, count = y
+            assert count.shape == ()
+            assert count in case.expected.shape
+            np.testing.assert_array_equal(y.ravel()[: case.expected.size].reshape(case.expected.shape), case.expected)
+            continue
         assert y.dtype == NUMPY_TYPES[case.dtype]
         assert_close(y, case, REFERENCE_ERROR)
-        dtypes.add(case.dtype)
-    assert dtypes == {"f32", "f16", "bf16", "i8"}
+    assert dtypes >= {"f32", "f16"}
+    assert "i8" in dtypes or DEFINITIONS[function].has_data_sizes
 
 
 def test_weights_as_inputs_are_those_of_attributes():

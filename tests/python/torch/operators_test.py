@@ -8,7 +8,7 @@ F = torch.nn.functional
 
 import graft.ops  # noqa: E402
 import graft.torch  # noqa: E402
-from graft._definitions import DEFINITIONS  # noqa: E402
+from graft._definitions import FIXED_SIZE_DEFINITIONS  # noqa: E402
 from samples import DTYPES, NAMES, SAMPLES, TOLERANCES, difference  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -45,7 +45,7 @@ def test_opcheck(sample, dtype, device):
 
 
 @each_device
-@pytest.mark.parametrize("function", DEFINITIONS)
+@pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_golden_data(function, device):
     """On a GPU sums are made in f32, in another order."""
     error = {"cpu": 2.0**-24, "cuda": 1e-5}[device]
@@ -285,7 +285,7 @@ def first_sample(function):
     return next(each for each in SAMPLES if each.function == function)
 
 
-@pytest.mark.parametrize("function", DEFINITIONS)
+@pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_vmap_is_refused(function):
     sample = first_sample(function)
     inputs = sample.inputs("f32", "cpu")
@@ -342,7 +342,7 @@ def test_gradients_within_gradients():
     assert difference(found, penalty(lambda each: F.normalize(each, dim=1) * each)) < 1e-4
 
 
-@pytest.mark.parametrize("function", DEFINITIONS)
+@pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_forward_mode_is_refused(function):
     """PyTorch would say that the derivative is zero."""
     sample = first_sample(function)

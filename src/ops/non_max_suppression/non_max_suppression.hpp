@@ -1,0 +1,68 @@
+// NonMaxSuppression: of boxes that overlap, those with the highest scores. How many there are only the data say.
+#pragma once
+
+#include <limits>
+
+#include "graft/define_operator.hpp"
+
+namespace graft::ops {
+
+struct NonMaxSuppression {
+  static constexpr auto name = "NonMaxSuppression";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "For each item and class: boxes in the order of falling scores, of equal ones the first, are selected until "
+      "there "
+      "are max_output_boxes_per_class, but for those whose score is not above score_threshold and those whose "
+      "intersection with a box that was selected is more than iou_threshold of the union.";
+  static constexpr auto source = "ONNX NonMaxSuppression 11";
+  static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
+  static constexpr auto onnx_name = "NonMaxSuppression";
+
+  /// Stands for no threshold at all.
+  static constexpr float no_threshold = std::numeric_limits<float>::lowest();
+
+  std::int64_t center_point_box = 0;
+  std::int64_t max_output_boxes_per_class = 0;
+  float iou_threshold = 0;
+  float score_threshold = no_threshold;
+
+  static constexpr auto attributes() {
+    using Self = NonMaxSuppression;
+    return std::tuple{
+        attribute("center_point_box", &Self::center_point_box,
+                  "0: boxes are y1, x1, y2, x2 of two opposite corners; 1: x, y of the center, width, height",
+                  {.lowest = 0, .highest = 1}),
+        attribute("max_output_boxes_per_class", &Self::max_output_boxes_per_class,
+                  "where there is no input of that name; memory is then set aside for so many", at_least(0)),
+        attribute("iou_threshold", &Self::iou_threshold, "where there is no input of that name"),
+        attribute("score_threshold", &Self::score_threshold,
+                  "where there is no input of that name; the lowest number: none")};
+  }
+  static constexpr auto ports() {
+    return std::array{input("boxes", "T", "N,boxes,4", "corners or centers"),
+                      input("scores", "T", "N,classes,boxes", "of each class"),
+                      optional_input("max_output_boxes_per_class", DType::i64, "scalar", "left out: the attribute"),
+                      optional_input("iou_threshold", DType::f32, "scalar", "left out: the attribute"),
+                      optional_input("score_threshold", DType::f32, "scalar", "left out: the attribute"),
+                      output("selected_indices", DType::i64, "count,3",
+                             "item, class and box of each that is selected, by item, class and falling score"),
+                      size_output("count", "how many they are")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16)};
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] static Status check(const Problem& problem);
+  [[nodiscard]] static std::size_t workspace(const Problem& problem);
+  [[nodiscard]] static TensorDesc constant(std::size_t port, std::span<const TensorDesc> given);
+  void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+};
+
+[[nodiscard]] Status run(const NonMaxSuppression& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<NonMaxSuppression>> cuda_kernels(const NonMaxSuppression& op);
+
+}  // namespace graft::ops

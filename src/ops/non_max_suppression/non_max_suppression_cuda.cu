@@ -1,0 +1,271 @@
+// CUDA kernels of NonMaxSuppression. A segment is a class of an item, and each is a block's: candidates are the boxes
+// above the threshold in their order, CUB sorts them by score (stable, so that of equal scores the first box stays
+// first), and they are selected in tiles of 64. A tile's boxes are compared with all that were selected before, then
+// with each other, and the rest is bits; it ends where a segment has as many as it may have. Another kernel numbers the
+// segments, and the last writes the indices.
+#include <cub/device/device_segmented_radix_sort.cuh>
+
+#include "kernels/launch.cuh"
+#include "kernels/vector.cuh"
+#include "ops/non_max_suppression/non_max_suppression.hpp"
+#include "ops/non_max_suppression/overlap.hpp"
+#include "ops/non_max_suppression/plan.hpp"
+
+namespace graft::ops {
+namespace {
+
+constexpr int warp = 32;
+constexpr unsigned all_lanes = 0xFFFFFFFFU;
+constexpr int block_threads = 1024;
+constexpr int tile = 64;
+constexpr int select_threads = 512;
+constexpr int lanes_of_box = select_threads / tile;
+static_assert(warp % lanes_of_box == 0 && tile % lanes_of_box == 0);
+
+/// Of the threads of a block before this one, and of all.
+__device__ int2 sums_of_threads(int value) {
+  __shared__ int of_warps[block_threads / warp];
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+  int sum = value;
+  for (int distance = 1; distance < warp; distance *= 2) {
+    const int other = __shfl_up_sync(all_lanes, sum, distance);
+    if (lane >= distance) sum += other;
+  }
+  if (lane == warp - 1) of_warps[threadIdx.x / warp] = sum;
+  __syncthreads();
+  int2 result{sum - value, 0};
+  for (unsigned each = 0; each < block_threads / warp; ++each) {
+    if (each < threadIdx.x / warp) result.x += of_warps[each];
+    result.y += of_warps[each];
+  }
+  __syncthreads();  // before of_warps is written again
+  return result;
+}
+
+/// Keys are f32 of one zero alone, so that both zeros are equal.
+template <class T>
+__global__ void find_candidates(const T* scores, const float* threshold, float* keys, int* values, int* begins,
+                                int* ends, int boxes) {
+  const int begin = static_cast<int>(blockIdx.x) * boxes;
+  const float limit = *threshold;
+  int count = 0;
+  for (int first = 0; first < boxes; first += block_threads) {
+    const int box = first + static_cast<int>(threadIdx.x);
+    const float score = box < boxes ? static_cast<float>(scores[begin + box]) : 0.F;
+    const bool is_high = score > limit || (limit == NonMaxSuppression::no_threshold && score == score);
+    const bool is_candidate = box < boxes && is_high;
+    const int2 sums = sums_of_threads(is_candidate ? 1 : 0);
+    if (is_candidate) {
+      keys[begin + count + sums.x] = score == 0.F ? 0.F : score;
+      values[begin + count + sums.x] = box;
+    }
+    count += sums.y;
+  }
+  if (threadIdx.x != 0) return;
+  begins[blockIdx.x] = begin;
+  ends[blockIdx.x] = begin + count;
+}
+
+template <class T>
+__device__ Box load_box(const T* boxes, int index, bool is_center) {
+  const T* from = boxes + static_cast<std::int64_t>(index) * 4;
+  const float numbers[4] = {static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
+                            static_cast<float>(from[3])};
+  return box_of(numbers, is_center);
+}
+
+/// What a segment's block knows of it.
+struct Segments {
+  int boxes = 0;
+  int classes = 0;
+  int most = 0;
+  bool is_center = false;
+};
+
+template <class T>
+__global__ void select_boxes(const T* boxes, const int* sorted, const int* begins, const int* ends,
+                             const std::int64_t* max_output, const float* iou_threshold, int* selected_indices,
+                             Box* selected_boxes, int* counts, Segments sizes) {
+  using Bits = unsigned long long;
+  __shared__ Box tile_boxes[tile];
+  __shared__ Bits overlapped[tile];  // for each box of the tile, those after it that it would suppress
+  __shared__ Bits alive;
+  __shared__ Bits kept;
+  const int segment = static_cast<int>(blockIdx.x);
+  const T* own_boxes = boxes + static_cast<std::int64_t>(segment / sizes.classes) * sizes.boxes * 4;
+  int* own_indices = selected_indices + static_cast<std::int64_t>(segment) * sizes.most;
+  Box* own_selected = selected_boxes + static_cast<std::int64_t>(segment) * sizes.most;
+  const std::int64_t wanted = *max_output;
+  const int most = wanted < 0 ? 0 : wanted < sizes.most ? static_cast<int>(wanted) : sizes.most;
+  const float threshold = *iou_threshold;
+  const int end = ends[segment];
+  const int row = static_cast<int>(threadIdx.x) / lanes_of_box;
+  const int lane = static_cast<int>(threadIdx.x) % lanes_of_box;
+  int count = 0;
+  for (int first = begins[segment]; first < end && count < most; first += tile) {
+    const int in_tile = ::min(tile, end - first);
+    if (threadIdx.x < tile) {
+      if (static_cast<int>(threadIdx.x) < in_tile) {
+        tile_boxes[threadIdx.x] = load_box(own_boxes, sorted[first + static_cast<int>(threadIdx.x)], sizes.is_center);
+      }
+      overlapped[threadIdx.x] = 0;
+    }
+    if (threadIdx.x == 0) alive = in_tile == tile ? ~Bits{0} : (Bits{1} << in_tile) - 1;
+    __syncthreads();
+    if (row < in_tile) {
+      const Box own = tile_boxes[row];
+      bool is_suppressed = false;
+      for (int other = lane; other < count && !is_suppressed; other += lanes_of_box) {
+        is_suppressed = overlaps(own, own_selected[other], threshold);
+      }
+      if (is_suppressed) atomicAnd(&alive, ~(Bits{1} << row));
+      Bits after = 0;
+      for (int other = row + 1 + lane; other < in_tile; other += lanes_of_box) {
+        if (overlaps(tile_boxes[other], own, threshold)) after |= Bits{1} << other;
+      }
+      if (after != 0) atomicOr(&overlapped[row], after);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      Bits left = alive;
+      Bits chosen = 0;
+      for (int room = most - count; left != 0 && room > 0; --room) {
+        const int next = __ffsll(static_cast<long long>(left)) - 1;
+        chosen |= Bits{1} << next;
+        left &= ~(overlapped[next] | Bits{1} << next);
+      }
+      kept = chosen;
+    }
+    __syncthreads();
+    const Bits chosen = kept;
+    if (threadIdx.x < tile && (chosen >> threadIdx.x & 1U) != 0) {
+      const int at = count + __popcll(chosen & ((Bits{1} << threadIdx.x) - 1));
+      own_indices[at] = sorted[first + static_cast<int>(threadIdx.x)];
+      own_selected[at] = tile_boxes[threadIdx.x];
+    }
+    count += __popcll(chosen);
+    __syncthreads();  // before the tile is written again; what was selected is read by the whole block
+  }
+  if (threadIdx.x == 0) counts[segment] = count;
+}
+
+/// Where each segment's indices begin.
+template <class Size>
+__global__ void number_segments(const int* counts, std::int64_t* starts, Size* total, std::int64_t segments) {
+  std::int64_t before = 0;
+  for (std::int64_t first = 0; first < segments; first += block_threads) {
+    const std::int64_t segment = first + threadIdx.x;
+    const int own = segment < segments ? counts[segment] : 0;
+    const int2 sums = sums_of_threads(own);
+    if (segment < segments) starts[segment] = before + sums.x;
+    before += sums.y;
+  }
+  if (threadIdx.x == 0) *total = static_cast<Size>(before);
+}
+
+__global__ void write_indices(const int* selected_indices, const int* counts, const std::int64_t* starts,
+                              std::int64_t* indices, Segments sizes) {
+  const int segment = static_cast<int>(blockIdx.x);
+  const int* own = selected_indices + static_cast<std::int64_t>(segment) * sizes.most;
+  std::int64_t* to = indices + starts[segment] * 3;
+  const int count = counts[segment];
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+    to[i * std::int64_t{3}] = segment / sizes.classes;
+    to[i * std::int64_t{3} + 1] = segment % sizes.classes;
+    to[i * std::int64_t{3} + 2] = own[i];
+  }
+}
+
+/// Calls `f` with a value of the type that stores boxes and scores.
+template <class F>
+Status dispatch_scores(DType dtype, F&& f) {
+  if (dtype == DType::f16) return f(__half{});
+  return f(float{});
+}
+
+Status fits_segments(const NonMaxSuppression& /*op*/, const Problem& problem) {
+  constexpr std::int64_t most = 0x7FFFFFFF;
+  const std::int64_t scores = problem.inputs[1].extents.element_count();
+  if (scores <= most) return {};
+  return unsupported(std::to_string(scores) + " scores, allowed are 2147483647");
+}
+
+/// By falling score, each segment for itself; the result is in what is then current.
+Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& plan, std::byte* workspace,
+                       cub::DoubleBuffer<float>& keys, cub::DoubleBuffer<int>& values, const int* begins,
+                       const int* ends, const CudaContext& context) {
+  constexpr int key_bits = 32;
+  std::size_t bytes = 0;
+  const auto sort = [&](void* scratch) {
+    return cuda_status(cub::DeviceSegmentedRadixSort::SortPairsDescending(
+                           scratch, bytes, keys, values, static_cast<int>(sizes.segments * sizes.boxes),
+                           static_cast<int>(sizes.segments), begins, ends, 0, key_bits, context.stream),
+                       NonMaxSuppression::name);
+  };
+  if (Status asked = sort(nullptr); !asked.ok()) return asked;
+  if (bytes > static_cast<std::size_t>(SuppressionPlan::sort_bytes)) {
+    return unsupported("CUB sorts with " + std::to_string(bytes) + " bytes of scratch memory, there are " +
+                       std::to_string(SuppressionPlan::sort_bytes));
+  }
+  return sort(workspace + plan.sort);
+}
+
+Status run_segments(const NonMaxSuppression& op, const Problem& problem, const Buffers& buffers,
+                    const CudaContext& context) {
+  constexpr const char* what = NonMaxSuppression::name;
+  const SuppressionSizes sizes(problem);
+  const SuppressionPlan plan(sizes);
+  auto* workspace = static_cast<std::byte*>(buffers.workspace);
+  auto* begins = reinterpret_cast<int*>(workspace + plan.begins);
+  auto* ends = reinterpret_cast<int*>(workspace + plan.ends);
+  auto* counts = reinterpret_cast<int*>(workspace + plan.counts);
+  auto* starts = reinterpret_cast<std::int64_t*>(workspace + plan.starts);
+  auto* selected_indices = reinterpret_cast<int*>(workspace + plan.selected_indices);
+  auto* selected_boxes = reinterpret_cast<Box*>(workspace + plan.selected_boxes);
+  cub::DoubleBuffer<float> keys(reinterpret_cast<float*>(workspace + plan.keys[0]),
+                                reinterpret_cast<float*>(workspace + plan.keys[1]));
+  cub::DoubleBuffer<int> values(reinterpret_cast<int*>(workspace + plan.values[0]),
+                                reinterpret_cast<int*>(workspace + plan.values[1]));
+  const Segments segments{static_cast<int>(sizes.boxes), static_cast<int>(sizes.classes), static_cast<int>(sizes.most),
+                          op.center_point_box != 0};
+  const Status selected = dispatch_scores(problem.inputs[0].dtype, [&](auto element) -> Status {
+    using T = decltype(element);
+    if (Status found = launch(what, find_candidates<T>, {sizes.segments, block_threads}, context,
+                              static_cast<const T*>(buffers.inputs[1]), static_cast<const float*>(buffers.inputs[4]),
+                              keys.Current(), values.Current(), begins, ends, segments.boxes);
+        !found.ok()) {
+      return found;
+    }
+    if (sizes.segments > 0 && sizes.boxes > 0) {
+      if (Status sorted = sort_candidates(sizes, plan, workspace, keys, values, begins, ends, context); !sorted.ok()) {
+        return sorted;
+      }
+    }
+    return launch(what, select_boxes<T>, {sizes.segments, select_threads}, context,
+                  static_cast<const T*>(buffers.inputs[0]), values.Current(), begins, ends,
+                  static_cast<const std::int64_t*>(buffers.inputs[2]), static_cast<const float*>(buffers.inputs[3]),
+                  selected_indices, selected_boxes, counts, segments);
+  });
+  if (!selected.ok()) return selected;
+  if (Status numbered = dispatch_size(problem.outputs[1].dtype, buffers.outputs[1],
+                                      [&](auto* count) {
+                                        using Size = std::remove_pointer_t<decltype(count)>;
+                                        return launch(what, number_segments<Size>, {1, block_threads}, context, counts,
+                                                      starts, count, sizes.segments);
+                                      });
+      !numbered.ok()) {
+    return numbered;
+  }
+  constexpr int write_threads = 128;
+  return launch(what, write_indices, {sizes.segments, write_threads}, context, selected_indices, counts, starts,
+                static_cast<std::int64_t*>(buffers.outputs[0]), segments);
+}
+
+}  // namespace
+
+std::span<const Variant<NonMaxSuppression>> cuda_kernels(const NonMaxSuppression& /*op*/) {
+  static constexpr std::array variants{Variant<NonMaxSuppression>{"segments", fits_segments, run_segments}};
+  return variants;
+}
+
+}  // namespace graft::ops

@@ -1,0 +1,62 @@
+// Whether one box suppresses another: the same bits on the CPU and on a GPU, in ONNX Runtime's order of operations.
+#pragma once
+
+#ifdef __CUDACC__
+#define GRAFT_OVERLAP_INLINE __host__ __device__ inline
+#else
+#define GRAFT_OVERLAP_INLINE inline
+#endif
+
+namespace graft::ops {
+
+/// From its corners; `low` is not above `high`.
+struct Box {
+  float low[2];
+  float high[2];
+};
+
+/// A product that no compiler joins with the sum after it.
+GRAFT_OVERLAP_INLINE float product(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
+/// `numbers` are y1, x1, y2, x2 of any two opposite corners or, of a center, x, y, width, height.
+GRAFT_OVERLAP_INLINE Box box_of(const float (&numbers)[4], bool is_center) {
+  Box box{};
+  for (int axis = 0; axis < 2; ++axis) {
+    const float first = numbers[axis];
+    const float second = numbers[axis + 2];
+    if (is_center) {
+      const float half = product(second, 0.5F);
+      box.low[axis] = first - half;
+      box.high[axis] = first + half;
+    } else {
+      box.low[axis] = first < second ? first : second;
+      box.high[axis] = first < second ? second : first;
+    }
+  }
+  return box;
+}
+
+/// Their intersection is more than `threshold` of their union.
+GRAFT_OVERLAP_INLINE bool overlaps(const Box& a, const Box& b, float threshold) {
+  float sizes[2];
+  for (int axis = 0; axis < 2; ++axis) {
+    const float low = a.low[axis] < b.low[axis] ? b.low[axis] : a.low[axis];
+    const float high = a.high[axis] < b.high[axis] ? a.high[axis] : b.high[axis];
+    if (high <= low) return false;
+    sizes[axis] = high - low;
+  }
+  const float common = product(sizes[0], sizes[1]);
+  const float area_a = product(a.high[0] - a.low[0], a.high[1] - a.low[1]);
+  const float area_b = product(b.high[0] - b.low[0], b.high[1] - b.low[1]);
+  const float either = area_a + area_b - common;
+  if (common <= 0 || area_a <= 0 || area_b <= 0 || either <= 0) return false;
+  return common / either > threshold;
+}
+
+}  // namespace graft::ops

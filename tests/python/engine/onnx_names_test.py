@@ -1,0 +1,205 @@
+# Standard ONNX operators that TensorRT-RTX has no layer for: Graft's plugins under their own names, and what `graft build`
+# does of itself.
+from __future__ import annotations
+
+import pathlib
+
+import models
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from conftest import drive, graft
+from onnx import TensorProto, helper, numpy_helper
+
+INT64 = TensorProto.INT64
+
+
+def chosen_rows(
+    path: pathlib.Path, dtype: int = TensorProto.FLOAT, shape: tuple[int | str, ...] = (64, 6)
+) -> pathlib.Path:
+    """Rows of x that have something in them, which is what exporters make of x[mask]: sized by the data, and so is all
+    that follows."""
+    axes = numpy_helper.from_array(np.array([1], np.int64), "axes")
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["indices"], name="found"),
+        helper.make_node("Transpose", ["indices"], ["rows"], name="rows_of", perm=[1, 0]),
+        helper.make_node("GatherND", ["x", "rows"], ["values"], name="values_of"),
+        helper.make_node("Unsqueeze", ["values", "axes"], ["column"], name="column_of"),
+        helper.make_node("Add", ["column", "column"], ["y"], name="twice"),
+    ]
+    return models.save(path, nodes, shape, dtype, [axes])
+
+
+def chosen_scores(path: pathlib.Path) -> pathlib.Path:
+    """The same with booleans, which no plugin takes."""
+    limit = numpy_helper.from_array(np.array(0.5, np.float32), "limit")
+    axis = numpy_helper.from_array(np.array([0], np.int64), "axis")
+    nodes = [
+        helper.make_node("Greater", ["x", "limit"], ["is_high"], name="compare"),
+        helper.make_node("NonZero", ["is_high"], ["indices"], name="found"),
+        helper.make_node("Squeeze", ["indices", "axis"], ["rows"], name="rows_of"),
+        helper.make_node("Gather", ["x", "rows"], ["y"], name="scores", axis=0),
+    ]
+    return models.save(path, nodes, ("n",), TensorProto.FLOAT, [limit, axis])
+
+
+def detector(path: pathlib.Path, limits_are_inputs: bool = False) -> pathlib.Path:
+    """The end of a YOLO: boxes and scores of 64 places, suppressed, and the rows of those that are left."""
+    rng = np.random.default_rng(0)
+    constants = {
+        "kernel": rng.standard_normal((7, 3, 3, 3)).astype(np.float32) / 5,
+        "flat": np.array([0, 7, -1], np.int64),
+        "split": np.array([4, 3], np.int64),
+        "half": np.array([0.5], np.float32),
+        "ends": np.array([2], np.int64),
+        "axis": np.array([1], np.int64),
+    }
+    limits = {
+        "most": np.array([10], np.int64),
+        "overlap": np.array([0.5], np.float32),
+        "score": np.array([0.1], np.float32),
+    }
+    if not limits_are_inputs:
+        constants |= limits
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "kernel"], ["features"], name="conv", strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("Reshape", ["features", "flat"], ["places"], name="flatten"),
+        node("Split", ["places", "split"], ["boxes_first", "logits"], name="divide", axis=1),
+        node("Sigmoid", ["logits"], ["scores"], name="scores_of"),
+        node("Transpose", ["boxes_first"], ["boxes"], name="turn", perm=[0, 2, 1]),
+        node(
+            "NonMaxSuppression",
+            ["boxes", "scores", "most", "overlap", "score"],
+            ["chosen"],
+            name="suppress",
+            center_point_box=1,
+        ),
+        node("Gather", ["chosen", "ends"], ["column"], name="columns", axis=1),
+        node("Squeeze", ["column", "axis"], ["rows"], name="rows_of"),
+        node("Gather", ["boxes", "rows"], ["y"], name="boxes_of", axis=1),
+    ]
+    values = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])]
+    if limits_are_inputs:
+        inputs += [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in limits.items()
+        ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, None, 4])
+    graph = helper.make_graph(nodes, "detector", inputs, [output], values)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize("limits_are_inputs", [False, True])
+def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool) -> None:
+    """TensorRT-RTX parses NonMaxSuppression, and its builder has nothing for it."""
+    model, engine = detector(tmp_path / "m.onnx", limits_are_inputs), tmp_path / "m.engine"
+    without = drive("build", model, "--output", engine, "--target", "sm89")
+    assert without.code == 1
+    assert "suppress" in without.error["message"] + without.logged("error")
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("suppress", "NonMaxSuppression", "graft")
+    assert layer["outputs"][0]["shape"] == [-1, 3]
+    assert len(layer["inputs"]) == (5 if limits_are_inputs else 2)  # what is constant bounds the memory
+    assert built.json["network"]["outputs"][0]["shape"] == [1, -1, 4]
+    assert b"NonMaxSuppression" in engine.read_bytes()
+    verdicts = {
+        node["node"]: node["verdict"] for node in graft("inspect", model, "--json", "--probe", "builder").json["nodes"]
+    }
+    assert verdicts.pop("suppress") == "plugin"
+    assert set(verdicts.values()) == {"native"}
+
+
+@pytest.mark.usefixtures("rtx")
+def test_the_library_s_name_wins_with_the_parsers_flag(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path
+) -> None:
+    """Where the node lists the size too; without the flag the parser takes it for its own."""
+    model = onnx.load(detector(tmp_path / "m.onnx", limits_are_inputs=True))
+    (node,) = [node for node in model.graph.node if node.op_type == "NonMaxSuppression"]
+    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
+    one = drive("parse", tmp_path / "m.onnx", *libraries)
+    assert one.code == 1
+    assert "expected output size is 2" in one.error["message"]
+    node.output.append("count")
+    onnx.save(model, tmp_path / "two.onnx")
+    built = drive("build", tmp_path / "two.onnx", "--output", tmp_path / "m.engine", "--target", "sm89", *libraries)
+    assert [layer["name"] for layer in built.result["network"]["plugins"]] == ["NonMaxSuppression"]
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.INT64])
+def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, dtype: int
+) -> None:
+    model, engine = chosen_rows(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
+    libraries = ("--plugin-library", graft_library)
+    without = drive("build", model, "--output", engine, "--target", "sm89", *libraries)
+    assert without.code == 1
+    assert "NonZero" in without.error["message"]
+    assert not engine.exists()
+    libraries = (*libraries, "--plugin-library", onnx_names)
+    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries).result
+    (layer,) = built["network"]["plugins"]
+    assert (layer["name"], layer["namespace"], layer["layer"]) == ("NonZero", "graft", "found")
+    assert layer["outputs"][0]["dtype"] == "i64"
+    assert layer["outputs"][0]["shape"] == [2, -1]
+    assert built["network"]["outputs"][0]["shape"] == [-1, 1]  # what follows has that size too
+
+
+@pytest.mark.usefixtures("rtx")
+def test_with_dynamic_sizes_too(tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path) -> None:
+    model, engine = chosen_rows(tmp_path / "m.onnx", shape=("n", 6)), tmp_path / "m.engine"
+    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names)
+    options = ("--target", "sm89", "--shapes", "x=1x6..64x6..4096x6")
+    assert drive("build", model, "--output", engine, *options, *libraries).code == 0
+
+
+@pytest.mark.usefixtures("rtx")
+def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
+    """With no option, and of an input of booleans too."""
+    assert graft_library.is_file()
+    model, engine = chosen_scores(tmp_path / "m.onnx"), tmp_path / "m.engine"
+    options = ("--target", "sm89", "--shapes", "x=1..1000..8400")
+    told = graft("build", model, "-o", engine, *options)
+    assert told.code == 0, told.err
+    assert "NonZero 1" in told.out
+    assert "size depends on data" in told.out
+    built = graft("build", model, "-o", engine, *options, "--json").json
+    (layer,) = built["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("found", "NonZero", "graft")
+    assert layer["inputs"][0]["dtype"] == "i32"
+    assert "size depends on data" in layer["why"]
+    refused = graft("build", model, "-o", engine, *options, "--plugins", "never")
+    assert refused.code == 1
+    assert "NonZero" in refused.err
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize("probe", [(), ("--probe", "parser"), ("--probe", "builder")])
+def test_inspect_says_that_build_does(tmp_path: pathlib.Path, probe: tuple[str, ...]) -> None:
+    model = chosen_scores(tmp_path / "m.onnx")
+    shapes = ("--shapes", "x=1..1000..8400") if probe else ()
+    told = graft("inspect", model, "--json", *probe, *shapes)
+    assert told.code == 0, told.err
+    (node,) = [node for node in told.json["nodes"] if node["operator"] == "NonZero"]
+    assert node["verdict"] == "plugin"
+    assert "graft" in node["plugin"] if probe else "Graft's NonZero" in node["reason"]
+
+
+def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
+    """The networks above mean what their names say."""
+    rng = np.random.default_rng(1)
+    x = (rng.standard_normal((64, 6)) * (rng.random((64, 6)) > 0.7)).astype(np.float32)
+    options = onnxruntime.SessionOptions()
+    session = onnxruntime.InferenceSession(
+        chosen_rows(tmp_path / "m.onnx"), options, providers=["CPUExecutionProvider"]
+    )
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0][:, 0], 2 * x[np.nonzero(x)])
+    assert onnx.load(tmp_path / "m.onnx").graph.node[0].op_type == "NonZero"
