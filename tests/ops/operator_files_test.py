@@ -174,7 +174,7 @@ def test_the_peer_of_every_operator_is_found_by_its_name(stand_ins, monkeypatch)
     assert with_peer
     for folder in with_peer:
         assert folders[names[folder]] == folder
-        assert callable(peers.maker_of(names[folder]))
+        assert callable(peers.peer_file(names[folder]).peer)
     assert peers.peer("NoOperator", {}) is None
     assert callable(peers.peer("LeakyReLU", {"alpha": 0.1}))
     sys.modules.pop("graft.bench.peers")
