@@ -323,9 +323,9 @@ def non_zero(
 def non_max_suppression(
     boxes: Array,
     scores: Array,
-    max_output_boxes_per_class: Array | None = None,
-    iou_threshold: Array | None = None,
-    score_threshold: Array | None = None,
+    max_output_boxes_per_class: Array | int | None = None,
+    iou_threshold: Array | float | None = None,
+    score_threshold: Array | float | None = None,
     *,
     center_point_box: int = 0,
     out: Array | None = None,
