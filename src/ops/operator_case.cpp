@@ -165,6 +165,7 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
     }));
     tensors.push_back(std::move(tensor));
   }
+  if (test.arrange != nullptr) test.arrange(tensors);
   return tensors;
 }
 

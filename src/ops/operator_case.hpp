@@ -30,6 +30,8 @@ enum class Fill : std::uint8_t {
   offset,   ///< The first input normal with a mean of 1e4 (f16: 1e3, where a step is 0.5); the others normal.
 };
 
+struct HostTensor;
+
 struct OperatorCase {
   std::string name;  ///< Unique for the operator; letters, digits and `_`.
   std::shared_ptr<const Operator> op;
@@ -41,6 +43,8 @@ struct OperatorCase {
   double absolute = 0;
   std::int64_t shift = 0;  ///< Elements by which every tensor lies off its alignment.
   bool large = false;  ///< More than 2^31 elements, all items of the first input's batch alike: on a GPU, on request.
+  /// Makes valid what was filled in at random: indices, sizes, boxes. Called with all inputs.
+  void (*arrange)(std::span<HostTensor> inputs) = nullptr;
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
 };
 
