@@ -350,3 +350,38 @@ def non_max_suppression(
 
     Source: ONNX NonMaxSuppression 11
     """
+
+def region_align(
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    *,
+    coordinate_transformation_mode: Literal["half_pixel", "output_half_pixel"] = "half_pixel",
+    mode: Literal["avg", "max"] = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+    out: Array | None = None,
+) -> Array:
+    """A region, in pixels of x once it is multiplied by spatial_scale, is divided into output_height times output_width bins, and a bin into equal cells. A sample in the middle of each cell is interpolated between the four pixels around it; more than a pixel beyond the map it is 0. y is the mean of a bin's samples (avg), or the largest product of a pixel and its weight in a sample, as ONNX has it (max). A pixel of weight 0 does not count in a mean, whatever it holds; NaN is the largest. A region of an item that x does not have is 0.
+
+    Tensors:
+        x: the map (N,C,H,W)
+        rois: x1, y1, x2, y2 of each region (R,4)
+        batch_indices: the item of x that each lies in (R)
+
+    Attributes:
+        coordinate_transformation_mode: half_pixel: half a pixel is taken off coordinates; output_half_pixel: it is not, and regions are at least a pixel wide and high (half_pixel, output_half_pixel)
+        mode: what becomes of the samples of a bin (avg, max)
+        output_height: bins above each other (at least 1 and at most 32768)
+        output_width: bins beside each other (at least 1 and at most 32768)
+        sampling_ratio: samples along each side of a bin; 0: as many as the bin has pixels there, rounded up (at least 0 and at most 32768)
+        spatial_scale: of the map, as a part of the image that regions lie in (finite)
+
+    Returns y (R,C,output_height,output_width): a small map of each region
+
+    Types: x f32 rois f32 batch_indices i64 y f32; x f16 rois f16 batch_indices i64 y f16; x bf16 rois bf16 batch_indices i64 y bf16
+
+    Source: He et al. 2017, Mask R-CNN; ONNX RoiAlign 16; torchvision.ops.roi_align
+    """

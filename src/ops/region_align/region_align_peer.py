@@ -1,28 +1,33 @@
 # RegionAlign in torchvision: what `graft bench` times it beside.
 from __future__ import annotations
 
-import importlib.util
+from typing import Any
 
 import torch
 from graft.bench.peers import Attributes, Function
 
+try:
+    from torchvision.ops import roi_align
+except ImportError:
+    roi_align = None
 
-def arrange(a: Attributes, x: torch.Tensor, rois: torch.Tensor, _: torch.Tensor) -> list[torch.Tensor]:
-    """Regions as a detector's: on this map those that have about twice as many pixels as a box head has bins."""
-    generator = torch.Generator(rois.device).manual_seed(1)
-    count, (items, _, height, width) = len(rois), x.shape
-    uniform = torch.rand((count, 4), generator=generator, device=rois.device)
-    center = uniform[:, :2] * torch.tensor([width, height], device=rois.device)
+
+def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
+    """Regions as a detector's: on the map, from a quarter of the pixels of a box head's 7 by 7 bins to 16 times as many."""
+    (items, _, height, width), (count, _), _ = (desc["shape"] for desc in case["inputs"])
+    dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[case["inputs"][0]["dtype"]]
+    torch.manual_seed(1)
+    uniform = torch.rand((count, 4), device="cuda")
+    center = uniform[:, :2] * torch.tensor([width, height], device="cuda")
     half = 3.5 * 2 ** (3 * uniform[:, 2:] - 1)
-    placed = torch.cat([center - half, center + half], dim=1) / a["spatial_scale"]
-    return [x, placed.to(rois.dtype), torch.arange(count, device=rois.device) % items]
+    rois = torch.cat([center - half, center + half], dim=1) / case["attributes"]["spatial_scale"]
+    x = torch.randn(case["inputs"][0]["shape"], device="cuda").to(dtype)
+    return [x, rois.to(dtype), torch.arange(count, device="cuda") % items]
 
 
 def peer(a: Attributes) -> Function | None:
-    if a["mode"] != "avg" or importlib.util.find_spec("torchvision") is None:
+    if roi_align is None or a["mode"] != "avg":
         return None
-    from torchvision.ops import roi_align
-
     size = (a["output_height"], a["output_width"])
     is_aligned = a["coordinate_transformation_mode"] == "half_pixel"
     made: list[torch.Tensor] = []
