@@ -3,17 +3,18 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cmath>
 
 #include "ops/operator_case.hpp"
 #include "ops/region_align/region_align.hpp"
 
 namespace graft::ops {
 
-/// Makes normally distributed numbers regions of a map, most of which lie on it, and integers items of the batch, of
-/// which one in eight is not there.
-inline void arrange_regions(std::span<HostTensor> inputs) {
+/// Makes normally distributed numbers regions of a map, most of which lie on it, and integers items of the batch. Where
+/// not all of them are `proper`, some regions are turned over and one item in eight is not there.
+inline void place_regions(std::span<HostTensor> inputs, bool proper) {
   const Extents& x = inputs[0].desc.extents;
-  const auto arrange = [&]<class Element>(Element* rois) {
+  const auto place = [&]<class Element>(Element* rois) {
     for (std::int64_t i = 0; i < inputs[1].desc.extents[0]; ++i) {
       for (std::int64_t axis = 0; axis < 2; ++axis) {
         const auto size = static_cast<float>(x[axis == 0 ? 3 : 2]);
@@ -21,20 +22,24 @@ inline void arrange_regions(std::span<HostTensor> inputs) {
         Element& high = rois[i * 4 + 2 + axis];
         const float middle = size * (0.5F + 0.4F * static_cast<float>(low));
         const float half = size * 0.2F * static_cast<float>(high);
-        low = static_cast<Element>(middle - half);
-        high = static_cast<Element>(middle + half);
+        low = static_cast<Element>(middle - (proper ? std::abs(half) : half));
+        high = static_cast<Element>(middle + (proper ? std::abs(half) : half));
       }
     }
   };
   std::byte* rois = inputs[1].bytes.data();
-  if (inputs[1].desc.dtype == DType::f32) arrange(reinterpret_cast<float*>(rois));
-  if (inputs[1].desc.dtype == DType::f16) arrange(reinterpret_cast<Eigen::half*>(rois));
-  if (inputs[1].desc.dtype == DType::bf16) arrange(reinterpret_cast<Eigen::bfloat16*>(rois));
+  if (inputs[1].desc.dtype == DType::f32) place(reinterpret_cast<float*>(rois));
+  if (inputs[1].desc.dtype == DType::f16) place(reinterpret_cast<Eigen::half*>(rois));
+  if (inputs[1].desc.dtype == DType::bf16) place(reinterpret_cast<Eigen::bfloat16*>(rois));
   auto* items = reinterpret_cast<std::int64_t*>(inputs[2].bytes.data());
+  constexpr std::int64_t some = 8;
   for (std::int64_t i = 0; i < inputs[2].desc.extents.element_count(); ++i) {
-    if (x[0] > 0 && items[i] % 8 != 0) items[i] = (items[i] % x[0] + x[0]) % x[0];
+    if (x[0] > 0 && (proper || items[i] % some != 0)) items[i] = (items[i] % x[0] + x[0]) % x[0];
   }
 }
+
+inline void place_proper_regions(std::span<HostTensor> inputs) { place_regions(inputs, true); }
+inline void place_any_regions(std::span<HostTensor> inputs) { place_regions(inputs, false); }
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const RegionAlign& /*tag*/) {
   std::vector<OperatorCase> cases;
@@ -50,7 +55,7 @@ inline void arrange_regions(std::span<HostTensor> inputs) {
         .fill = fill,
         .tolerance = f32_error(8),
         .absolute = absolute,
-        .arrange = arrange_regions});
+        .arrange = place_proper_regions});
   };
   const auto sizes = [](std::int64_t height, std::int64_t width, std::int64_t ratio) -> Attributes {
     return {{"output_height", height}, {"output_width", width}, {"sampling_ratio", ratio}};
@@ -64,7 +69,7 @@ inline void arrange_regions(std::span<HostTensor> inputs) {
           attributes.emplace_back("coordinate_transformation_mode", coordinates);
           const std::string what = "_" + std::to_string(ratio) + "_" + mode + "_" + coordinates;
           add(dtype, {2, 5, 25, 38}, 9, attributes, what);
-          add(dtype, {2, 5, 25, 38}, 9, attributes, what + "_special", Fill::special).arrange = nullptr;
+          add(dtype, {2, 5, 25, 38}, 9, attributes, what + "_special", Fill::special).arrange = place_any_regions;
         }
       }
       add(dtype, {3, 4, 13, 17}, 20, sizes(1, 1, ratio), "_one_bin_" + std::to_string(ratio));
@@ -96,7 +101,8 @@ inline void arrange_regions(std::span<HostTensor> inputs) {
     add(dtype, {2, 3, 0, 30}, 4, sizes(7, 7, 0), "_no_rows");
     add(dtype, {2, 3, 20, 0}, 4, sizes(7, 7, 2), "_no_columns");
     add(dtype, {2, 3, 20, 30}, 4, sizes(7, 7, 2), "_zeros", Fill::zeros);
-    add(dtype, {2, 3, 20, 30}, 4, sizes(7, 7, 2), "_any_item").arrange = nullptr;
+    add(dtype, {2, 3, 20, 30}, 40, sizes(3, 5, 2), "_any_region", Fill::offset).arrange = place_any_regions;
+    add(dtype, {2, 3, 20, 30}, 4, sizes(7, 7, 2), "_any_item", Fill::offset).arrange = nullptr;
     add(dtype, {2, 5, 21, 33}, 9, sizes(7, 7, 2), "_shifted").shift = 1;
   }
   const Attributes one = sizes(1, 1, 1);
