@@ -86,10 +86,10 @@ __global__ void __launch_bounds__(window_threads)
   __syncthreads();
   for (int each = static_cast<int>(threadIdx.x); each < all_bins; each += window_threads) {
     const bool is_row = each < sizes.rows.bins;
-    const RegionGrid& grid = is_row ? sizes.rows : sizes.columns;
-    const RegionAxis& axis = is_row ? row_axis : column_axis;
+    const RegionGrid grid = is_row ? sizes.rows : sizes.columns;
+    const RegionAxis axis = is_row ? row_axis : column_axis;
     const int bin = is_row ? each : each - sizes.rows.bins;
-    TapWindow window = windows[each];
+    const TapWindow window = windows[each];
     const int room_end = is_row ? sizes.row_taps : sizes.row_taps + sizes.column_taps;
     // Numbers so large that f32 does not tell their pixels apart may want more than most_samples.
     const bool has_room = window.end > 0 && window.begin + window.end <= room_end;
