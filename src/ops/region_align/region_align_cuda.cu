@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(window_threads)
         const float weight = is_mean ? column.weight : row.weight * column.weight;
 #pragma unroll
         for (int c = 0; c < group_channels; ++c) {
-          const float value = static_cast<float>(planes.first[c][pixel]);
+          const float value = static_cast<float>(__ldg(planes.first[c] + pixel));
           if constexpr (is_mean) {
             sums[c] = fmaf(weight, value, sums[c]);
           } else {
