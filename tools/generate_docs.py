@@ -343,10 +343,12 @@ def operator_page(op, graft):
             table(("plugin", "version", "fields", "known from"), map(drop_in_row, op["drop_ins"])),
         ]
     if op["onnx_name"]:
+        has_sizes = any(port["size"] for port in op["ports"])
+        why = "its size depends on the data" if has_sizes else op["why_plugin"]
         parts += [
             "## Under ONNX's name\n",
             f"It computes ONNX's `{op['onnx_name']}`, which a TensorRT may have no layer for: "
-            "[its size depends on the data](../guide/sizes_from_data.md).\n",
+            f"[{why}](../guide/sizes_from_data.md).\n",
         ]
     parts += [
         "## The same in standard ONNX operators\n",

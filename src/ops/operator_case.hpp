@@ -42,6 +42,9 @@ struct OperatorCase {
   std::int64_t shift = 0;  ///< Elements by which every tensor lies off its alignment.
   bool large = false;  ///< More than 2^31 elements, all items of the first input's batch alike: on a GPU, on request.
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
+  /// Of each input, unless 0 or left out: its integers are indices into so many, of either sign, and a few beyond.
+  std::vector<std::int64_t> index_sizes = {};
+  bool any_order = false;  ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
 };
 
 using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
@@ -62,6 +65,7 @@ struct TimedCase {
   double of_copy = 0;              ///< Fraction of the bandwidth of a device-to-device copy.
   double of_eager = 0;             ///< Speed as a multiple of PyTorch's, layer by layer.
   double operations = 0;           ///< Multiplications and additions, where those and not the memory set the limit.
+  std::vector<std::int64_t> index_sizes = {};  ///< Of each input, unless 0 or left out: it holds indices below this.
 };
 
 inline const std::vector<Format> linear_formats{DType::f32, DType::f16, DType::bf16, DType::i8};

@@ -124,7 +124,10 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
     ASSERT_TRUE(Extents::make(golden.at("shape").get<std::vector<std::int64_t>>(), desc.extents).ok());
     std::vector<HostTensor> inputs{make_tensor(desc, arrays.at(golden.at("x").get<std::string>()))};
     for (const std::string& name : golden.value("more", std::vector<std::string>())) {
-      TensorDesc further{.dtype = desc.dtype, .layout = Layout::linear, .extents = {}};
+      const onnx::ElementType type_of_array = arrays.at(name).type;
+      TensorDesc further{.dtype = type_of_array == onnx::ElementType::f32 ? desc.dtype : *onnx::to_dtype(type_of_array),
+                         .layout = Layout::linear,
+                         .extents = {}};
       ASSERT_TRUE(Extents::make(arrays.at(name).shape, further.extents).ok());
       inputs.push_back(make_tensor(further, arrays.at(name)));
     }

@@ -154,7 +154,7 @@ class CudaBench:
         tf32 = bool(case["attributes"].get("allow_tf32", False))
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
         x, *rest = (logical(tensor, desc) for tensor, desc in zip(stored_inputs, case["inputs"]))
-        tensors = [x, *(tensor.to(x.dtype) for tensor in rest)]
+        tensors = [x, *(t.to(x.dtype) if t.is_floating_point() else t for t in rest)]
         if case["operations"] and x.dim() == 4:
             # cuDNN's fastest kernels take channels last.
             tensors = [t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in tensors]
@@ -211,6 +211,8 @@ def storage_shape(desc: dict[str, Any]) -> tuple[int, ...]:
 
 def random_tensor(desc: dict[str, Any]) -> torch.Tensor:
     shape = storage_shape(desc)
+    if "index_size" in desc:
+        return torch.randint(0, desc["index_size"], shape, dtype=TYPES[desc["dtype"]], device="cuda")
     if desc["dtype"] == "i8":
         return torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda")
     return torch.randn(shape, device="cuda").to(TYPES[desc["dtype"]])

@@ -11,7 +11,8 @@ The JSON lists the cases; each has
   shape        of x; y has that of its array
   attributes   as Graft spells them; x_scale and y_scale are there for i8 only
   x, y         names of arrays in the .npz (several cases may share one x)
-  more         of an operator that takes several inputs: the names of the others, as x in their types
+  more         of an operator that takes several inputs: the names of the others, integers in their types
+               and otherwise as x
   y_f32        only where float32 arithmetic cannot give y (a square overflows or underflows): what the framework
                gives in float32
   note         what the case is about, if it is not plain

@@ -29,7 +29,8 @@ class Case:
 def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
     x = arrays[entry["x"]].astype(NUMPY_TYPES[entry["dtype"]]).reshape(entry["shape"])
     attributes = dict(entry["attributes"])
-    inputs = [x, *(arrays[name].astype(x.dtype) for name in entry.get("more", ()))]
+    more = (arrays[name] for name in entry.get("more", ()))
+    inputs = [x, *(a if a.dtype.kind == "i" else a.astype(x.dtype) for a in more)]
     hidden = set(attributes) - {info.name for info in definition.attributes}
     if definition.has_data_sizes:  # numbers that are inputs or attributes
         for i, port in enumerate(definition.inputs[len(inputs) :], len(inputs)):
