@@ -16,6 +16,17 @@ namespace graft {
 
 /// A problem as every kernel sees it.
 struct ScatterTask {
+  template <class Definition>
+  ScatterTask(const Definition& op, const Problem& problem, const Buffers& buffers)
+      : what(Definition::name),
+        reduction(op.reduction),
+        dtype(problem.inputs[0].dtype),
+        sizes(Definition::sizes(problem)),
+        data(buffers.inputs[0]),
+        updates(buffers.inputs[2]),
+        y(buffers.outputs[0]),
+        workspace(static_cast<std::byte*>(buffers.workspace)) {}
+
   const char* what;
   ops::ScatterReduction reduction;
   DType dtype;

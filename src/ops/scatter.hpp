@@ -73,4 +73,11 @@ struct ScatterPlan {
   return index >= 0 && index < size ? index : -1;
 }
 
+/// Calls `f` with the address of the indices as a pointer to their type.
+template <class F>
+[[nodiscard]] Status dispatch_indices(DType dtype, const void* indices, F&& f) {
+  if (dtype == DType::i32) return f(static_cast<const std::int32_t*>(indices));
+  return f(static_cast<const std::int64_t*>(indices));
+}
+
 }  // namespace graft::ops

@@ -32,26 +32,24 @@ Status ScatterElements::check(const Problem& problem) const {
 Status run(const ScatterElements& op, const Problem& problem, const Buffers& buffers, const CpuContext& /*context*/) {
   const Extents& data = problem.inputs[0].extents;
   const Extents& sizes = problem.inputs[1].extents;
-  const bool is_long = problem.inputs[1].dtype == DType::i64;
-  const auto index_at = [&](std::int64_t update) -> std::int64_t {
-    if (is_long) return static_cast<const std::int64_t*>(buffers.inputs[1])[update];
-    return static_cast<const std::int32_t*>(buffers.inputs[1])[update];
-  };
-  return scatter_cpu(op.reduction, ScatterElements::sizes(problem), problem.inputs[0].dtype, buffers,
-                     [&](std::int64_t update) -> std::int64_t {
-                       std::int64_t rest = update;
-                       std::int64_t row = 0;
-                       std::int64_t stride = 1;
-                       for (int axis = data.rank() - 1; axis >= 0; --axis) {
-                         std::int64_t at = rest % sizes[axis];
-                         if (axis == op.axis_of(data.rank())) at = index_from_front(index_at(update), data[axis]);
-                         if (at < 0) return -1;
-                         row += at * stride;
-                         stride *= data[axis];
-                         rest /= sizes[axis];
-                       }
-                       return row;
-                     });
+  const int scattered = op.axis_of(data.rank());
+  return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
+    return scatter_cpu(op.reduction, ScatterElements::sizes(problem), problem.inputs[0].dtype, buffers,
+                       [&](std::int64_t update) -> std::int64_t {
+                         std::int64_t rest = update;
+                         std::int64_t row = 0;
+                         std::int64_t stride = 1;
+                         for (int axis = data.rank() - 1; axis >= 0; --axis) {
+                           std::int64_t at = rest % sizes[axis];
+                           if (axis == scattered) at = index_from_front(indices[update], data[axis]);
+                           if (at < 0) return -1;
+                           row += at * stride;
+                           stride *= data[axis];
+                           rest /= sizes[axis];
+                         }
+                         return row;
+                       });
+  });
 }
 
 }  // namespace graft::ops

@@ -31,32 +31,24 @@ struct ElementRow {
   }
 };
 
-template <class Index>
 Status scatter_elements(const ScatterElements& op, const Problem& problem, const Buffers& buffers,
                         const CudaContext& context, bool by_atomics) {
   const Extents& data = problem.inputs[0].extents;
-  ElementRow<Index> row_of{static_cast<const Index*>(buffers.inputs[1]), data.rank(), op.axis_of(data.rank()), {}, {}};
-  for (int i = 0; i < row_of.rank; ++i) {
-    row_of.sizes[i] = data[i];
-    row_of.index_sizes[i] = problem.inputs[1].extents[i];
-  }
-  const ScatterTask task{
-      ScatterElements::name, op.reduction,      problem.inputs[0].dtype, ScatterElements::sizes(problem),
-      buffers.inputs[0],     buffers.inputs[2], buffers.outputs[0],      static_cast<std::byte*>(buffers.workspace)};
-  return scatter(task, by_atomics, row_of, context);
-}
-
-Status scatter_by_type(const ScatterElements& op, const Problem& problem, const Buffers& buffers,
-                       const CudaContext& context, bool by_atomics) {
-  const bool is_long = problem.inputs[1].dtype == DType::i64;
-  return (is_long ? scatter_elements<std::int64_t> : scatter_elements<std::int32_t>)(op, problem, buffers, context,
-                                                                                     by_atomics);
+  const ScatterTask task(op, problem, buffers);
+  return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
+    ElementRow<std::remove_cvref_t<decltype(*indices)>> row_of{indices, data.rank(), op.axis_of(data.rank()), {}, {}};
+    for (int i = 0; i < row_of.rank; ++i) {
+      row_of.sizes[i] = data[i];
+      row_of.index_sizes[i] = problem.inputs[1].extents[i];
+    }
+    return scatter(task, by_atomics, row_of, context);
+  });
 }
 
 }  // namespace
 
 std::span<const Variant<ScatterElements>> cuda_kernels(const ScatterElements& /*op*/) {
-  return scatter_variants<ScatterElements, scatter_by_type>();
+  return scatter_variants<ScatterElements, scatter_elements>();
 }
 
 }  // namespace graft::ops

@@ -31,13 +31,13 @@ struct ScatterND {
   }
   static constexpr auto ports() {
     return std::array{input("data", "T", "any", "1 to 8 dimensions"),
-                      input("indices", DType::i64, "...,depth", "of the first `depth` dimensions of data"),
+                      input("indices", "Tind", "...,depth", "of the first `depth` dimensions of data"),
                       input("updates", "T", "...,rest", "a slice for each index"),
                       output("y", "T", "as data", "data with the updates")};
   }
   static constexpr auto types() {
     using enum DType;
-    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64)};
+    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
   }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty() || inputs[1].empty()) {

@@ -46,6 +46,10 @@ namespace graft::ops {
     add(in_order[3], dtype, {37, 5}, {100, 1}, "_shifted").shift = 1;
     add(in_order[0], dtype, {37, 16}, {100, 1}, "_shifted").shift = 1;
   }
+  for (const DType dtype : scatter_types) {
+    add(in_order[0], dtype, {6, 7, 5}, {2, 40, 3}, "_i32").inputs[1].dtype = DType::i32;
+    add(in_order[3], dtype, {30, 64}, {200, 1}, "_i32").inputs[1].dtype = DType::i32;
+  }
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     for (const auto& op : in_order) {
       add(op, dtype, {30, 24}, {100, 1}, "_special", Fill::special);

@@ -44,17 +44,18 @@ ScatterSizes ScatterND::sizes(const Problem& problem) {
 Status run(const ScatterND& op, const Problem& problem, const Buffers& buffers, const CpuContext& /*context*/) {
   const Extents& data = problem.inputs[0].extents;
   const int depth = depth_of(problem);
-  const auto* indices = static_cast<const std::int64_t*>(buffers.inputs[1]);
-  return scatter_cpu(op.reduction, ScatterND::sizes(problem), problem.inputs[0].dtype, buffers,
-                     [&](std::int64_t update) -> std::int64_t {
-                       std::int64_t row = 0;
-                       for (int axis = 0; axis < depth; ++axis) {
-                         const std::int64_t at = index_from_front(indices[update * depth + axis], data[axis]);
-                         if (at < 0) return -1;
-                         row = row * data[axis] + at;
-                       }
-                       return row;
-                     });
+  return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
+    return scatter_cpu(op.reduction, ScatterND::sizes(problem), problem.inputs[0].dtype, buffers,
+                       [&](std::int64_t update) -> std::int64_t {
+                         std::int64_t row = 0;
+                         for (int axis = 0; axis < depth; ++axis) {
+                           const std::int64_t at = index_from_front(indices[update * depth + axis], data[axis]);
+                           if (at < 0) return -1;
+                           row = row * data[axis] + at;
+                         }
+                         return row;
+                       });
+  });
 }
 
 }  // namespace graft::ops

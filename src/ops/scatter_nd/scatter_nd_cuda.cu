@@ -6,8 +6,9 @@ namespace graft::ops {
 namespace {
 
 /// From the indices of an update to the row of its slice.
+template <class Index>
 struct SliceRow {
-  const std::int64_t* indices;
+  const Index* indices;
   int depth;
   std::int64_t sizes[Extents::max_rank];
 
@@ -25,14 +26,14 @@ struct SliceRow {
 Status scatter_slices(const ScatterND& op, const Problem& problem, const Buffers& buffers, const CudaContext& context,
                       bool by_atomics) {
   const Extents& data = problem.inputs[0].extents;
-  const Extents& indices = problem.inputs[1].extents;
-  SliceRow row_of{
-      static_cast<const std::int64_t*>(buffers.inputs[1]), static_cast<int>(indices[indices.rank() - 1]), {}};
-  for (int axis = 0; axis < row_of.depth; ++axis) row_of.sizes[axis] = data[axis];
-  const ScatterTask task{
-      ScatterND::name,   op.reduction,      problem.inputs[0].dtype, ScatterND::sizes(problem),
-      buffers.inputs[0], buffers.inputs[2], buffers.outputs[0],      static_cast<std::byte*>(buffers.workspace)};
-  return scatter(task, by_atomics, row_of, context);
+  const Extents& index_extents = problem.inputs[1].extents;
+  const ScatterTask task(op, problem, buffers);
+  return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
+    SliceRow<std::remove_cvref_t<decltype(*indices)>> row_of{
+        indices, static_cast<int>(index_extents[index_extents.rank() - 1]), {}};
+    for (int axis = 0; axis < row_of.depth; ++axis) row_of.sizes[axis] = data[axis];
+    return scatter(task, by_atomics, row_of, context);
+  });
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ def graph_layer(path: pathlib.Path, operator: str, reduction: str, dtype: int) -
     index_shape = [edges, 1] if operator == "ScatterND" else [edges, channels]
     node = helper.make_node
     layers = [
-        node("Relu", ["x"], ["features"], name="activate"),
+        node("Add", ["x", "x"], ["features"], name="double"),
         node("Gather", ["features", "starts"], ["messages"], name="along_edges"),
         node(operator, ["features", "ends", "messages"], ["sums"], name="at_nodes", reduction=reduction),
         node("Add", ["sums", "x"], ["y"], name="residual"),
@@ -136,7 +136,8 @@ def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: st
     assert layer["outputs"][0]["shape"] == [32, 16]
     assert operator.encode() in engine.read_bytes()
     (node,) = [n for n in graft("inspect", model, "--json").json["nodes"] if n["operator"] == operator]
-    assert node["verdict"] == "plugin"
+    # Of real numbers `graft convert` would compare so few places with all indices.
+    assert node["verdict"] == ("plugin" if dtype == INT32 else "lowered")
 
 
 @pytest.mark.usefixtures("rtx")

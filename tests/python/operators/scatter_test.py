@@ -90,7 +90,7 @@ def test_random_problems(make, seed):
         else:
             np.testing.assert_array_equal(found, expected, err_msg=what)
         changed += int((expected != inputs[0]).sum())
-    assert changed > CASES
+    assert changed > CASES / 2
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64])
