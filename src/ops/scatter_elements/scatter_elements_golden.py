@@ -22,7 +22,9 @@ def scatter(x, attributes, indices, updates):
 def numbers(name, shape, dtype, reduction):
     """Whose sums and products are exact in float32, and which every type holds."""
     if reduction == "mul":
-        return torch.round(random_values(name, shape)).sign() * 2.0 ** torch.round(random_values(name + " e", shape))
+        return torch.round(random_values(name, shape)).sign() * torch.exp2(
+            torch.round(random_values(name + " e", shape))
+        )
     return torch.round(4 * random_values(name, shape)) / (1 if dtype == "i64" else 4)
 
 
