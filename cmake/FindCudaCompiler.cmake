@@ -79,10 +79,10 @@ function(graft_choose_architectures result)
     return()
   endif()
 
-  # sm_86 and sm_89 run sm_80's code, sm_100, sm_103 and sm_110 the PTX of 90, and what comes after 120 its PTX. Each
+  # sm_86 and sm_89 run sm_80's code, sm_121 that of 120, and all other later ones the PTX of 90. Each
   # further architecture would add a sixth to the longest compilation; GRAFT_CUDA_ARCHITECTURES asks for it.
   set(fat "")
-  foreach(architecture 75-real 80-real 90 120)
+  foreach(architecture 75-real 80-real 90 120-real)
     string(REGEX MATCH "^[0-9]+" number "${architecture}")
     if(number IN_LIST known)
       list(APPEND fat "${architecture}")

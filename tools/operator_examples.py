@@ -14,22 +14,31 @@ def example_of(op):
     return examples[op["name"]]
 
 
-def are_indices(op):
-    """Whether the ports of these names hold them, the first output as y; all other tensors of examples are f32."""
-    names = ["y" if port["output"] else port["name"] for port in op["ports"]]
-    types = [port_format["dtype"] for port_format in op["type_rows"][0]]
-    return {name: dtype == "i64" for name, dtype in reversed(list(zip(names, types)))}
+def is_of_indices(op, port):
+    """Whether the port's numbers are; all others of examples are f32."""
+    return op["type_rows"][0][port]["dtype"] == "i64"
+
+
+def inputs_of_indices(op):
+    return [name for port, name in enumerate(example_of(op)["inputs"]) if is_of_indices(op, port)]
+
+
+def has_indices_as_output(op):
+    return is_of_indices(op, next(port for port, info in enumerate(op["ports"]) if info["output"]))
 
 
 def onnx_text(op):
     """The example as a model in ONNX's text form, as onnx.parser.parse_model reads it."""
     example = example_of(op)
 
-    def tensor(name, shape):
-        return f"{'int64' if are_indices(op)[name] else 'float'}[{','.join(map(str, shape))}] {name}"
+    def tensor(name, shape, dtype="float"):
+        return f"{dtype}[{','.join(map(str, shape))}] {name}"
 
-    inputs = ", ".join(tensor(*item) for item in example["inputs"].items())
-    output = tensor("y", example["output"])
+    indices = inputs_of_indices(op)
+    inputs = ", ".join(
+        tensor(name, shape, "int64" if name in indices else "float") for name, shape in example["inputs"].items()
+    )
+    output = tensor("y", example["output"], "int64" if has_indices_as_output(op) else "float")
     attributes = ", ".join(f"{name} = {json.dumps(held)}" for name, held in example["attributes"].items())
     return (
         f'<ir_version: 8, opset_import: ["" : {OPSET}, "{op["domain"]}" : {op["version"]}]>\n'
@@ -42,15 +51,14 @@ def onnx_text(op):
 def python_text(op):
     """A script that writes example.onnx."""
     example = example_of(op)
-    output_type = "INT64" if are_indices(op)["y"] else "FLOAT"
-    indices = [name for name in example["inputs"] if are_indices(op)[name]]
-    entries = ", ".join(f'"{name}": TensorProto.INT64' for name in indices)
-    types = f"types = {{{entries}}}\n" if indices else ""
-    input_type = "types.get(name, TensorProto.FLOAT)" if indices else "TensorProto.FLOAT"
+    output_type = "INT64" if has_indices_as_output(op) else "FLOAT"
+    indices = ", ".join(f'"{name}": TensorProto.INT64' for name in inputs_of_indices(op))
+    types = f"types = {{{indices}}}\n" if indices else ""
+    type_of = "types.get(name, TensorProto.FLOAT)" if indices else "TensorProto.FLOAT"
     return f"""from onnx import TensorProto, helper, save
 
 shapes = {json.dumps(example["inputs"])}
-{types}inputs = [helper.make_tensor_value_info(name, {input_type}, shape) for name, shape in shapes.items()]
+{types}inputs = [helper.make_tensor_value_info(name, {type_of}, shape) for name, shape in shapes.items()]
 output = helper.make_tensor_value_info("y", TensorProto.{output_type}, {json.dumps(example["output"])})
 attributes = {json.dumps(example["attributes"])}
 node = helper.make_node("{op["name"]}", list(shapes), ["y"], domain="{op["domain"]}")

@@ -57,7 +57,9 @@ class Definition:
     doc: str
     source: str
     attributes: tuple[Attribute, ...]
-    """Those that are keywords: an attribute that has the name of an input is given as that input."""
+    """Those that are keywords."""
+    numbers: tuple[Attribute, ...]
+    """Those that have the name of an input: a number in its place is the attribute's value."""
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -69,8 +71,9 @@ class Definition:
         return any(port.is_size for port in self.outputs)
 
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The attributes' values, in their order, as the library takes them."""
-        return tuple(info.convert(self.function, value) for info, value in zip(self.attributes, values))
+        """The attributes' values, in their order, numbers after keywords, as the library takes them."""
+        attributes = (*self.attributes, *self.numbers)
+        return tuple(info.convert(self.function, value) for info, value in zip(attributes, values))
 
     def json(self, values: Sequence[Any]) -> str:
         """For the extension, of values as `convert` gives them."""
@@ -118,7 +121,8 @@ def _in_json(value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _json_of(definition: Definition, values: tuple[Any, ...]) -> str:
-    named = {info.name: _in_json(value) for info, value in zip(definition.attributes, values)}
+    attributes = (*definition.attributes, *definition.numbers)
+    named = {info.name: _in_json(value) for info, value in zip(attributes, values)}
     return json.dumps(named)
 
 
@@ -142,14 +146,15 @@ def _definition(entry: Mapping[str, Any]) -> Definition:
     attributes = [
         Attribute(**{**info, "default": _shortest(info["default"]), "choices": tuple(info["choices"])})
         for info in entry["attributes"]
-        if info["name"] not in names
     ]
+    keywords = [info for info in attributes if info.name not in names]
     return Definition(
         function=entry["function"],
         name=entry["name"],
         doc=entry["doc"],
         source=entry["source"],
-        attributes=tuple(sorted(attributes, key=lambda info: not info.required)),
+        attributes=tuple(sorted(keywords, key=lambda info: not info.required)),
+        numbers=tuple(info for info in attributes if info.name in names and info.type in ("float", "int")),
         inputs=tuple(port for port in ports if not port.is_output),
         outputs=tuple(port for port in ports if port.is_output),
         rows=tuple(tuple(row) for row in entry["rows"]),
@@ -174,7 +179,11 @@ _ANNOTATIONS = {
 
 def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> str:
     """`x: Array, *, alpha: float = 0.01`: the tensors by position, the attributes by name."""
-    parts = [f"{port.name}: {array}{' | None = None' if port.is_optional else ''}" for port in definition.inputs]
+    numbers = {info.name: f" | {_ANNOTATIONS[info.type]}" for info in definition.numbers}
+    parts = [
+        f"{port.name}: {array}{numbers.get(port.name, '')}{' | None = None' if port.is_optional else ''}"
+        for port in definition.inputs
+    ]
     parts.append("*")
     for info in definition.attributes:
         type_of = _ANNOTATIONS[info.type]
@@ -234,6 +243,18 @@ def make_function(
     function.__doc__ = docstring(definition, doc)
     function.__module__ = public_module
     return function
+
+
+def without_numbers(definition: Definition, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The inputs, with None in the place of numbers, and the values of `definition.numbers`."""
+    given = {port.name: value for port, value in zip(definition.inputs, inputs)}
+    values: list[Any] = []
+    for info in definition.numbers:
+        is_number = isinstance(given[info.name], (int, float))
+        values.append(given[info.name] if is_number else info.default)
+        if is_number:
+            given[info.name] = None
+    return list(given.values()), values
 
 
 def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:

@@ -302,8 +302,6 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
                                 {"choose_variant", type.timed_variants}};
   for (std::size_t i = 0; i < timed.inputs.size(); ++i) {
     result["inputs"].push_back(to_json(type.ports[i], timed.inputs[i]));
-    const std::int64_t index_size = i < timed.index_sizes.size() ? timed.index_sizes[i] : 0;
-    if (index_size > 0) result["inputs"].back()["index_size"] = index_size;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     result["outputs"].push_back(to_json(type.ports[type.input_count() + i], outputs[i]));

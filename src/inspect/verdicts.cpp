@@ -156,14 +156,11 @@ class Judge {
         if (!doubt) return {Verdict::native, replaced->second, ""};
         // Not native, which would say that TensorRT builds the node as it is.
         if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
+        if (is_adopted(node)) return adopted(node, *doubt);
         return {Verdict::unknown, *doubt, advice_on_doubt()};
       }
       if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
-      if (release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node)) {
-        return {Verdict::plugin,
-                fmt::format("{}; Graft's {} takes its place", *refusal, onnx::find_onnx_operator(node)->name),
-                "graft build"};
-      }
+      if (is_adopted(node)) return adopted(node, *refusal);
       return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
@@ -186,6 +183,14 @@ class Judge {
   }
 
  private:
+  [[nodiscard]] bool is_adopted(const onnx::Node& node) const {
+    return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node);
+  }
+  [[nodiscard]] static Judgment adopted(const onnx::Node& node, const std::string& reason) {
+    return {Verdict::plugin,
+            fmt::format("{}; Graft's {} takes its place", reason, onnx::find_onnx_operator(node)->name), "graft build"};
+  }
+
   /// TensorRT inlines a function, so its worst node decides.
   [[nodiscard]] Judgment judge_function(const onnx::FunctionDefinition& function, int depth) const {
     constexpr int deepest = 24;

@@ -1,5 +1,5 @@
 // Euclidean norms on the GPU, for every operator that divides by one: what its kernels are told, and how they are run.
-// They are compiled once, in norm.cu.
+// They are compiled once, in norm_rows.cu, norm_columns.cu and norm_strided.cu.
 #pragma once
 
 #include <cstddef>

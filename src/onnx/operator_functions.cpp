@@ -255,6 +255,7 @@ std::size_t adopt_onnx_operators(Model& model) {
     const auto adoption = adoption_of(*node, type);
     if (!adoption) continue;
     const std::vector<DType>& dtypes = adoption->dtypes;
+    write_old_defaults(*node, node->graph->opset());
     while (node->inputs.size() > dtypes.size()) node->graph->remove_last_input(*node);
     for (const auto& [name, value] : adoption->attributes) {
       node->attributes.insert_or_assign(std::string(name), NodeAttribute(value));

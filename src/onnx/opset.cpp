@@ -304,7 +304,7 @@ class Raiser {
     } else if (type == "Resize") {
       raise_resize(node);
     } else if (type == "RoiAlign") {
-      if (crosses(16)) node.attributes["coordinate_transformation_mode"] = text_attribute("output_half_pixel");
+      if (crosses(16)) write_old_defaults(node, from_);
     } else if (type == "Scatter") {
       node.op_type = "ScatterElements";
     } else if (type == "Split" && crosses(18)) {
@@ -342,6 +342,12 @@ class Raiser {
 };
 
 }  // namespace
+
+void write_old_defaults(Node& node, std::int64_t opset) {
+  constexpr std::int64_t with_coordinates = 16;
+  if (node.op_type != "RoiAlign" || opset == 0 || opset >= with_coordinates) return;
+  node.attributes["coordinate_transformation_mode"] = text_attribute("output_half_pixel");
+}
 
 std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes) {
   const std::int64_t from = graph.opset();

@@ -31,4 +31,8 @@ std::vector<RaisedNode> upgrade_opset(Model& model, std::int64_t version = worki
 /// no initializers. The import is changed too.
 std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes);
 
+/// Writes the attributes of a node of ai.onnx whose absence means something else in a newer operator set than in its
+/// own, `opset`; 0: the newest.
+void write_old_defaults(Node& node, std::int64_t opset);
+
 }  // namespace graft::onnx

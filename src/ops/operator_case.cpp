@@ -72,10 +72,6 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
 template <class Element>
 inline constexpr bool is_plain_integer = std::integral<Element> && !std::same_as<Element, std::int8_t>;
 
-std::int64_t index_size_of(const std::vector<std::int64_t>& index_sizes, std::size_t input) {
-  return input < index_sizes.size() ? index_sizes[input] : 0;
-}
-
 template <class Element>
 double as_number(Element value) {
   return static_cast<double>(static_cast<float>(value));
@@ -145,7 +141,6 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
   std::vector<HostTensor> tensors;
   for (TensorDesc desc : test.inputs) {
     const bool is_first = tensors.empty();
-    const std::int64_t index_size = index_size_of(test.index_sizes, tensors.size());
     if (batch >= 0 && is_first) desc.extents[0] = batch;
     const Fill fill = test.fill == Fill::offset && !is_first ? Fill::normal : test.fill;
     HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
@@ -155,11 +150,6 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
       for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
         if constexpr (is_plain_integer<Element>) {
           constexpr unsigned values_of_booleans = 2;
-          if (index_size > 0) {
-            const std::int64_t values_of_indices = 2 * index_size + 2;  // one beyond either end
-            values[at] = static_cast<Element>(random() % values_of_indices - index_size - 1);
-            return;
-          }
           const auto value = desc.dtype == DType::boolean ? random() % values_of_booleans : random();
           const bool is_zero = fill == Fill::zeros || (fill == Fill::sparse && random() % 4 != 0);
           values[at] = is_zero ? 0 : static_cast<Element>(value);
@@ -175,6 +165,7 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
     }));
     tensors.push_back(std::move(tensor));
   }
+  if (test.arrange != nullptr) test.arrange(tensors);
   return tensors;
 }
 

@@ -30,6 +30,8 @@ enum class Fill : std::uint8_t {
   offset,   ///< The first input normal with a mean of 1e4 (f16: 1e3, where a step is 0.5); the others normal.
 };
 
+struct HostTensor;
+
 struct OperatorCase {
   std::string name;  ///< Unique for the operator; letters, digits and `_`.
   std::shared_ptr<const Operator> op;
@@ -41,9 +43,9 @@ struct OperatorCase {
   double absolute = 0;
   std::int64_t shift = 0;  ///< Elements by which every tensor lies off its alignment.
   bool large = false;  ///< More than 2^31 elements, all items of the first input's batch alike: on a GPU, on request.
+  /// Makes valid what was filled in at random: indices, sizes, boxes. Called with all inputs.
+  void (*arrange)(std::span<HostTensor> inputs) = nullptr;
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
-  /// Of each input, unless 0 or left out: its integers are indices into so many, of either sign, and a few beyond.
-  std::vector<std::int64_t> index_sizes = {};
   bool any_order = false;  ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
 };
 
@@ -65,7 +67,6 @@ struct TimedCase {
   double of_copy = 0;              ///< Fraction of the bandwidth of a device-to-device copy.
   double of_eager = 0;             ///< Speed as a multiple of PyTorch's, layer by layer.
   double operations = 0;           ///< Multiplications and additions, where those and not the memory set the limit.
-  std::vector<std::int64_t> index_sizes = {};  ///< Of each input, unless 0 or left out: it holds indices below this.
 };
 
 inline const std::vector<Format> linear_formats{DType::f32, DType::f16, DType::bf16, DType::i8};

@@ -16,4 +16,11 @@ inline constexpr std::array scatter_reductions{"add", "mul", "min", "max"};
   return dtype == DType::f32 ? 1e-5 : 0;
 }
 
+/// Makes any integer an index into `size` elements, from either end, or now and then one beyond.
+template <class Index>
+[[nodiscard]] Index as_index(Index any, std::int64_t size) {
+  const auto places = static_cast<Index>(2 * size + 2);
+  return static_cast<Index>((any % places + places) % places - static_cast<Index>(size) - 1);
+}
+
 }  // namespace graft::ops

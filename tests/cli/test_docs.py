@@ -50,7 +50,9 @@ def test_examples_of_an_operator_page_are_one_model_that_runs(graft, page, tmp_p
 
     random = np.random.default_rng(0)
     inputs = {
-        value.name: random.random([d.dim_value for d in value.type.tensor_type.shape.dim], np.float32)
+        value.name: random.random([d.dim_value for d in value.type.tensor_type.shape.dim], np.float32).astype(
+            onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        )
         for value in model.graph.input
     }
     np.savez(tmp_path / "inputs.npz", **inputs)

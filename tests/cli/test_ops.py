@@ -18,7 +18,9 @@ def test_the_first_operators_and_their_drop_ins_are_there(operators):
 def test_no_operator_has_a_name_of_onnx(operators):
     """But for those that compute the operator of that name."""
     standard = {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
-    assert standard & {op["name"] for op in operators} == {op["onnx_name"] for op in operators if op["onnx_name"]}
+    computed = {op["onnx_name"] for op in operators if op["onnx_name"]}
+    assert computed <= standard
+    assert standard & {op["name"] for op in operators} <= computed
 
 
 def test_every_operator_says_what_a_page_needs(operators):

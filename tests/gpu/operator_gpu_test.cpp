@@ -229,6 +229,7 @@ class ContextsOnGpu : public ::testing::TestWithParam<Parameter> {};
 
 /// As many execution contexts as a busy server has: each a clone of the operator with memory of its own, on 4 streams.
 TEST_P(ContextsOnGpu, GiveTheBitsOfOne) {
+  if (under_sanitizer()) GTEST_SKIP() << "what lies beyond a size that depends on data is not poisoned there";
   SCOPED_TRACE(reproduce());
   constexpr std::size_t contexts = 64;
   constexpr std::size_t stream_count = 4;

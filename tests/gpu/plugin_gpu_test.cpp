@@ -38,7 +38,9 @@ TEST_P(PluginOnGpu, AgreesWithTheReference) {
   std::vector<std::vector<std::byte>> data;
   for (const ops::HostTensor& input : inputs) data.push_back(input.bytes);
   std::size_t element = 1;  // no tensor lies off the alignment of its own type
-  for (const TensorDesc& desc : test.inputs) element = std::max(element, size_of(desc.dtype));
+  for (const auto* descs : {&test.inputs, &built.outputs}) {
+    for (const TensorDesc& desc : *descs) element = std::max(element, size_of(desc.dtype));
+  }
   const tensorrt::RunOptions options{.misalign = static_cast<std::size_t>(test.shift) * element, .capture = true};
   const auto results = tensorrt::run_plugin(*creator, built, test.inputs, data, options);
   ASSERT_EQ(results.size(), expected.size());

@@ -122,6 +122,23 @@ TEST(Functions, OnnxOperatorsBecomeGraftsWithACastBeforeBooleans) {
   EXPECT_EQ(adopt_onnx_operators(model), 0U);
 }
 
+/// Of what a node of an older operator set leaves out, the default of that set.
+TEST(Functions, OnnxOperatorsKeepTheDefaultsOfTheirOperatorSet) {
+  for (const std::int64_t opset : {10, 15, 16, 22}) {
+    onnx::Model model = text_model(
+        {{"x"}, {"rois"}, {"items", onnx::ElementType::i64, {3}}},
+        "y = RoiAlign(x, rois, items)\nz = RoiAlign<mode=\"max\", output_width=3>(x, rois, items)", {"y", "z"});
+    model.graph().opset_imports[""] = opset;
+    EXPECT_EQ(adopt_onnx_operators(model), 2U);
+    model.graph().check();
+    const onnx::Node& node = *model.graph().nodes()[1];
+    EXPECT_EQ(node.op_type, "RegionAlign");
+    EXPECT_EQ(node.string_or("coordinate_transformation_mode", ""), opset < 16 ? "output_half_pixel" : "half_pixel");
+    EXPECT_EQ(node.string_or("mode", ""), "max");
+    EXPECT_EQ(node.int_or("output_width", 0), 3);
+  }
+}
+
 TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
   onnx::Model model = text_model({{"x"}}, "d = Cast<to=11>(x)\ny = NonZero(d)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(model), 0U);

@@ -14,7 +14,7 @@ import pytest
 SOURCE = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
 GOLDEN = pathlib.Path(os.environ["GRAFT_GOLDEN_DIR"])
 FRAMEWORKS = ["keras", "numpy", "onnx", "onnxruntime", "paddle", "paddle.nn", "paddle.nn.functional", "tensorflow"]
-FRAMEWORKS += ["torch", "torch.nn", "torch.nn.functional"]
+FRAMEWORKS += ["torch", "torch.nn", "torch.nn.functional", "torchvision", "torchvision.ops"]
 GENERATORS = ["export_cases", "golden_cases", "make_exports", "make_goldens", "near_miss_cases", "operator_files"]
 
 
@@ -174,7 +174,7 @@ def test_the_peer_of_every_operator_is_found_by_its_name(stand_ins, monkeypatch)
     assert with_peer
     for folder in with_peer:
         assert folders[names[folder]] == folder
-        assert callable(peers.maker_of(names[folder]))
+        assert callable(peers.peer_file(names[folder]).peer)
     assert peers.peer("NoOperator", {}) is None
     assert callable(peers.peer("LeakyReLU", {"alpha": 0.1}))
     sys.modules.pop("graft.bench.peers")

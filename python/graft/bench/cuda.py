@@ -13,7 +13,7 @@ import torch
 
 from graft.bench.judge import SMALL_BYTES
 from graft.bench.library import GraftError, Library, OperatorCall
-from graft.bench.peers import peer
+from graft.bench.peers import inputs_of, peer
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
 TYPES |= {"i32": torch.int32, "i64": torch.int64}
@@ -92,7 +92,7 @@ class CudaBench:
 
     def measure(self, case: dict[str, Any]) -> dict[str, Any]:
         """The row of a case; see README.md."""
-        inputs = [random_tensor(desc) for desc in case["inputs"]]
+        inputs = inputs_of(case) or [random_tensor(desc) for desc in case["inputs"]]
         outputs = [torch.empty(storage_shape(d), dtype=TYPES[d["dtype"]], device="cuda") for d in case["outputs"]]
         traffic = sum(tensor.nbytes for tensor in (*inputs, *outputs))
         row = {"bytes": traffic, "peers": {}, "difference": None}
@@ -154,7 +154,7 @@ class CudaBench:
         tf32 = bool(case["attributes"].get("allow_tf32", False))
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
         x, *rest = (logical(tensor, desc) for tensor, desc in zip(stored_inputs, case["inputs"]))
-        tensors = [x, *(t.to(x.dtype) if t.is_floating_point() else t for t in rest)]
+        tensors = [x, *(tensor.to(x.dtype) if tensor.is_floating_point() else tensor for tensor in rest)]
         if case["operations"] and x.dim() == 4:
             # cuDNN's fastest kernels take channels last.
             tensors = [t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in tensors]
@@ -211,8 +211,6 @@ def storage_shape(desc: dict[str, Any]) -> tuple[int, ...]:
 
 def random_tensor(desc: dict[str, Any]) -> torch.Tensor:
     shape = storage_shape(desc)
-    if "index_size" in desc:
-        return torch.randint(0, desc["index_size"], shape, dtype=TYPES[desc["dtype"]], device="cuda")
     if desc["dtype"] == "i8":
         return torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda")
     return torch.randn(shape, device="cuda").to(TYPES[desc["dtype"]])

@@ -1,7 +1,8 @@
 # The operators' maths in PyTorch: what each one is timed beside.
 """`peer(operator, attributes)` gives a function of the operator's inputs, or None where PyTorch has none.
 
-An operator's folder has it in <op>_peer.py, as a function `peer` of the attributes.
+An operator's folder has it in <op>_peer.py, as a function `peer` of the attributes. Where not every number will do for an
+input, as for indices and for boxes, the file also has `inputs`, which makes the tensors of a case.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import pathlib
 import re
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -41,7 +43,7 @@ def operator_folders() -> dict[str, str]:
 
 
 @functools.cache
-def maker_of(operator: str) -> Callable[[Attributes], Function | None] | None:
+def peer_file(operator: str) -> ModuleType | None:
     folder = operator_folders().get(operator)
     path = OPERATORS / str(folder) / f"{folder}_peer.py"
     if folder is None or not path.is_file():
@@ -51,9 +53,15 @@ def maker_of(operator: str) -> Callable[[Attributes], Function | None] | None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # torch.compile looks up the modules of what it traces
     spec.loader.exec_module(module)
-    return module.peer
+    return module
 
 
 def peer(operator: str, attributes: Attributes) -> Function | None:
-    make = maker_of(operator)
-    return make(attributes) if make else None
+    file = peer_file(operator)
+    return file.peer(attributes) if file else None
+
+
+def inputs_of(case: dict[str, Any]) -> list[torch.Tensor] | None:
+    """On the GPU, as the operator's folder makes them; None where it leaves that to the benchmark."""
+    make = getattr(peer_file(case["operator"]), "inputs", None)
+    return make(case) if make else None

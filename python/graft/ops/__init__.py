@@ -15,7 +15,7 @@ from typing import Any
 
 from graft import _operators
 from graft._arrays import kind_of
-from graft._definitions import DEFINITIONS, Definition, make_function, trimmed
+from graft._definitions import DEFINITIONS, Definition, make_function, trimmed, without_numbers
 
 __all__ = list(DEFINITIONS)
 
@@ -36,7 +36,8 @@ def _plan(
 
 def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], out: Any) -> Any:
     function = definition.function
-    arrays = trimmed(definition, inputs)
+    tensors, numbers = without_numbers(definition, inputs)
+    arrays = trimmed(definition, tensors)
     kind = kind_of(arrays[0]) if arrays else None
     for port, array in zip(definition.inputs, arrays):
         if kind is None or kind_of(array) is not kind:
@@ -56,7 +57,7 @@ def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], 
             raise ValueError(f"{function}: input {port.name} is not contiguous; allowed: {kind.to_contiguous}")
     dtypes = tuple(kind.dtype(array) for array in arrays)
     shapes = tuple(tuple(array.shape) for array in arrays)
-    plan = _plan(definition, definition.convert(values), dtypes, shapes, device)
+    plan = _plan(definition, definition.convert((*values, *numbers)), dtypes, shapes, device)
     wanted = list(zip(definition.outputs, plan.output_dtypes, plan.output_shapes))
     if out is None:
         outputs = [kind.empty(dtype, shape, arrays[0]) for _, dtype, shape in wanted]

@@ -296,56 +296,36 @@ def normalize(
     Source: Liu et al. 2016, SSD: Single Shot MultiBox Detector; NormalizeLayer of its branch of Caffe; Liu et al. 2015, ParseNet: Looking Wider to See Better
     """
 
-def scatter_nd(
-    data: torch.Tensor,
-    indices: torch.Tensor,
-    updates: torch.Tensor,
+def region_align(
+    x: torch.Tensor,
+    rois: torch.Tensor,
+    batch_indices: torch.Tensor,
     *,
-    reduction: Literal["add", "mul", "min", "max"],
-    deterministic: int = 1,
+    coordinate_transformation_mode: Literal["half_pixel", "output_half_pixel"] = "half_pixel",
+    mode: Literal["avg", "max"] = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
 ) -> torch.Tensor:
-    """y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. A slice may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as in ONNX Runtime.
+    """A region, in pixels of x once it is multiplied by spatial_scale, is divided into output_height times output_width bins, and a bin into equal cells. A sample in the middle of each cell is interpolated between the four pixels around it; more than a pixel beyond the map it is 0. y is the mean of a bin's samples (avg), or the largest product of a pixel and its weight in a sample, as ONNX has it (max). A pixel of weight 0 does not count in a mean, whatever it holds; NaN is the largest. A region of an item that x does not have is 0.
 
     Tensors:
-        data: 1 to 8 dimensions (any)
-        indices: of the first `depth` dimensions of data (...,depth)
-        updates: a slice for each index (...,rest)
+        x: the map (N,C,H,W)
+        rois: x1, y1, x2, y2 of each region (R,4)
+        batch_indices: the item of x that each lies in (R)
 
     Attributes:
-        reduction: without one, use the layer of TensorRT's own (add, mul, min, max)
-        deterministic: 1: updates are sorted by their index and reduced in their order, so that every run gives the same bits; 0: sums of floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+        coordinate_transformation_mode: half_pixel: half a pixel is taken off coordinates; output_half_pixel: it is not, and regions are at least a pixel wide and high (half_pixel, output_half_pixel)
+        mode: what becomes of the samples of a bin (avg, max)
+        output_height: bins above each other (at least 1 and at most 32768)
+        output_width: bins beside each other (at least 1 and at most 32768)
+        sampling_ratio: samples along each side of a bin; 0: as many as the bin has pixels there, rounded up (at least 0 and at most 32768)
+        spatial_scale: of the map, as a part of the image that regions lie in (finite)
 
-    Returns y (as data): data with the updates
+    Returns y (R,C,output_height,output_width): a small map of each region
 
-    Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
+    Types: x f32 rois f32 batch_indices i64 y f32; x f16 rois f16 batch_indices i64 y f16; x bf16 rois bf16 batch_indices i64 y bf16
 
-    Source: ONNX ScatterND 18; torch.Tensor.index_put_ with accumulate
-    """
-
-def scatter_elements(
-    data: torch.Tensor,
-    indices: torch.Tensor,
-    updates: torch.Tensor,
-    *,
-    reduction: Literal["add", "mul", "min", "max"],
-    axis: int = 0,
-    deterministic: int = 1,
-) -> torch.Tensor:
-    """y = data; then, for each element of updates in order, the element of y at the same place, but at indices[place] along the axis, becomes itself + the update, or *, min, max. An element may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as in ONNX Runtime.
-
-    Tensors:
-        data: 1 to 8 dimensions (any)
-        indices: of the same rank, and no larger but along the axis (any)
-        updates: an element for each index (as indices)
-
-    Attributes:
-        reduction: without one, use the layer of TensorRT's own (add, mul, min, max)
-        axis: along which indices count; negative: from the last
-        deterministic: 1: updates are sorted by where they go and reduced in their order, so that every run gives the same bits; 0: sums of floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
-
-    Returns y (as data): data with the updates
-
-    Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
-
-    Source: ONNX ScatterElements 18; torch.Tensor.scatter_reduce_
+    Source: He et al. 2017, Mask R-CNN; ONNX RoiAlign 16; torchvision.ops.roi_align
     """

@@ -1,10 +1,23 @@
 // Cases of ScatterElements: every axis, indices that are fewer and more than the data, places that many updates name.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/scatter_cases.hpp"
 #include "ops/scatter_elements/scatter_elements.hpp"
 
 namespace graft::ops {
+
+/// Along whatever axis; into the longest.
+inline void place_elements(std::span<HostTensor> inputs) {
+  const Extents& data = inputs[0].desc.extents;
+  const std::int64_t size = data.rank() == 0 ? 1 : *std::max_element(data.begin(), data.end());
+  const auto place = [&](auto* indices) {
+    for (std::int64_t i = 0; i < inputs[1].desc.extents.element_count(); ++i) indices[i] = as_index(indices[i], size);
+  };
+  if (inputs[1].desc.dtype == DType::i32) return place(reinterpret_cast<std::int32_t*>(inputs[1].bytes.data()));
+  place(reinterpret_cast<std::int64_t*>(inputs[1].bytes.data()));
+}
 
 [[nodiscard]] inline std::vector<OperatorCase> cases(const ScatterElements& /*tag*/) {
   std::vector<OperatorCase> cases;
@@ -24,7 +37,7 @@ namespace graft::ops {
                      .op = op,
                      .inputs = {x, i, {.dtype = dtype, .extents = indices}},
                      .fill = fill,
-                     .index_sizes = {0, data[static_cast<int>(axis < 0 ? axis + data.rank() : axis)]}});
+                     .arrange = place_elements});
   };
   for (const DType dtype : scatter_types) {
     for (const char* reduction : scatter_reductions) {
@@ -76,8 +89,7 @@ namespace graft::ops {
     timings.push_back({.attributes = {{"reduction", reduction}, {"deterministic", deterministic}},
                        .inputs = {{.dtype = dtype, .extents = {nodes, channels}},
                                   {.dtype = DType::i64, .extents = {edges, channels}},
-                                  {.dtype = dtype, .extents = {edges, channels}}},
-                       .index_sizes = {0, nodes}});
+                                  {.dtype = dtype, .extents = {edges, channels}}}});
   };
   for (const std::int64_t deterministic : {1, 0}) {
     add(DType::f32, "add", deterministic, 100'000, 10'000, 64);

@@ -6,6 +6,19 @@
 
 namespace graft::ops {
 
+inline void place_slices(std::span<HostTensor> inputs) {
+  const Extents& data = inputs[0].desc.extents;
+  const Extents& extents = inputs[1].desc.extents;
+  const std::int64_t depth = extents[extents.rank() - 1];
+  const auto place = [&](auto* indices) {
+    for (std::int64_t i = 0; i < extents.element_count(); ++i) {
+      indices[i] = as_index(indices[i], data[static_cast<int>(i % depth)]);
+    }
+  };
+  if (inputs[1].desc.dtype == DType::i32) return place(reinterpret_cast<std::int32_t*>(inputs[1].bytes.data()));
+  place(reinterpret_cast<std::int64_t*>(inputs[1].bytes.data()));
+}
+
 [[nodiscard]] inline std::vector<OperatorCase> cases(const ScatterND& /*tag*/) {
   std::vector<OperatorCase> cases;
   std::vector<std::shared_ptr<const Operator>> in_order;
@@ -25,7 +38,7 @@ namespace graft::ops {
         .op = op,
         .inputs = {x, {.dtype = DType::i64, .extents = indices}, {.dtype = dtype, .extents = updates}},
         .fill = fill,
-        .index_sizes = {0, data[0]}});
+        .arrange = place_slices});
   };
   for (const DType dtype : scatter_types) {
     for (const auto& op : in_order) {
@@ -84,8 +97,7 @@ namespace graft::ops {
                        .inputs = {{.dtype = dtype, .extents = {nodes, channels}},
                                   {.dtype = DType::i64, .extents = {edges, 1}},
                                   {.dtype = dtype, .extents = {edges, channels}}},
-                       .of_eager = 1.5,
-                       .index_sizes = {0, nodes}});
+                       .of_eager = 1.5});
   };
   for (const std::int64_t deterministic : {1, 0}) {
     for (const DType dtype : {DType::f32, DType::f16}) {

@@ -46,7 +46,7 @@ class Golden:
         self.arrays[name] = values.numpy()
         return name
 
-    def add(self, name, dtype, x_name, attributes, note=None, y_f32=None, more=()):
+    def add(self, name, dtype, x_name, attributes, note=None, y_f32=None, more=(), absolute=0):
         """`more` are names of the arrays of further inputs, which the function takes after the attributes."""
         x = torch.from_numpy(self.arrays[x_name])
         case = {"name": name, "dtype": dtype, "shape": list(x.shape), "attributes": attributes}
@@ -62,6 +62,8 @@ class Golden:
         if y_f32 is not None:
             case["y_f32"] = f"{name}.y_f32"
             self.arrays[case["y_f32"]] = y_f32.numpy()
+        if absolute:
+            case["absolute"] = absolute
         if note:
             case["note"] = note
         self.cases.append(case)

@@ -15,6 +15,7 @@ The JSON lists the cases; each has
                and otherwise as x
   y_f32        only where float32 arithmetic cannot give y (a square overflows or underflows): what the framework
                gives in float32
+  absolute     only where the operator's own definition is in float32, as that of positions: how far y may be off for it
   note         what the case is about, if it is not plain
 
 x is float32 for f32, f16 and bf16 (each value exactly representable in the dtype) and otherwise of its own type. y is float64: the

@@ -87,11 +87,12 @@ def test_a_rule_that_says_it_runs_is_right(tmp_path: pathlib.Path) -> None:
 
 
 def test_nobody_knows_without_a_probe(tmp_path: pathlib.Path) -> None:
-    """RoiAlign is not said to run: what was measured of it is said. Compress is known to be refused."""
+    """RoiAlign for which another plugin is asked is not said to run: what was measured of it is said. Compress is known
+    to be refused."""
     info = helper.make_tensor_value_info
     inputs = [info("image", 1, [1, 3, 8, 8]), info("rois", 1, [4, 4])]
     batch = numpy_helper.from_array(np.zeros(4, np.int64), "batch")
-    nodes = [helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="align")]
+    nodes = [helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="align", plugin_version="2")]
     graph = helper.make_graph(nodes, "g", inputs, [info("regions", 1, None)], [batch])
     path = tmp_path / "align.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)

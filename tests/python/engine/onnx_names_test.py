@@ -259,6 +259,81 @@ def test_inspect_says_that_build_does(tmp_path: pathlib.Path, probe: tuple[str, 
     assert "graft" in node["plugin"] if probe else "Graft's NonZero" in node["reason"]
 
 
+def box_head(path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> pathlib.Path:
+    """The second stage of a detector: features of a convolution, aligned to regions, and a layer that is fed by them."""
+    rng = np.random.default_rng(2)
+    element = helper.tensor_dtype_to_np_dtype(dtype)
+    constants = {
+        "kernel": (rng.standard_normal((8, 3, 3, 3)) / 5).astype(element),
+        "weight": rng.standard_normal((8 * 7 * 7, 4)).astype(element),
+    }
+    align = {"output_height": 7, "output_width": 7, "sampling_ratio": 2, "spatial_scale": 0.5}
+    nodes = [
+        helper.make_node("Conv", ["x", "kernel"], ["features"], name="conv", strides=[2, 2], pads=[1, 1, 1, 1]),
+        helper.make_node("RoiAlign", ["features", "rois", "items"], ["aligned"], name="align", **align),
+        helper.make_node("Flatten", ["aligned"], ["flat"], name="flatten"),
+        helper.make_node("MatMul", ["flat", "weight"], ["y"], name="boxes_of"),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", dtype, [1, 3, 64, 64]),
+        helper.make_tensor_value_info("rois", dtype, [regions, 4]),
+        helper.make_tensor_value_info("items", INT64, [regions]),
+    ]
+    values = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "head", inputs, [helper.make_tensor_value_info("y", dtype, None)], values)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize(
+    ("dtype", "opset", "regions"),
+    [
+        (TensorProto.FLOAT, 10, 20),
+        (TensorProto.FLOAT, 16, "n"),
+        (TensorProto.FLOAT16, 16, 20),
+        (TensorProto.FLOAT16, 22, "n"),
+        (TensorProto.BFLOAT16, 22, 20),
+    ],
+)
+def test_a_box_head_builds_without_a_gpu(tmp_path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> None:
+    """With the file as it is, TensorRT-RTX makes NVIDIA's plugin of RoiAlign, which asks for a GPU and may take the
+    process with it: the driver is a process of its own."""
+    model, engine = box_head(tmp_path / "m.onnx", dtype, opset, regions), tmp_path / "m.engine"
+    shapes = ("--shapes", "rois=1x4..20x4..1000x4", "--shapes", "items=1..20..1000") if regions == "n" else ()
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json", *shapes)
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("align", "RegionAlign", "graft")
+    assert [port["dtype"] for port in layer["inputs"]][2] == "i64"
+    assert layer["outputs"][0]["shape"][1:] == [8, 7, 7]
+    assert b"RegionAlign" in engine.read_bytes()
+    # What the attribute means where it is left out changed.
+    assert (b"output_half_pixel" in engine.read_bytes()) == (opset < 16)
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+def test_the_same_without_grafts_operator(tmp_path: pathlib.Path) -> None:
+    model, engine = box_head(tmp_path / "m.onnx", TensorProto.FLOAT, 16, 20), tmp_path / "m.engine"
+    if graft("doctor", "--json").json.get("cuda", {}).get("devices"):
+        pytest.skip("with a GPU NVIDIA's plugin can be made")
+    without = drive("build", model, "--output", engine, "--target", "sm89")
+    assert without.code != 0
+    assert not engine.exists()
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+def test_inspect_says_that_build_aligns_regions(tmp_path: pathlib.Path) -> None:
+    model = box_head(tmp_path / "m.onnx", TensorProto.FLOAT, 16, 20)
+    for probe in ((), ("--probe", "parser"), ("--probe", "builder")):
+        told = graft("inspect", model, "--json", *probe)
+        assert told.code == 0, told.err
+        found = {node["node"]: node["verdict"] for node in told.json["nodes"]}
+        assert found.pop("align") == "plugin"
+        assert set(found.values()) == {"native"}
+
+
 def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
     """The networks above mean what their names say."""
     rng = np.random.default_rng(1)

@@ -78,7 +78,7 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
         helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms", **NOT_GRAFTS),
         helper.make_node("TopK", ["long", "k"], ["values", "indices"], name="top_k"),
         helper.make_node("Sigmoid", ["values"], ["last"], name="after_top_k"),
-        helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="roi_align"),
+        helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="roi_align", **NOT_GRAFTS),
     ]
     inputs = [("x", FLOAT, [2, 2]), ("boxes", FLOAT, [1, 10, 4]), ("scores", FLOAT, [1, 2, 10])]
     inputs += [("long", FLOAT, [1, 8000]), ("image", FLOAT, [1, 3, 8, 8]), ("rois", FLOAT, [4, 4])]

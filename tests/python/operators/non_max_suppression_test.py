@@ -57,3 +57,18 @@ def test_random_problems(seed):
         np.testing.assert_array_equal(found[: len(expected)], expected, err_msg=f"seed {seed}, problem {number}")
         selected += len(expected)
     assert selected > CASES
+
+
+def test_numbers_in_the_place_of_limits():
+    random = np.random.default_rng(5)
+    boxes, scores = random.standard_normal((2, 60, 4), np.float32), random.standard_normal((2, 3, 60), np.float32)
+    arrays = [np.array(each, dtype) for each, dtype in ((7, np.int64), (0.25, np.float32), (0.5, np.float32))]
+    for given in range(4):
+        found = graft.ops.non_max_suppression(boxes, scores, *(each.item() for each in arrays[:given]))
+        expected = graft.ops.non_max_suppression(boxes, scores, *arrays[:given])
+        assert found[1] == expected[1] and (given == 0) == (found[1] == 0)
+        np.testing.assert_array_equal(found[0][: found[1]], expected[0][: expected[1]])
+    by_name = graft.ops.non_max_suppression(boxes, scores, max_output_boxes_per_class=7, iou_threshold=0.25)
+    assert by_name[1] > 0 and len(by_name[0]) == 2 * 3 * 7, "room for no more than the number says"
+    with pytest.raises(TypeError, match="attribute max_output_boxes_per_class is 1.5; allowed: an integer"):
+        graft.ops.non_max_suppression(boxes, scores, 1.5)

@@ -1,0 +1,103 @@
+// RegionAlign: pools regions of feature maps to one size, each bin from bilinear samples.
+#pragma once
+
+#include <stdexcept>
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+
+namespace graft::ops {
+
+/// Whether a coordinate is that of a pixel's center or half a pixel beside it.
+enum class RegionCoordinates : std::uint8_t { half_pixel, output_half_pixel };
+constexpr std::array<Choice<RegionCoordinates>, 2> choices(RegionCoordinates /*tag*/) {
+  return {{{"half_pixel", RegionCoordinates::half_pixel}, {"output_half_pixel", RegionCoordinates::output_half_pixel}}};
+}
+
+enum class RegionPooling : std::uint8_t { avg, max };
+constexpr std::array<Choice<RegionPooling>, 2> choices(RegionPooling /*tag*/) {
+  return {{{"avg", RegionPooling::avg}, {"max", RegionPooling::max}}};
+}
+
+struct RegionAlign {
+  static constexpr auto name = "RegionAlign";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "A region, in pixels of x once it is multiplied by spatial_scale, is divided into output_height times "
+      "output_width "
+      "bins, and a bin into equal cells. A sample in the middle of each cell is interpolated between the four pixels "
+      "around it; more than a pixel beyond the map it is 0. y is the mean of a bin's samples (avg), or the largest "
+      "product of a pixel and its weight in a sample, as ONNX has it (max). A pixel of weight 0 does not count in a "
+      "mean, whatever it holds; NaN is the largest. A region of an item that x does not have is 0.";
+  static constexpr auto source = "He et al. 2017, Mask R-CNN; ONNX RoiAlign 16; torchvision.ops.roi_align";
+  static constexpr auto why_plugin =
+      "TensorRT-RTX makes NVIDIA's plugin of RoiAlign, which calls CUDA when it is made and fails without a GPU";
+  static constexpr auto onnx_name = "RoiAlign";
+
+  RegionCoordinates coordinate_transformation_mode = RegionCoordinates::half_pixel;
+  RegionPooling mode = RegionPooling::avg;
+  std::int64_t output_height = 1;
+  std::int64_t output_width = 1;
+  std::int64_t sampling_ratio = 0;
+  float spatial_scale = 1;
+
+  static constexpr auto attributes() {
+    using Self = RegionAlign;
+    constexpr Range size{.lowest = 1, .highest = 1 << 15};
+    return std::tuple{
+        attribute("coordinate_transformation_mode", &Self::coordinate_transformation_mode,
+                  "half_pixel: half a pixel is taken off coordinates; output_half_pixel: it is not, and regions are at "
+                  "least a pixel wide and high"),
+        attribute("mode", &Self::mode, "what becomes of the samples of a bin"),
+        attribute("output_height", &Self::output_height, "bins above each other", size),
+        attribute("output_width", &Self::output_width, "bins beside each other", size),
+        attribute("sampling_ratio", &Self::sampling_ratio,
+                  "samples along each side of a bin; 0: as many as the bin has pixels there, rounded up",
+                  {.lowest = 0, .highest = 1 << 15}),
+        attribute("spatial_scale", &Self::spatial_scale, "of the map, as a part of the image that regions lie in",
+                  {.finite = true})};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N,C,H,W", "the map"), input("rois", "T", "R,4", "x1, y1, x2, y2 of each region"),
+                      input("batch_indices", DType::i64, "R", "the item of x that each lies in"),
+                      output("y", "T", "R,C,output_height,output_width", "a small map of each region")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16)};
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const {
+    constexpr std::array<std::size_t, 3> ranks{4, 2, 1};
+    for (std::size_t port = 0; port < ranks.size(); ++port) {
+      if (inputs[port].size() == ranks[port]) continue;
+      throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " +
+                                  std::to_string(inputs[port].size()) + ", allowed is " + std::to_string(ranks[port]));
+    }
+    return {{inputs[1][0], inputs[0][1], output_height, output_width}};
+  }
+  [[nodiscard]] static Status check(const Problem& problem) {
+    const Extents& x = problem.inputs[0].extents;
+    const Extents& rois = problem.inputs[1].extents;
+    const Extents& items = problem.inputs[2].extents;
+    if (rois[1] != 4 || rois[0] != items[0]) {
+      return invalid_argument("RegionAlign: rois have shape " + to_string(rois) + " and batch_indices " +
+                              to_string(items) + ", allowed are R,4 and R");
+    }
+    constexpr std::int64_t most = 0x7FFFFFFF;  // kernels index the pixels of a map with 32 bits
+    if (x[2] == 0 || x[3] <= most / x[2]) return {};
+    return invalid_argument("RegionAlign: x has shape " + to_string(x) + ", allowed are maps of 2147483647 pixels");
+  }
+  [[nodiscard]] static std::optional<Function> function(const FunctionInputs& inputs) {
+    return function_in_f32(name, inputs.dtype,
+                           "rois32 = Cast<to=1>(rois)\n"
+                           "y32 = RoiAlign<coordinate_transformation_mode=@coordinate_transformation_mode, mode=@mode, "
+                           "output_height=@output_height, output_width=@output_width, sampling_ratio=@sampling_ratio, "
+                           "spatial_scale=@spatial_scale>(x32, rois32, batch_indices)");
+  }
+};
+
+[[nodiscard]] Status run(const RegionAlign& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<RegionAlign>> cuda_kernels(const RegionAlign& op);
+
+}  // namespace graft::ops

@@ -1,0 +1,98 @@
+# RegionAlign's reference kernel against ONNX Runtime, on random problems.
+import functools
+
+import graft.ops
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+CASES = 10_000
+SEEDS = [1, 2, 3, 4]
+
+
+@functools.cache
+def session(attributes):
+    node = helper.make_node("RoiAlign", ["x", "rois", "items"], ["y"], **dict(attributes))
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [None] * 4),
+        helper.make_tensor_value_info("rois", TensorProto.FLOAT, [None, 4]),
+        helper.make_tensor_value_info("items", TensorProto.INT64, [None]),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * 4)
+    graph = helper.make_graph([node], "align", inputs, [output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3  # of "max" it says each time that the meaning was once another
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def problem(random):
+    """Half of the regions have corners on whole and half pixels, so that samples hit pixels and the ends of the map."""
+    items, channels, height, width = (int(random.integers(1, most)) for most in (3, 4, 20, 20))
+    regions = int(random.integers(0, 5))
+    scale = float(random.choice([1, 0.5, 0.25, 2, 1 / 3]))
+    attributes = {
+        "output_height": int(random.integers(1, 5)),
+        "output_width": int(random.integers(1, 5)),
+        "sampling_ratio": int(random.choice([0, 0, 1, 2, 3])),
+        "spatial_scale": scale,
+        "mode": str(random.choice(["avg", "max"])),
+        "coordinate_transformation_mode": str(random.choice(["half_pixel", "output_half_pixel"])),
+    }
+    x = random.standard_normal((items, channels, height, width), np.float32)
+    rois = (random.random((regions, 4), np.float32) * 1.6 - 0.3) * np.array([width, height] * 2, np.float32)
+    if random.integers(2):
+        rois = np.round(rois * 2) / 2
+    # Otherwise some are turned over, of which ONNX Runtime cannot count the samples.
+    if attributes["sampling_ratio"] == 0 or random.integers(8):
+        rois = np.concatenate([np.minimum(rois[:, :2], rois[:, 2:]), np.maximum(rois[:, :2], rois[:, 2:])], axis=1)
+    if random.integers(16) == 0:
+        rois = rois * 40
+    items_of = random.integers(0, items, regions).astype(np.int64)
+    return attributes, [x, (rois / np.float32(scale)).astype(np.float32), items_of]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_problems(seed):
+    random = np.random.default_rng(seed)
+    not_zero = 0
+    for number in range(CASES // len(SEEDS)):
+        attributes, inputs = problem(random)
+        feeds = dict(zip(("x", "rois", "items"), inputs, strict=True))
+        (expected,) = session(tuple(attributes.items())).run(None, feeds)
+        found = graft.ops.region_align(*inputs, **attributes)
+        message = f"seed {seed}, problem {number}"
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=message)
+        not_zero += np.count_nonzero(expected)
+    assert not_zero > CASES
+
+
+def test_what_onnx_runtime_refuses_is_zero():
+    """Items that are not there, corners that are no numbers, and a region that is turned over and has no samples."""
+    x = np.ones((2, 1, 8, 8), np.float32)
+    box, large = [1, 1, 5, 5], np.float32(3e38)
+    rois = np.array([box, box, box, [np.nan, 1, 5, 5], [1, 1, np.inf, 5], [-np.inf, 1, np.inf, 5]], np.float32)
+    items = np.array([-1, 2, 2**62, 0, 1, 1], np.int64)
+    for mode in ("avg", "max"):
+        for ratio in (0, 2):
+            y = graft.ops.region_align(x, rois, items, mode=mode, output_height=2, output_width=2, sampling_ratio=ratio)
+            assert not y.any(), (mode, ratio)
+    y = graft.ops.region_align(x, np.array([[5, 5, 1, 1]], np.float32), items[3:4], output_height=2)
+    assert y.shape == (1, 1, 2, 1)
+    assert not y.any()
+    huge = np.array([[-large, -large, large, large], [-1e9, -1e9, 1e9, 1e9]], np.float32)
+    y = graft.ops.region_align(x, huge, np.zeros(2, np.int64), output_height=3, output_width=3)
+    assert np.isfinite(y).all()
+
+
+def test_a_pixel_of_no_weight_does_not_count_in_a_mean():
+    x = np.zeros((1, 1, 4, 4), np.float32)
+    x[0, 0, :, 2:] = np.nan
+    y = graft.ops.region_align(x, np.array([[1, 1, 2, 2]], np.float32), np.zeros(1, np.int64))
+    assert np.array_equal(y, np.zeros((1, 1, 1, 1)))  # one sample, in the middle of pixel 1,1
+    x[0, 0, 1, 1] = np.nan
+    for mode in ("avg", "max"):
+        y = graft.ops.region_align(x, np.array([[1, 1, 2, 2]], np.float32), np.zeros(1, np.int64), mode=mode)
+        assert np.isnan(y).all()
