@@ -350,12 +350,13 @@ def operator_page(op, graft):
             f"It computes ONNX's `{op['onnx_name']}`, which a TensorRT may have no layer for: "
             f"[{why}](../guide/sizes_from_data.md).\n",
         ]
-    parts += [
-        "## The same in standard ONNX operators\n",
-        "A model that `graft convert` writes carries this as a model-local function (opset 17), so that it runs without "
-        "Graft's plugin library. `@name` is the node's attribute.\n",
-        function_section(op, graft),
-    ]
+    if op["functions"] or not op["onnx_name"]:
+        parts += [
+            "## The same in standard ONNX operators\n",
+            "A model that `graft convert` writes carries this as a model-local function (opset 17), so that it runs "
+            "without Graft's plugin library. `@name` is the node's attribute.\n",
+            function_section(op, graft),
+        ]
     return "\n".join(parts) + speed_section(op) + accuracy_section(op)
 
 

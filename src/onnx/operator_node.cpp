@@ -138,11 +138,26 @@ OperatorMatch find_adopted_operator(const Node& node) {
   return match.drop_in == nullptr && node.domain == onnx_domain ? OperatorMatch{} : match;
 }
 
+namespace {
+
+/// What an operator requires of a node's attributes says which forms of ONNX's operator it computes.
+bool has_required_attributes(const Node& node, const OperatorType& type) {
+  return std::all_of(type.attributes.begin(), type.attributes.end(), [&](const AttributeInfo& info) {
+    if (!info.required) return true;
+    const NodeAttribute* attribute = node.attribute(info.name);
+    const auto value = attribute == nullptr ? std::nullopt : attribute->value();
+    return value && check_attribute(info, *value).ok();
+  });
+}
+
+}  // namespace
+
 const OperatorType* find_onnx_operator(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
   if (node.metadata.contains(fault_note)) return nullptr;
   for (const OperatorType* type : operators()) {
-    if (!type->onnx_name.empty() && type->onnx_name == node.op_type) return type;
+    if (!type->onnx_name.empty() && type->onnx_name == node.op_type && has_required_attributes(node, *type))
+      return type;
   }
   return nullptr;
 }

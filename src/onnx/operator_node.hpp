@@ -38,7 +38,7 @@ struct OperatorMatch {
 [[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
 
 /// The operator of Graft that computes what a node of ONNX's own operator does (OperatorType::onnx_name); null where
-/// there is none. The node itself is none of Graft's.
+/// there is none or the node lacks an attribute that it requires. The node itself is none of Graft's.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
 
 /// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node

@@ -216,7 +216,8 @@ TEST_P(OperatorOnGpu, EveryVariantAgreesWithTheReference) {
     for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(device.inputs()[i].read(), inputs[i].bytes);
 
     ASSERT_NO_FATAL_FAILURE(run_as_graph(device, variant.name, stream.get()));
-    EXPECT_EQ(device.results(), results) << "a second run, replayed from a graph, gave other bits";
+    if (!test->any_order)
+      EXPECT_EQ(device.results(), results) << "a second run, replayed from a graph, gave other bits";
     EXPECT_TRUE(device.guards_intact());
   }
   EXPECT_GT(fitting, 0) << "no variant takes this case";
@@ -271,7 +272,7 @@ std::vector<Parameter> cases_for_contexts() {
   std::set<std::tuple<const Operator*, DType, Layout>> taken;
   for (const Parameter& parameter : cases_to_run(false)) {
     const TensorDesc& x = parameter.test->inputs[0];
-    if (x.storage_count() < least || x.storage_count() > most) continue;
+    if (x.storage_count() < least || x.storage_count() > most || parameter.test->any_order) continue;
     if (taken.emplace(parameter.test->op.get(), x.dtype, x.layout).second) parameters.push_back(parameter);
   }
   return parameters;

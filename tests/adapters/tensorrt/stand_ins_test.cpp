@@ -155,8 +155,16 @@ TEST(OnnxNames, AreThoseOfTheOperatorsThatComputeThem) {
     ASSERT_NE(creator, nullptr) << name;
     EXPECT_STREQ(creator->getPluginNamespace(), "");
     EXPECT_EQ(creator->getFieldNames()->nbFields, static_cast<std::int32_t>(type->attributes.size())) << name;
+    std::vector<nvinfer1::PluginField> required;
+    for (const AttributeInfo& info : type->attributes) {
+      if (!info.required) continue;
+      const std::string_view first = info.choices.at(0);
+      required.emplace_back(info.name.data(), first.data(), nvinfer1::PluginFieldType::kCHAR,
+                            static_cast<std::int32_t>(first.size()));
+    }
+    const nvinfer1::PluginFieldCollection fields{static_cast<std::int32_t>(required.size()), required.data()};
     const std::unique_ptr<nvinfer1::IPluginV3> plugin(
-        creator->createPlugin("layer", nullptr, nvinfer1::TensorRTPhase::kBUILD));
+        creator->createPlugin("layer", &fields, nvinfer1::TensorRTPhase::kBUILD));
     ASSERT_NE(plugin, nullptr) << name;
     const auto& core = *static_cast<nvinfer1::IPluginV3OneCore*>(
         plugin->getCapabilityInterface(nvinfer1::PluginCapabilityType::kCORE));

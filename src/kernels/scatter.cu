@@ -1,0 +1,245 @@
+// The kernels that scatter with a reduction. In order: the updates are sorted by their row (CUB's radix sort keeps the
+// order of equal keys), and threads that share a row reduce its updates one after another. By atomics: every update at
+// once, as the memory takes them.
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+
+#include "kernels/scatter.cuh"
+#include "kernels/strides.cuh"
+#include "kernels/vector.cuh"
+
+namespace graft {
+namespace {
+
+constexpr int block_threads = 256;
+
+/// N elements that are loaded and stored at once.
+template <class T, int N>
+struct alignas(N * sizeof(T)) Elements {
+  T at[N];
+};
+
+template <class T>
+using Sum = std::conditional_t<std::is_integral_v<T>, T, float>;
+
+/// Of a row, the first of its updates in their sorted order, and one beyond the last.
+__global__ void find_runs(const unsigned* targets, int2* runs, int updates, unsigned rows) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (thread >= updates) return;
+  const auto at = static_cast<int>(thread);
+  const unsigned row = targets[at];
+  if (row >= rows) return;
+  if (at == 0 || targets[at - 1] != row) runs[row].x = at;
+  if (at == updates - 1 || targets[at + 1] != row) runs[row].y = at + 1;
+}
+
+template <class T, int N>
+__device__ void reduce(ops::ScatterReduction reduction, Sum<T> (&sums)[N], const Elements<T, N>& update) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) sums[i] = ops::reduced(reduction, sums[i], static_cast<Sum<T>>(update.at[i]));
+}
+
+/// A thread has N columns of a row.
+template <class T, int N>
+__global__ void __launch_bounds__(block_threads)
+    reduce_runs(ops::ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs,
+                const int* order, std::int64_t rows, std::int64_t slice) {
+  constexpr int loads = 4;  // at once
+  const std::int64_t thread = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  const std::int64_t accesses = slice / N;
+  const std::int64_t row = divide(thread, accesses);
+  if (row >= rows) return;
+  const std::int64_t column = (thread - row * accesses) * N;
+  const int2 run = runs[row];
+  using Access = Elements<T, N>;
+  const Access before = *reinterpret_cast<const Access*>(data + row * slice + column);
+  Sum<T> sums[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) sums[i] = static_cast<Sum<T>>(before.at[i]);
+  const auto load = [&](int at) {
+    return *reinterpret_cast<const Access*>(updates + std::int64_t{order[at]} * slice + column);
+  };
+  int at = run.x;
+  for (; at + loads <= run.y; at += loads) {
+    Access several[loads];
+#pragma unroll
+    for (int i = 0; i < loads; ++i) several[i] = load(at + i);
+#pragma unroll
+    for (int i = 0; i < loads; ++i) reduce<T, N>(reduction, sums, several[i]);
+  }
+  for (; at < run.y; ++at) reduce<T, N>(reduction, sums, load(at));
+  Access after;
+#pragma unroll
+  for (int i = 0; i < N; ++i) after.at[i] = static_cast<T>(sums[i]);
+  *reinterpret_cast<Access*>(y + row * slice + column) = after;
+}
+
+/// i64 through the instructions for what has 64 bits in CUDA.
+__device__ void reduce_atomically(ops::ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
+  static_assert(sizeof(long long) == sizeof(std::int64_t));
+  auto* number = reinterpret_cast<long long*>(y);
+  if (reduction == ops::ScatterReduction::add) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(y), static_cast<unsigned long long>(update));
+  } else if (reduction == ops::ScatterReduction::min) {
+    atomicMin(number, static_cast<long long>(update));
+  } else {
+    atomicMax(number, static_cast<long long>(update));
+  }
+}
+__device__ void reduce_atomically(ops::ScatterReduction reduction, std::int32_t* y, std::int32_t update) {
+  if (reduction == ops::ScatterReduction::add) {
+    atomicAdd(y, update);
+  } else if (reduction == ops::ScatterReduction::min) {
+    atomicMin(y, update);
+  } else {
+    atomicMax(y, update);
+  }
+}
+
+/// Adds the update; N elements in one instruction from compute capability 9.0 on.
+template <class T, int N>
+__device__ void add_atomically(T* y, const Elements<T, N>& update) {
+  if constexpr (N == 1) {
+    atomicAdd(y, update.at[0]);
+  } else {
+    [[maybe_unused]] const auto* words = reinterpret_cast<const unsigned*>(update.at);
+#if __CUDA_ARCH__ >= 900
+    if constexpr (std::is_same_v<T, float>) {
+      asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(y), "f"(update.at[0]),
+                   "f"(update.at[1]), "f"(update.at[2]), "f"(update.at[3])
+                   : "memory");
+    } else if constexpr (std::is_same_v<T, __half>) {
+      asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(y), "r"(words[0]),
+                   "r"(words[1]), "r"(words[2]), "r"(words[3])
+                   : "memory");
+    } else {
+      asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(y), "r"(words[0]),
+                   "r"(words[1]), "r"(words[2]), "r"(words[3])
+                   : "memory");
+    }
+#else
+    if constexpr (std::is_same_v<T, float>) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) atomicAdd(y + i, update.at[i]);
+    } else {
+      using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+#pragma unroll
+      for (int i = 0; i < N / 2; ++i) {
+        atomicAdd(reinterpret_cast<Pair*>(y) + i, *reinterpret_cast<const Pair*>(words + i));
+      }
+    }
+#endif
+  }
+}
+
+/// A thread has N columns of an update.
+template <class T, int N>
+__global__ void __launch_bounds__(block_threads)
+    reduce_updates(ops::ScatterReduction reduction, const T* updates, T* y, const unsigned* targets, std::int64_t count,
+                   std::int64_t slice, unsigned rows) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  const std::int64_t accesses = slice / N;
+  const std::int64_t update = divide(thread, accesses);
+  if (update >= count) return;
+  const unsigned row = targets[update];
+  if (row >= rows) return;
+  const std::int64_t column = (thread - update * accesses) * N;
+  const auto elements = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);
+  T* to = y + row * slice + column;
+  if constexpr (std::is_integral_v<T>) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) reduce_atomically(reduction, to + i, elements.at[i]);
+  } else {
+    add_atomically<T, N>(to, elements);
+  }
+}
+
+/// Calls `f` with a value of the type that stores the data, and with the elements of one access as a constant: as many
+/// as fill 128 bits, or one.
+template <class F>
+Status with_accesses(const ScatterTask& task, F&& f) {
+  const auto with_width = [&](auto element) -> Status {
+    using T = decltype(element);
+    constexpr int bytes = 16;
+    const bool is_wide = task.sizes.slice % widest<T> == 0 && is_aligned(task.data, bytes) &&
+                         is_aligned(task.updates, bytes) && is_aligned(task.y, bytes);
+    if (is_wide) return f(element, std::integral_constant<int, widest<T>>{});
+    return f(element, std::integral_constant<int, 1>{});
+  };
+  switch (task.dtype) {
+    case DType::i32: return with_width(std::int32_t{});
+    case DType::i64: return with_width(std::int64_t{});
+    case DType::f16: return with_width(__half{});
+    case DType::bf16: return with_width(__nv_bfloat16{});
+    default: return with_width(float{});
+  }
+}
+
+/// The side of the buffers that holds the targets in order and, for each, the number of its update.
+Status sort_updates(const ScatterTask& task, const CudaContext& context, int& side) {
+  const ops::ScatterPlan plan(task.sizes);
+  cub::DoubleBuffer<unsigned> targets(task.targets(0), task.targets(1));
+  cub::DoubleBuffer<int> order(task.order(0), task.order(1));
+  const int bits = std::bit_width(static_cast<unsigned>(task.sizes.rows));
+  std::size_t bytes = 0;
+  const auto sort = [&](void* scratch) {
+    return cuda_status(cub::DeviceRadixSort::SortPairs(scratch, bytes, targets, order,
+                                                       static_cast<int>(task.sizes.updates), 0, bits, context.stream),
+                       task.what);
+  };
+  if (Status asked = sort(nullptr); !asked.ok()) return asked;
+  if (bytes > static_cast<std::size_t>(plan.sort_bytes)) {
+    return unsupported("CUB sorts with " + std::to_string(bytes) + " bytes of scratch memory, there are " +
+                       std::to_string(plan.sort_bytes));
+  }
+  if (Status sorted = sort(task.workspace + plan.sort); !sorted.ok()) return sorted;
+  side = targets.selector;
+  return targets.selector == order.selector ? Status{} : unsupported("CUB left keys and values on different sides");
+}
+
+}  // namespace
+
+Status reduce_in_order(const ScatterTask& task, const CudaContext& context) {
+  const ops::ScatterSizes& sizes = task.sizes;
+  auto* runs = reinterpret_cast<int2*>(task.workspace + ops::ScatterPlan(sizes).runs);
+  const auto run_bytes = static_cast<std::size_t>(sizes.rows) * sizeof(int2);
+  if (Status cleared = cuda_status(cudaMemsetAsync(runs, 0, run_bytes, context.stream), task.what); !cleared.ok()) {
+    return cleared;
+  }
+  int side = 0;
+  if (sizes.updates > 0) {
+    if (Status sorted = sort_updates(task, context, side); !sorted.ok()) return sorted;
+  }
+  if (Status found =
+          launch(task.what, find_runs, {ceil_divide(sizes.updates, block_threads), block_threads}, context,
+                 task.targets(side), runs, static_cast<int>(sizes.updates), static_cast<unsigned>(sizes.rows));
+      !found.ok()) {
+    return found;
+  }
+  return with_accesses(task, [&](auto element, auto width) {
+    using T = decltype(element);
+    const std::int64_t threads = sizes.rows * (sizes.slice / width);
+    return launch(task.what, reduce_runs<T, width>, {ceil_divide(threads, block_threads), block_threads}, context,
+                  task.reduction, static_cast<const T*>(task.data), static_cast<const T*>(task.updates),
+                  static_cast<T*>(task.y), runs, task.order(side), sizes.rows, sizes.slice);
+  });
+}
+
+Status reduce_by_atomics(const ScatterTask& task, const CudaContext& context) {
+  const ops::ScatterSizes& sizes = task.sizes;
+  return with_accesses(task, [&](auto element, auto width) {
+    using T = decltype(element);
+    const auto bytes = static_cast<std::size_t>(sizes.rows * sizes.slice) * sizeof(T);
+    if (Status copied =
+            cuda_status(cudaMemcpyAsync(task.y, task.data, bytes, cudaMemcpyDeviceToDevice, context.stream), task.what);
+        !copied.ok()) {
+      return copied;
+    }
+    const std::int64_t threads = sizes.updates * (sizes.slice / width);
+    return launch(task.what, reduce_updates<T, width>, {ceil_divide(threads, block_threads), block_threads}, context,
+                  task.reduction, static_cast<const T*>(task.updates), static_cast<T*>(task.y), task.targets(0),
+                  sizes.updates, sizes.slice, static_cast<unsigned>(sizes.rows));
+  });
+}
+
+}  // namespace graft

@@ -1,0 +1,63 @@
+// ScatterElements with a reduction: elements are added to, or otherwise reduced into, those that indices name.
+#pragma once
+
+#include "ops/scatter.hpp"
+
+namespace graft::ops {
+
+struct ScatterElements {
+  static constexpr auto name = "ScatterElements";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = data; then, for each element of updates in order, the element of y at the same place, but at indices[place] "
+      "along the axis, becomes itself + the update, or *, min, max. An element may be named often. Negative indices "
+      "count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and "
+      "rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as "
+      "in "
+      "ONNX Runtime.";
+  static constexpr auto source = "ONNX ScatterElements 18; torch.Tensor.scatter_reduce_";
+  static constexpr auto why_plugin = "TensorRT-RTX scatters without reduction only";
+  static constexpr auto onnx_name = "ScatterElements";
+
+  ScatterReduction reduction = ScatterReduction::add;
+  std::int64_t axis = 0;
+  bool deterministic = true;
+
+  static constexpr auto attributes() {
+    using Self = ScatterElements;
+    return std::tuple{
+        required_attribute("reduction", &Self::reduction, "without one, use the layer of TensorRT's own"),
+        attribute("axis", &Self::axis, "along which indices count; negative: from the last"),
+        attribute("deterministic", &Self::deterministic,
+                  "1: updates are sorted by where they go and reduced in their order, so that every run gives the same "
+                  "bits; 0: sums of floating-point numbers may be added in any order, and in their own type")};
+  }
+  static constexpr auto ports() {
+    return std::array{input("data", "T", "any", "1 to 8 dimensions"),
+                      input("indices", "Tind", "any", "of the same rank, and no larger but along the axis"),
+                      input("updates", "T", "as indices", "an element for each index"),
+                      output("y", "T", "as data", "data with the updates")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] static std::size_t workspace(const Problem& problem) {
+    return static_cast<std::size_t>(ScatterPlan(sizes(problem)).bytes);
+  }
+  [[nodiscard]] static ScatterSizes sizes(const Problem& problem) {
+    return {.rows = problem.inputs[0].extents.element_count(),
+            .slice = 1,
+            .updates = problem.inputs[1].extents.element_count()};
+  }
+  /// Counted from the first.
+  [[nodiscard]] int axis_of(int rank) const { return static_cast<int>(axis < 0 ? axis + rank : axis); }
+};
+
+[[nodiscard]] Status run(const ScatterElements& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<ScatterElements>> cuda_kernels(const ScatterElements& op);
+
+}  // namespace graft::ops

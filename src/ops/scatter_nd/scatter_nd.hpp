@@ -1,0 +1,59 @@
+// ScatterND with a reduction: slices are added to, or otherwise reduced into, the slices of data that indices name.
+#pragma once
+
+#include <stdexcept>
+
+#include "ops/scatter.hpp"
+
+namespace graft::ops {
+
+struct ScatterND {
+  static constexpr auto name = "ScatterND";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. A slice "
+      "may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 "
+      "and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that "
+      "NaN stays if it comes last, as in ONNX Runtime.";
+  static constexpr auto source = "ONNX ScatterND 18; torch.Tensor.index_put_ with accumulate";
+  static constexpr auto why_plugin = "TensorRT-RTX scatters without reduction only";
+  static constexpr auto onnx_name = "ScatterND";
+
+  ScatterReduction reduction = ScatterReduction::add;
+  bool deterministic = true;
+
+  static constexpr auto attributes() {
+    return std::tuple{
+        required_attribute("reduction", &ScatterND::reduction, "without one, use the layer of TensorRT's own"),
+        attribute("deterministic", &ScatterND::deterministic,
+                  "1: updates are sorted by their index and reduced in their order, so that every run gives the same "
+                  "bits; 0: sums of floating-point numbers may be added in any order, and in their own type")};
+  }
+  static constexpr auto ports() {
+    return std::array{input("data", "T", "any", "1 to 8 dimensions"),
+                      input("indices", "Tind", "...,depth", "of the first `depth` dimensions of data"),
+                      input("updates", "T", "...,rest", "a slice for each index"),
+                      output("y", "T", "as data", "data with the updates")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
+  }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
+    if (inputs[0].empty() || inputs[1].empty()) {
+      throw std::invalid_argument("`data` or `indices` is a scalar, allowed are 1 to 8 dimensions");
+    }
+    return {inputs[0]};
+  }
+  [[nodiscard]] static Status check(const Problem& problem);
+  [[nodiscard]] static std::size_t workspace(const Problem& problem) {
+    return static_cast<std::size_t>(ScatterPlan(sizes(problem)).bytes);
+  }
+  [[nodiscard]] static ScatterSizes sizes(const Problem& problem);
+};
+
+[[nodiscard]] Status run(const ScatterND& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<ScatterND>> cuda_kernels(const ScatterND& op);
+
+}  // namespace graft::ops
