@@ -67,7 +67,7 @@ format: ## rewrite the sources as clang-format and ruff want them
 	@tools/lint --format
 
 install: build ## install under PREFIX (/usr/local)
-	@cmake --install build/release --prefix "$(PREFIX)" | tail -n 1
+	@cmake --install build/release --strip --prefix "$(PREFIX)" | tail -n 1
 	@echo "installed under $(PREFIX); find_package(graft) finds it there"
 
 clean: ## remove build; what deps installed stays
