@@ -46,7 +46,7 @@ struct OperatorCase {
   /// Makes valid what was filled in at random: indices, sizes, boxes. Called with all inputs.
   void (*arrange)(std::span<HostTensor> inputs) = nullptr;
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
-  bool any_order = false;  ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
+  bool any_order = false;    ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
 };
 
 using Attributes = std::vector<std::pair<std::string, AttributeValue>>;

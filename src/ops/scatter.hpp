@@ -1,4 +1,4 @@
-// What ScatterND and ScatterElements share: their reductions, and a problem as slices that go into rows.
+// What ScatterReduceND and ScatterReduceElements share: their reductions, and a problem as slices that go into rows.
 #pragma once
 
 #include <array>

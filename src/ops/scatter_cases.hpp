@@ -1,4 +1,4 @@
-// What the cases of ScatterND and ScatterElements share.
+// What the cases of ScatterReduceND and ScatterReduceElements share.
 #pragma once
 
 #include "ops/operator_case.hpp"

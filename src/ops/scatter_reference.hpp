@@ -1,4 +1,4 @@
-// The reference kernel of ScatterND and ScatterElements.
+// The reference kernel of ScatterReduceND and ScatterReduceElements.
 #pragma once
 
 #include <type_traits>

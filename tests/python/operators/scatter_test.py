@@ -1,4 +1,4 @@
-# The reference kernels of ScatterND and ScatterElements against ONNX Runtime, on random problems: the same bits.
+# The reference kernels of ScatterReduceND and ScatterReduceElements against ONNX Runtime, on random problems: the same bits.
 import functools
 
 import graft.ops
@@ -44,7 +44,7 @@ def values(random, shape, dtype):
     return numbers
 
 
-def scatter_nd(random, dtype):
+def scatter_reduce_nd(random, dtype):
     shape = random.integers(1, 6, random.integers(1, 5))
     depth = random.integers(1, len(shape) + 1)
     count = random.integers(0, 9, random.integers(0, 3))
@@ -52,7 +52,7 @@ def scatter_nd(random, dtype):
     return {}, shape, np.stack(columns, -1).astype(np.int64), (*count, *shape[depth:])
 
 
-def scatter_elements(random, dtype):
+def scatter_reduce_elements(random, dtype):
     shape = random.integers(1, 6, random.integers(1, 5))
     axis = int(random.integers(-len(shape), len(shape)))
     count = np.array([random.integers(0, size + 1) for size in shape])
@@ -62,10 +62,10 @@ def scatter_elements(random, dtype):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("make", [scatter_nd, scatter_elements])
+@pytest.mark.parametrize("make", [scatter_reduce_nd, scatter_reduce_elements])
 def test_random_problems(make, seed):
     random = np.random.default_rng(seed)
-    operator = {scatter_nd: "ScatterND", scatter_elements: "ScatterElements"}[make]
+    operator = {scatter_reduce_nd: "ScatterND", scatter_reduce_elements: "ScatterElements"}[make]
     function = getattr(graft.ops, make.__name__)
     changed = 0
     for number in range(CASES // len(SEEDS)):
@@ -98,8 +98,10 @@ def test_indices_out_of_range_are_left_out(dtype):
     data, updates = np.zeros(3, dtype), np.ones(6, dtype)
     indices = np.array([0, -1, 3, -4, 2**40, -(2**63)], np.int64)
     expected = np.array([1, 0, 1], dtype)
-    np.testing.assert_array_equal(graft.ops.scatter_nd(data, indices[:, None], updates, reduction="add"), expected)
-    np.testing.assert_array_equal(graft.ops.scatter_elements(data, indices, updates, reduction="add"), expected)
+    np.testing.assert_array_equal(
+        graft.ops.scatter_reduce_nd(data, indices[:, None], updates, reduction="add"), expected
+    )
+    np.testing.assert_array_equal(graft.ops.scatter_reduce_elements(data, indices, updates, reduction="add"), expected)
 
 
 def test_halves_are_summed_in_f32():
@@ -107,7 +109,7 @@ def test_halves_are_summed_in_f32():
     data, updates = np.array([2048], np.float16), np.ones(1000, np.float16)
     indices = np.zeros(1000, np.int64)
     for found in (
-        graft.ops.scatter_nd(data, indices[:, None], updates, reduction="add"),
-        graft.ops.scatter_elements(data, indices, updates, reduction="add"),
+        graft.ops.scatter_reduce_nd(data, indices[:, None], updates, reduction="add"),
+        graft.ops.scatter_reduce_elements(data, indices, updates, reduction="add"),
     ):
         np.testing.assert_array_equal(found, np.array([3048], np.float16))

@@ -1,4 +1,4 @@
-# Golden values of ScatterND, see tests/golden/generators/make_goldens.py: ONNX Runtime computes them.
+# Golden values of ScatterReduceND, see tests/golden/generators/make_goldens.py: ONNX Runtime computes them.
 import onnxruntime
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, random_values, rounded
@@ -40,7 +40,7 @@ def indices_of(name, shape, sizes):
 
 
 def make(out):
-    golden = Golden("ScatterND", scatter)
+    golden = Golden("ScatterReduceND", scatter)
     shapes = [
         ("one_index", (5, 6), 1, (12,)),
         ("whole_index", (3, 4, 2), 3, (5, 6)),
@@ -67,4 +67,4 @@ def make(out):
         updates = torch.tensor([NAN, 3.0, 4.0, 5.0, NAN, -INF, INF, 0.5], dtype=torch.float32)
         updates = golden.x(f"{name}.updates", updates)
         golden.add(name, "f32", x, {"reduction": reduction}, "NaN in data and updates", more=[indices, updates])
-    golden.write(out, "scatter_nd")
+    golden.write(out, "scatter_reduce_nd")

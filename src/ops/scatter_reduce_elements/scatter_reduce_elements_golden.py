@@ -1,4 +1,4 @@
-# Golden values of ScatterElements, see tests/golden/generators/make_goldens.py: ONNX Runtime computes them.
+# Golden values of ScatterReduceElements, see tests/golden/generators/make_goldens.py: ONNX Runtime computes them.
 import onnxruntime
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, random_values, rounded
@@ -29,7 +29,7 @@ def numbers(name, shape, dtype, reduction):
 
 
 def make(out):
-    golden = Golden("ScatterElements", scatter)
+    golden = Golden("ScatterReduceElements", scatter)
     shapes = [
         ("rows", (5, 6), 0, (12, 4)),
         ("columns", (5, 6), 1, (3, 20)),
@@ -61,4 +61,4 @@ def make(out):
         updates = golden.x(f"{name}.updates", updates)
         attributes = {"reduction": reduction, "axis": 0}
         golden.add(name, "f32", x, attributes, "NaN in data and updates", more=[indices, updates])
-    golden.write(out, "scatter_elements")
+    golden.write(out, "scatter_reduce_elements")

@@ -1,11 +1,10 @@
-# ScatterND in PyTorch: what `graft bench` times it beside.
+# ScatterReduceElements in PyTorch: what `graft bench` times it beside.
 from __future__ import annotations
 
 from typing import Any
 
 import torch
 from graft.bench.peers import Attributes, Function
-
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i64": torch.int64}
 
@@ -23,14 +22,14 @@ def peer(a: Attributes) -> Function:
     reduction = {"add": "sum", "mul": "prod", "min": "amin", "max": "amax"}[a["reduction"]]
 
     def run(data: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> torch.Tensor:
-        if indices.shape[-1] != 1:
-            raise RuntimeError("only rows are scattered here")
-        rows = indices.squeeze(-1)
-        if not a["deterministic"]:
-            wide = rows.unsqueeze(-1).expand_as(updates)
-            return data.scatter_reduce(0, wide, updates, reduction)
-        if a["reduction"] == "add":
-            return data.index_put((rows,), updates, accumulate=True)  # sorts, as it is deterministic too
-        return data.index_reduce(0, rows, updates, reduction)
+        indices = indices.to(torch.int64)
+        if not (a["deterministic"] and data.is_floating_point() and a["reduction"] == "add"):
+            return data.scatter_reduce(a["axis"], indices, updates, reduction)
+        before = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(True)
+        try:
+            return data.scatter_add(a["axis"], indices, updates)
+        finally:
+            torch.use_deterministic_algorithms(before)
 
     return run

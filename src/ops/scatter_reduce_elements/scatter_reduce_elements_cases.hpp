@@ -1,10 +1,11 @@
-// Cases of ScatterElements: every axis, indices that are fewer and more than the data, places that many updates name.
+// Cases of ScatterReduceElements: every axis, indices that are fewer and more than the data, and places that many
+// updates name.
 #pragma once
 
 #include <algorithm>
 
 #include "ops/scatter_cases.hpp"
-#include "ops/scatter_elements/scatter_elements.hpp"
+#include "ops/scatter_reduce_elements/scatter_reduce_elements.hpp"
 
 namespace graft::ops {
 
@@ -19,11 +20,11 @@ inline void place_elements(std::span<HostTensor> inputs) {
   place(reinterpret_cast<std::int64_t*>(inputs[1].bytes.data()));
 }
 
-[[nodiscard]] inline std::vector<OperatorCase> cases(const ScatterElements& /*tag*/) {
+[[nodiscard]] inline std::vector<OperatorCase> cases(const ScatterReduceElements& /*tag*/) {
   std::vector<OperatorCase> cases;
   const auto operator_of = [](const char* reduction, std::int64_t axis, bool deterministic = true) {
     return make_operator(
-        operator_type<ScatterElements>(),
+        operator_type<ScatterReduceElements>(),
         {{"reduction", reduction}, {"axis", axis}, {"deterministic", std::int64_t{deterministic ? 1 : 0}}});
   };
   const auto add = [&](const std::shared_ptr<const Operator>& op, DType dtype, DType index, const Extents& data,
@@ -82,7 +83,7 @@ inline void place_elements(std::span<HostTensor> inputs) {
 }
 
 /// What exporters make of torch.scatter_add and of a pooling over the nodes of a graph.
-[[nodiscard]] inline std::vector<TimedCase> timings(const ScatterElements& /*tag*/) {
+[[nodiscard]] inline std::vector<TimedCase> timings(const ScatterReduceElements& /*tag*/) {
   std::vector<TimedCase> timings;
   const auto add = [&](DType dtype, const char* reduction, std::int64_t deterministic, std::int64_t edges,
                        std::int64_t nodes, std::int64_t channels) {

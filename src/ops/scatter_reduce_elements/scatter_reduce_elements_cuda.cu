@@ -1,7 +1,7 @@
-// CUDA kernels of ScatterElements: where each update goes.
+// CUDA kernels of ScatterReduceElements: where each update goes.
 #include "kernels/scatter.cuh"
 #include "kernels/strides.cuh"
-#include "ops/scatter_elements/scatter_elements.hpp"
+#include "ops/scatter_reduce_elements/scatter_reduce_elements.hpp"
 
 namespace graft::ops {
 namespace {
@@ -31,7 +31,7 @@ struct ElementRow {
   }
 };
 
-Status scatter_elements(const ScatterElements& op, const Problem& problem, const Buffers& buffers,
+Status scatter_elements(const ScatterReduceElements& op, const Problem& problem, const Buffers& buffers,
                         const CudaContext& context, bool by_atomics) {
   const Extents& data = problem.inputs[0].extents;
   const ScatterTask task(op, problem, buffers);
@@ -47,8 +47,8 @@ Status scatter_elements(const ScatterElements& op, const Problem& problem, const
 
 }  // namespace
 
-std::span<const Variant<ScatterElements>> cuda_kernels(const ScatterElements& /*op*/) {
-  return scatter_variants<ScatterElements, scatter_elements>();
+std::span<const Variant<ScatterReduceElements>> cuda_kernels(const ScatterReduceElements& /*op*/) {
+  return scatter_variants<ScatterReduceElements, scatter_elements>();
 }
 
 }  // namespace graft::ops

@@ -1,12 +1,12 @@
-// ScatterElements with a reduction: elements are added to, or otherwise reduced into, those that indices name.
+// ScatterReduceElements: elements are added to, or otherwise reduced into, those that indices name.
 #pragma once
 
 #include "ops/scatter.hpp"
 
 namespace graft::ops {
 
-struct ScatterElements {
-  static constexpr auto name = "ScatterElements";
+struct ScatterReduceElements {
+  static constexpr auto name = "ScatterReduceElements";
   static constexpr int version = 1;
   static constexpr auto doc =
       "y = data; then, for each element of updates in order, the element of y at the same place, but at indices[place] "
@@ -24,7 +24,7 @@ struct ScatterElements {
   bool deterministic = true;
 
   static constexpr auto attributes() {
-    using Self = ScatterElements;
+    using Self = ScatterReduceElements;
     return std::tuple{
         required_attribute("reduction", &Self::reduction, "without one, use the layer of TensorRT's own"),
         attribute("axis", &Self::axis, "along which indices count; negative: from the last"),
@@ -56,8 +56,8 @@ struct ScatterElements {
   [[nodiscard]] int axis_of(int rank) const { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 };
 
-[[nodiscard]] Status run(const ScatterElements& op, const Problem& problem, const Buffers& buffers,
+[[nodiscard]] Status run(const ScatterReduceElements& op, const Problem& problem, const Buffers& buffers,
                          const CpuContext& context);
-[[nodiscard]] std::span<const Variant<ScatterElements>> cuda_kernels(const ScatterElements& op);
+[[nodiscard]] std::span<const Variant<ScatterReduceElements>> cuda_kernels(const ScatterReduceElements& op);
 
 }  // namespace graft::ops

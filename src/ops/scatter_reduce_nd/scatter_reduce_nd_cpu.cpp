@@ -1,7 +1,7 @@
-// Reference kernel of ScatterND, and what its sizes have to be.
+// Reference kernel of ScatterReduceND, and what its sizes have to be.
 #include <algorithm>
 
-#include "ops/scatter_nd/scatter_nd.hpp"
+#include "ops/scatter_reduce_nd/scatter_reduce_nd.hpp"
 #include "ops/scatter_reference.hpp"
 
 namespace graft::ops {
@@ -15,24 +15,24 @@ int depth_of(const Problem& problem) {
 
 }  // namespace
 
-Status ScatterND::check(const Problem& problem) {
+Status ScatterReduceND::check(const Problem& problem) {
   const Extents& data = problem.inputs[0].extents;
   const Extents& indices = problem.inputs[1].extents;
   const std::int64_t depth = indices[indices.rank() - 1];
   if (depth < 1 || depth > data.rank()) {
-    return invalid_argument("ScatterND: the last dimension of indices is " + std::to_string(depth) +
+    return invalid_argument("ScatterReduceND: the last dimension of indices is " + std::to_string(depth) +
                             ", allowed is 1 to " + std::to_string(data.rank()) + ", the rank of data");
   }
   std::vector<std::int64_t> wanted(indices.begin(), indices.end() - 1);
   wanted.insert(wanted.end(), data.begin() + depth, data.end());
   const Extents& updates = problem.inputs[2].extents;
   if (std::equal(wanted.begin(), wanted.end(), updates.begin(), updates.end())) return {};
-  return invalid_argument("ScatterND: updates have shape " + to_string(updates) + " with data of " + to_string(data) +
-                          " and indices of " + to_string(indices) +
+  return invalid_argument("ScatterReduceND: updates have shape " + to_string(updates) + " with data of " +
+                          to_string(data) + " and indices of " + to_string(indices) +
                           "; allowed is that of indices without the last dimension, and then that of a slice");
 }
 
-ScatterSizes ScatterND::sizes(const Problem& problem) {
+ScatterSizes ScatterReduceND::sizes(const Problem& problem) {
   const Extents& data = problem.inputs[0].extents;
   ScatterSizes sizes{.rows = 1, .slice = 1, .updates = 1};
   for (int axis = 0; axis < data.rank(); ++axis) (axis < depth_of(problem) ? sizes.rows : sizes.slice) *= data[axis];
@@ -41,11 +41,11 @@ ScatterSizes ScatterND::sizes(const Problem& problem) {
   return sizes;
 }
 
-Status run(const ScatterND& op, const Problem& problem, const Buffers& buffers, const CpuContext& /*context*/) {
+Status run(const ScatterReduceND& op, const Problem& problem, const Buffers& buffers, const CpuContext& /*context*/) {
   const Extents& data = problem.inputs[0].extents;
   const int depth = depth_of(problem);
   return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
-    return scatter_cpu(op.reduction, ScatterND::sizes(problem), problem.inputs[0].dtype, buffers,
+    return scatter_cpu(op.reduction, ScatterReduceND::sizes(problem), problem.inputs[0].dtype, buffers,
                        [&](std::int64_t update) -> std::int64_t {
                          std::int64_t row = 0;
                          for (int axis = 0; axis < depth; ++axis) {

@@ -1,4 +1,5 @@
-// ScatterND with a reduction: slices are added to, or otherwise reduced into, the slices of data that indices name.
+// ScatterReduceND: slices are added to, or otherwise reduced into, the slices of data that indices name.
+// name.
 #pragma once
 
 #include <stdexcept>
@@ -7,8 +8,9 @@
 
 namespace graft::ops {
 
-struct ScatterND {
-  static constexpr auto name = "ScatterND";
+/// Not called ScatterND: TensorRT-RTX 1.7.1 casts the i64 inputs of every plugin of that name to i32.
+struct ScatterReduceND {
+  static constexpr auto name = "ScatterReduceND";
   static constexpr int version = 1;
   static constexpr auto doc =
       "y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. A slice "
@@ -24,8 +26,8 @@ struct ScatterND {
 
   static constexpr auto attributes() {
     return std::tuple{
-        required_attribute("reduction", &ScatterND::reduction, "without one, use the layer of TensorRT's own"),
-        attribute("deterministic", &ScatterND::deterministic,
+        required_attribute("reduction", &ScatterReduceND::reduction, "without one, use the layer of TensorRT's own"),
+        attribute("deterministic", &ScatterReduceND::deterministic,
                   "1: updates are sorted by their index and reduced in their order, so that every run gives the same "
                   "bits; 0: sums of floating-point numbers may be added in any order, and in their own type")};
   }
@@ -52,8 +54,8 @@ struct ScatterND {
   [[nodiscard]] static ScatterSizes sizes(const Problem& problem);
 };
 
-[[nodiscard]] Status run(const ScatterND& op, const Problem& problem, const Buffers& buffers,
+[[nodiscard]] Status run(const ScatterReduceND& op, const Problem& problem, const Buffers& buffers,
                          const CpuContext& context);
-[[nodiscard]] std::span<const Variant<ScatterND>> cuda_kernels(const ScatterND& op);
+[[nodiscard]] std::span<const Variant<ScatterReduceND>> cuda_kernels(const ScatterReduceND& op);
 
 }  // namespace graft::ops

@@ -1,12 +1,12 @@
-// Reference kernel of ScatterElements, and what its sizes have to be.
+// Reference kernel of ScatterReduceElements, and what its sizes have to be.
 #include <stdexcept>
 
-#include "ops/scatter_elements/scatter_elements.hpp"
+#include "ops/scatter_reduce_elements/scatter_reduce_elements.hpp"
 #include "ops/scatter_reference.hpp"
 
 namespace graft::ops {
 
-std::vector<Shape> ScatterElements::infer_shapes(std::span<const Shape> inputs) const {
+std::vector<Shape> ScatterReduceElements::infer_shapes(std::span<const Shape> inputs) const {
   const auto rank = static_cast<std::int64_t>(inputs[0].size());
   if (rank == 0) throw std::invalid_argument("`data` is a scalar, allowed are 1 to 8 dimensions");
   if (axis < -rank || axis >= rank) {
@@ -16,25 +16,26 @@ std::vector<Shape> ScatterElements::infer_shapes(std::span<const Shape> inputs) 
   return {inputs[0]};
 }
 
-Status ScatterElements::check(const Problem& problem) const {
+Status ScatterReduceElements::check(const Problem& problem) const {
   const Extents& data = problem.inputs[0].extents;
   const Extents& indices = problem.inputs[1].extents;
   const Extents& updates = problem.inputs[2].extents;
   bool fits = indices.rank() == data.rank() && updates == indices;
   for (int i = 0; fits && i < data.rank(); ++i) fits = i == axis_of(data.rank()) || indices[i] <= data[i];
   if (fits) return {};
-  return invalid_argument("ScatterElements: data has shape " + to_string(data) + ", indices " + to_string(indices) +
-                          " and updates " + to_string(updates) +
+  return invalid_argument("ScatterReduceElements: data has shape " + to_string(data) + ", indices " +
+                          to_string(indices) + " and updates " + to_string(updates) +
                           "; allowed are indices and updates of one shape, of the rank of data and no larger but along "
                           "the axis");
 }
 
-Status run(const ScatterElements& op, const Problem& problem, const Buffers& buffers, const CpuContext& /*context*/) {
+Status run(const ScatterReduceElements& op, const Problem& problem, const Buffers& buffers,
+           const CpuContext& /*context*/) {
   const Extents& data = problem.inputs[0].extents;
   const Extents& sizes = problem.inputs[1].extents;
   const int scattered = op.axis_of(data.rank());
   return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
-    return scatter_cpu(op.reduction, ScatterElements::sizes(problem), problem.inputs[0].dtype, buffers,
+    return scatter_cpu(op.reduction, ScatterReduceElements::sizes(problem), problem.inputs[0].dtype, buffers,
                        [&](std::int64_t update) -> std::int64_t {
                          std::int64_t rest = update;
                          std::int64_t row = 0;

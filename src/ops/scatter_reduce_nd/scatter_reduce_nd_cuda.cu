@@ -1,6 +1,6 @@
-// CUDA kernels of ScatterND: where each update goes.
+// CUDA kernels of ScatterReduceND: where each update goes.
 #include "kernels/scatter.cuh"
-#include "ops/scatter_nd/scatter_nd.hpp"
+#include "ops/scatter_reduce_nd/scatter_reduce_nd.hpp"
 
 namespace graft::ops {
 namespace {
@@ -23,8 +23,8 @@ struct SliceRow {
   }
 };
 
-Status scatter_slices(const ScatterND& op, const Problem& problem, const Buffers& buffers, const CudaContext& context,
-                      bool by_atomics) {
+Status scatter_slices(const ScatterReduceND& op, const Problem& problem, const Buffers& buffers,
+                      const CudaContext& context, bool by_atomics) {
   const Extents& data = problem.inputs[0].extents;
   const Extents& index_extents = problem.inputs[1].extents;
   const ScatterTask task(op, problem, buffers);
@@ -38,8 +38,8 @@ Status scatter_slices(const ScatterND& op, const Problem& problem, const Buffers
 
 }  // namespace
 
-std::span<const Variant<ScatterND>> cuda_kernels(const ScatterND& /*op*/) {
-  return scatter_variants<ScatterND, scatter_slices>();
+std::span<const Variant<ScatterReduceND>> cuda_kernels(const ScatterReduceND& /*op*/) {
+  return scatter_variants<ScatterReduceND, scatter_slices>();
 }
 
 }  // namespace graft::ops

@@ -1,8 +1,9 @@
-// Cases of ScatterND: slices of one element, of whole accesses and of odd lengths; rows that few and many updates name.
+// Cases of ScatterReduceND: slices of one element, of whole accesses and of odd lengths, and rows that few and many
+// updates name.
 #pragma once
 
 #include "ops/scatter_cases.hpp"
-#include "ops/scatter_nd/scatter_nd.hpp"
+#include "ops/scatter_reduce_nd/scatter_reduce_nd.hpp"
 
 namespace graft::ops {
 
@@ -19,14 +20,14 @@ inline void place_slices(std::span<HostTensor> inputs) {
   place(reinterpret_cast<std::int64_t*>(inputs[1].bytes.data()));
 }
 
-[[nodiscard]] inline std::vector<OperatorCase> cases(const ScatterND& /*tag*/) {
+[[nodiscard]] inline std::vector<OperatorCase> cases(const ScatterReduceND& /*tag*/) {
   std::vector<OperatorCase> cases;
   std::vector<std::shared_ptr<const Operator>> in_order;
   for (const char* reduction : scatter_reductions) {
-    in_order.push_back(make_operator(operator_type<ScatterND>(), {{"reduction", reduction}}));
+    in_order.push_back(make_operator(operator_type<ScatterReduceND>(), {{"reduction", reduction}}));
   }
   const auto any_order =
-      make_operator(operator_type<ScatterND>(), {{"reduction", "add"}, {"deterministic", std::int64_t{0}}});
+      make_operator(operator_type<ScatterReduceND>(), {{"reduction", "add"}, {"deterministic", std::int64_t{0}}});
   const auto add = [&](const std::shared_ptr<const Operator>& op, DType dtype, const Extents& data,
                        const Extents& indices, const std::string& what, Fill fill = Fill::normal) -> OperatorCase& {
     Extents updates;
@@ -89,7 +90,7 @@ inline void place_slices(std::span<HostTensor> inputs) {
 }
 
 /// Messages of a graph network, summed at its nodes.
-[[nodiscard]] inline std::vector<TimedCase> timings(const ScatterND& /*tag*/) {
+[[nodiscard]] inline std::vector<TimedCase> timings(const ScatterReduceND& /*tag*/) {
   std::vector<TimedCase> timings;
   const auto add = [&](DType dtype, const char* reduction, std::int64_t deterministic, std::int64_t edges,
                        std::int64_t nodes, std::int64_t channels) {
