@@ -78,22 +78,45 @@ std::optional<AttributeValue> value_for_attribute(const Value* input, const Attr
 }
 
 /// How a node of ONNX's becomes one of an operator that computes the same. The last inputs become the attributes of
-/// their names where they can: what is known when memory is set aside bounds it.
+/// their names where they can: what is known when memory is set aside bounds it. Inputs that the operator does not have
+/// are its first attributes, and have to be constants.
 struct Adoption {
   std::vector<DType>
       dtypes;  ///< Of the inputs that stay: i32 in the place of booleans and u8, which plugins do not have.
   std::vector<std::pair<std::string_view, AttributeValue>> attributes;
 };
 
-/// Nothing where an input that stays has no type that is known, or none that the operator takes, and where the node has
-/// attributes that are not the operator's: `plugin_version` of who asks for another plugin, say.
+/// Whether the operator is for other nodes than this: it refuses an attribute, or TensorRT has a layer for this one.
+bool is_for_others(const Node& node, const OperatorType& type,
+                   std::span<const std::pair<std::string_view, AttributeValue>> attributes) {
+  std::vector<NamedAttribute> given;
+  for (const auto& [name, attribute] : node.attributes) {
+    const auto value = attribute.value();
+    if (!value) return true;
+    given.push_back({name, *value});
+  }
+  for (const auto& [name, value] : attributes) given.push_back({name, value});
+  const std::unique_ptr<Operator> op = type.create();
+  return !op->set(given).ok() || op->native_form(function_inputs(node)).has_value();
+}
+
+/// Nothing where an input that stays has no type that is known, or none that the operator takes, where the node has
+/// attributes that are not the operator's, as `plugin_version` of who asks for another plugin, and where TensorRT has a
+/// layer that computes it.
 std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
   for (const auto& attribute : node.attributes) {
     if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
   }
   Adoption adoption;
   std::size_t count = node.inputs.size();
-  if (count > type.input_count()) return std::nullopt;
+  for (; count > type.input_count(); --count) {
+    const std::size_t beyond = count - 1 - type.input_count();
+    if (beyond >= type.attributes.size()) return std::nullopt;
+    const Value* input = node.inputs[count - 1];
+    const auto value = input == nullptr ? std::nullopt : value_for_attribute(input, type.attributes[beyond]);
+    if (!value) return std::nullopt;
+    adoption.attributes.emplace_back(type.attributes[beyond].name, *value);
+  }
   for (; count > type.required_input_count(); --count) {
     const std::string_view name = type.ports[count - 1].name;
     const AttributeInfo* info = type.find_attribute(name);
@@ -101,7 +124,7 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
     if (!value) break;
     adoption.attributes.emplace_back(name, *value);
   }
-  if (count < type.required_input_count()) return std::nullopt;
+  if (count < type.required_input_count() || is_for_others(node, type, adoption.attributes)) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
     const Value* input = node.inputs[i];
     std::optional<DType> dtype = input == nullptr || !input->type ? std::nullopt : to_dtype(*input->type);

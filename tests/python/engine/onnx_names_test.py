@@ -339,6 +339,49 @@ def test_inspect_says_that_build_aligns_regions(tmp_path: pathlib.Path) -> None:
         assert set(found.values()) == {"native"}
 
 
+def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
+    """The best of a detector's places, and what they hold."""
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["scores"], name="scores_of"),
+        helper.make_node("TopK", ["scores", "k"], ["best", "places"], name="best_of", axis=0),
+        helper.make_node("Gather", ["x", "places"], ["logits"], name="logits_of"),
+        helper.make_node("Add", ["logits", "best"], ["y"], name="sum"),
+    ]
+    constants = [numpy_helper.from_array(np.array([k], np.int64), "k")]
+    inputs = [helper.make_tensor_value_info("x", dtype, [9000])]
+    output = helper.make_tensor_value_info("y", dtype, None)
+    graph = helper.make_graph(nodes, "candidates", inputs, [output], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16])
+def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
+    """TensorRT-RTX parses TopK with any k, and its builder refuses one of more than 3840."""
+    model, engine = candidates(tmp_path / "m.onnx", 5000, dtype), tmp_path / "m.engine"
+    without = drive("build", model, "--output", engine, "--target", "sm89")
+    assert without.code == 1
+    assert "3840" in without.error["message"] + without.logged("error")
+    assert not engine.exists()
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("best_of", "LargestK", "graft")
+    assert [port["shape"] for port in layer["outputs"]] == [[5000], [5000]]
+    assert layer["outputs"][1]["dtype"] == "i64"
+    told = graft("inspect", model, "--json", "--probe", "builder")
+    assert {node["node"]: node["verdict"] for node in told.json["nodes"]}.pop("best_of") == "plugin"
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+def test_what_tensorrt_sorts_is_its_own(tmp_path: pathlib.Path) -> None:
+    model, engine = candidates(tmp_path / "m.onnx", 3840, TensorProto.FLOAT), tmp_path / "m.engine"
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    assert built.json["network"]["plugins"] == []
+
+
 def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
     """The networks above mean what their names say."""
     rng = np.random.default_rng(1)

@@ -76,7 +76,7 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     nodes += [
         helper.make_node("Relu", ["x"], ["first"], name="relu"),
         helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms", **NOT_GRAFTS),
-        helper.make_node("TopK", ["long", "k"], ["values", "indices"], name="top_k"),
+        helper.make_node("TopK", ["long", "k"], ["values", "indices"], name="top_k", **NOT_GRAFTS),
         helper.make_node("Sigmoid", ["values"], ["last"], name="after_top_k"),
         helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="roi_align", **NOT_GRAFTS),
     ]
@@ -192,7 +192,7 @@ def test_two_hundred_nodes_take_less_than_a_minute(tmp_path: pathlib.Path, fixtu
             value = "after"
     nodes.append(helper.make_node("Det", ["square"], ["det"], name="det"))
     nodes.append(helper.make_node("Flatten", [value], ["flat"], name="flat"))
-    nodes.append(helper.make_node("TopK", ["flat", "k"], ["y", "i"], name="top_k"))
+    nodes.append(helper.make_node("TopK", ["flat", "k"], ["y", "i"], name="top_k", **NOT_GRAFTS))
     inputs = [("x", FLOAT, [1, 8, 96, 96]), ("square", FLOAT, [5, 5])]
     outputs = [("y", FLOAT, None), ("i", INT64, None), ("det", FLOAT, None)]
     model = write(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
@@ -233,7 +233,7 @@ def graph(name: str, nodes: list[Any], inputs: tuple[Any, ...] = ()) -> Any:
 
 
 def top_k(name: str, source: str = "x", k: str = "k") -> Any:
-    return helper.make_node("TopK", [source, k], [f"{name}_values", f"{name}_indices"], name=name)
+    return helper.make_node("TopK", [source, k], [f"{name}_values", f"{name}_indices"], name=name, **NOT_GRAFTS)
 
 
 def builds(model: pathlib.Path) -> bool:

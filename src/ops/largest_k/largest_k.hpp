@@ -1,0 +1,68 @@
+// LargestK: the k largest or smallest elements along an axis, and their indices.
+#pragma once
+
+#include <stdexcept>
+
+#include "graft/define_operator.hpp"
+
+namespace graft::ops {
+
+struct LargestK {
+  static constexpr auto name = "LargestK";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "values = the k largest elements of x along an axis, or the k smallest, the first of equal ones first; indices = "
+      "their places along the axis. NaN is the largest number; both zeros are equal.";
+  static constexpr auto source = "ONNX TopK 11; torch.topk";
+  static constexpr auto why_plugin = "TensorRT's TopK takes a k of 3840 at most";
+  static constexpr auto onnx_name = "TopK";
+
+  std::int64_t k = 1;
+  std::int64_t axis = -1;
+  bool largest = true;
+  bool sorted = true;
+
+  static constexpr auto attributes() {
+    using Self = LargestK;
+    return std::tuple{attribute("k", &Self::k, "how many; at most the length of the axis", at_least(0)),
+                      attribute("axis", &Self::axis, "negative: from the last axis"),
+                      attribute("largest", &Self::largest, "1: the largest elements, 0: the smallest"),
+                      attribute("sorted", &Self::sorted, "0: in any order, which is that of 1")};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "any", "1 to 8 dimensions"),
+                      output("values", "T", "as x, k along the axis", "the largest first, or the smallest"),
+                      output("indices", DType::i64, "as values", "along the axis")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64)};
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const {
+    Shape result = inputs[0];
+    result[static_cast<std::size_t>(axis_of(static_cast<int>(result.size())))] = k;
+    return {result, result};
+  }
+  [[nodiscard]] Status check(const Problem& problem) const {
+    const Extents& x = problem.inputs[0].extents;
+    const int along = axis_of(x.rank());
+    if (k <= x[along]) return {};
+    return invalid_argument("LargestK: `k` is " + std::to_string(k) + ", allowed is the length of axis " +
+                            std::to_string(along) + " of x, " + std::to_string(x[along]));
+  }
+  [[nodiscard]] std::size_t workspace(const Problem& problem) const;
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] std::optional<std::string> native_form(const FunctionInputs& inputs) const;
+
+  /// From 0; throws where there is no such axis.
+  [[nodiscard]] int axis_of(int rank) const {
+    if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+    throw std::invalid_argument("`axis` is " + std::to_string(axis) + ", of x with " + std::to_string(rank) +
+                                " dimensions");
+  }
+};
+
+[[nodiscard]] Status run(const LargestK& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+[[nodiscard]] std::span<const Variant<LargestK>> cuda_kernels(const LargestK& op);
+
+}  // namespace graft::ops
