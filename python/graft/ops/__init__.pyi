@@ -385,3 +385,59 @@ def region_align(
 
     Source: He et al. 2017, Mask R-CNN; ONNX RoiAlign 16; torchvision.ops.roi_align
     """
+
+def scatter_nd(
+    data: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    reduction: Literal["add", "mul", "min", "max"],
+    deterministic: int = 1,
+    out: Array | None = None,
+) -> Array:
+    """y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. A slice may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as in ONNX Runtime.
+
+    Tensors:
+        data: 1 to 8 dimensions (any)
+        indices: of the first `depth` dimensions of data (...,depth)
+        updates: a slice for each index (...,rest)
+
+    Attributes:
+        reduction: without one, use the layer of TensorRT's own (add, mul, min, max)
+        deterministic: 1: updates are sorted by their index and reduced in their order, so that every run gives the same bits; 0: sums of floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+
+    Returns y (as data): data with the updates
+
+    Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
+
+    Source: ONNX ScatterND 18; torch.Tensor.index_put_ with accumulate
+    """
+
+def scatter_elements(
+    data: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    reduction: Literal["add", "mul", "min", "max"],
+    axis: int = 0,
+    deterministic: int = 1,
+    out: Array | None = None,
+) -> Array:
+    """y = data; then, for each element of updates in order, the element of y at the same place, but at indices[place] along the axis, becomes itself + the update, or *, min, max. An element may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as in ONNX Runtime.
+
+    Tensors:
+        data: 1 to 8 dimensions (any)
+        indices: of the same rank, and no larger but along the axis (any)
+        updates: an element for each index (as indices)
+
+    Attributes:
+        reduction: without one, use the layer of TensorRT's own (add, mul, min, max)
+        axis: along which indices count; negative: from the last
+        deterministic: 1: updates are sorted by where they go and reduced in their order, so that every run gives the same bits; 0: sums of floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+
+    Returns y (as data): data with the updates
+
+    Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
+
+    Source: ONNX ScatterElements 18; torch.Tensor.scatter_reduce_
+    """
