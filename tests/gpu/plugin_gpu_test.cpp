@@ -41,7 +41,8 @@ TEST_P(PluginOnGpu, AgreesWithTheReference) {
   for (const auto* descs : {&test.inputs, &built.outputs}) {
     for (const TensorDesc& desc : *descs) element = std::max(element, size_of(desc.dtype));
   }
-  const tensorrt::RunOptions options{.misalign = static_cast<std::size_t>(test.shift) * element, .capture = true};
+  const tensorrt::RunOptions options{
+      .misalign = static_cast<std::size_t>(test.shift) * element, .capture = true, .any_order = test.any_order};
   const auto results = tensorrt::run_plugin(*creator, built, test.inputs, data, options);
   ASSERT_EQ(results.size(), expected.size());
   for (std::size_t i = 0; i < results.size(); ++i) {

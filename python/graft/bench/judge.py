@@ -17,7 +17,8 @@ TINY_BYTES = 4 << 20  # of no more: its time is that of the launch
 SLOWER, SLOWER_US = 1.02, 0.1  # what two runs of the same kernel may differ by: a factor, and microseconds on top
 TINY_OVER_EMPTY = 1.5
 LARGE_OPERATIONS = 1e10  # from here on i8 has to beat f16
-ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2}  # of the results' Euclidean norm, to PyTorch's
+# Of the results' Euclidean norm, to PyTorch's; integers have none.
+ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2, "i32": 0.0, "i64": 0.0}
 
 
 def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 """`peer(operator, attributes)` gives a function of the operator's inputs, or None where PyTorch has none.
 
 An operator's folder has it in <op>_peer.py, as a function `peer` of the attributes. Where not every number will do for an
-input, as for indices and for boxes, the file also has `inputs`, which makes the tensors of a case.
+input, as for indices and for boxes, the file also has `inputs`, which makes the tensors of a case; and where PyTorch is too
+inexact in 16 bits to compare with, `exact`, which is like `peer`, but is not timed.
 """
 
 from __future__ import annotations
@@ -59,6 +60,12 @@ def peer_file(operator: str) -> ModuleType | None:
 def peer(operator: str, attributes: Attributes) -> Function | None:
     file = peer_file(operator)
     return file.peer(attributes) if file else None
+
+
+def exact(operator: str, attributes: Attributes) -> Function | None:
+    """What results are compared with."""
+    file = peer_file(operator)
+    return getattr(file, "exact", file.peer)(attributes) if file else None
 
 
 def inputs_of(case: dict[str, Any]) -> list[torch.Tensor] | None:

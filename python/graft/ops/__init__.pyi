@@ -441,3 +441,30 @@ def scatter_reduce_elements(
 
     Source: ONNX ScatterElements 18; torch.Tensor.scatter_reduce_
     """
+
+def largest_k(
+    x: Array,
+    *,
+    k: int = 1,
+    axis: int = -1,
+    largest: int = 1,
+    sorted: int = 1,
+    out: Array | None = None,
+) -> Array:
+    """values = the k largest elements of x along an axis, or the k smallest, the first of equal ones first; indices = their places along the axis. NaN is the largest number; both zeros are equal.
+
+    Tensors:
+        x: 1 to 8 dimensions (any)
+
+    Attributes:
+        k: how many; at most the length of the axis (at least 0)
+        axis: negative: from the last axis
+        largest: 1: the largest elements, 0: the smallest (at least 0 and at most 1)
+        sorted: 0: in any order, which is that of 1 (at least 0 and at most 1)
+
+    Returns values (as x, k along the axis): the largest first, or the smallest, indices (as values): along the axis
+
+    Types: x f32 values f32 indices i64; x f16 values f16 indices i64; x bf16 values bf16 indices i64; x i32 values i32 indices i64; x i64 values i64 indices i64
+
+    Source: ONNX TopK 11; torch.topk
+    """

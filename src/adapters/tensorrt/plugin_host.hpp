@@ -73,13 +73,15 @@ struct BuiltPlugin {
 struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
   bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
+  bool any_order = false;    ///< Sums are made in any order: a later run may give other bits.
 };
 
 /// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
 /// tensor lies between guard bytes; the outputs are poisoned before each run. Descriptions say -1 of dimensions that
 /// depend on data, as TensorRT's do. Returns the outputs' bytes, of outputs of such sizes what the plugin may have
 /// written; sizes beyond the largest are refused. Throws Error if a call fails, a guard or an input changes, or a
-/// second run or the replay gives other bits; afterwards each tactic is set and run under the same guards.
+/// second run or the replay gives other bits where they may not; afterwards each tactic is set and run under the same
+/// guards.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
                                                              const BuiltPlugin& built,
                                                              std::span<const TensorDesc> inputs,

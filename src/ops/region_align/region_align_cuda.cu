@@ -253,6 +253,7 @@ __global__ void align_samples(const T* x, const T* rois, const std::int64_t* bat
     if (!row.is_inside) continue;
     ++inside;
     inside_of_row = 0;
+    float sum_of_row = 0;  // so that no sum has all of the samples, which may be many
     for (int j = columns.first; j < columns.end; ++j) {
       const Sample column = sample_at(column_axis, sizes.columns, column_of_bins, j);
       if (!column.is_inside) continue;
@@ -265,12 +266,13 @@ __global__ void align_samples(const T* x, const T* rois, const std::int64_t* bat
         if constexpr (is_mean) {
           const float weight = row_tap.weight / static_cast<float>(row_axis.samples) *
                                (column_tap.weight / static_cast<float>(column_axis.samples));
-          if (row_tap.weight != 0.F && column_tap.weight != 0.F) result = fmaf(weight, value, result);
+          if (row_tap.weight != 0.F && column_tap.weight != 0.F) sum_of_row = fmaf(weight, value, sum_of_row);
         } else {
           result = larger(result, row_tap.weight * column_tap.weight * value);
         }
       }
     }
+    if constexpr (is_mean) result += sum_of_row;
   }
   if constexpr (!is_mean) {
     const bool has_outside = inside < row_axis.samples || inside_of_row < column_axis.samples;

@@ -38,3 +38,9 @@ def peer(a: Attributes) -> Function | None:
         return roi_align(x, made[0], size, a["spatial_scale"], a["sampling_ratio"] or -1, is_aligned)
 
     return run
+
+
+def exact(a: Attributes) -> Function | None:
+    """torchvision computes coordinates in the type of the map, and f16 has 11 bits for 300 pixels."""
+    run = peer(a)
+    return run and (lambda x, rois, items: run(x.float(), rois.float(), items).to(x.dtype))
