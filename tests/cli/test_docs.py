@@ -41,6 +41,15 @@ def test_operator_pages_are_short(graft):
         assert len(page.read_text().splitlines()) <= LONGEST_PAGE, page.name
 
 
+def under_onnx_name(graft, model):
+    """The model of one node with ONNX's own operator in its place."""
+    (node,) = model.graph.node
+    node.op_type, node.domain = graft("ops", node.op_type, "--json").json["onnx_name"], ""
+    del model.opset_import[:]
+    model.opset_import.append(onnx.helper.make_opsetid("", 18))
+    return model
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_of_an_operator_page_are_one_model_that_runs(graft, page, tmp_path):
     subprocess.run([sys.executable, "-c", code(page, "In Python")], cwd=tmp_path, check=True)
@@ -61,8 +70,10 @@ def test_examples_of_an_operator_page_are_one_model_that_runs(graft, page, tmp_p
     converted = graft("convert", tmp_path / "example.onnx", "-o", tmp_path / "converted.onnx", "--plugins", "always")
     assert converted.code == 0, converted.err
     found = np.load(tmp_path / "found.npz")["y"]
-    (expected,) = ort.InferenceSession(tmp_path / "converted.onnx").run(["y"], inputs)
     stated = [d.dim_value or None for d in model.graph.output[0].type.tensor_type.shape.dim]
+    written = onnx.load(tmp_path / "converted.onnx")
+    runnable = written if written.functions else under_onnx_name(graft, model)
+    (expected,) = ort.InferenceSession(runnable.SerializeToString()).run(["y"], inputs)
     assert len(found.shape) == len(stated)
     assert all(size in (None, is_size) for size, is_size in zip(stated, found.shape))  # None: the data decide
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
