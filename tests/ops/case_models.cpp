@@ -172,9 +172,9 @@ class Writer {
       onnx::Model model = network_of(test, variation);
       detach_functions(model);
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
-      // TensorRT-RTX has no native layers whose sizes depend on data.
+      // TensorRT-RTX has no layer of its own for what Graft has under ONNX's name.
       onnx::Model with_function = network_of(test, variation);
-      if (type.size_output_count() == 0 && attach_functions(with_function).empty()) {
+      if (type.onnx_name.empty() && attach_functions(with_function).empty()) {
         add(with_function, test, "function", variation, type.name, std::to_string(type.version));
       }
     }

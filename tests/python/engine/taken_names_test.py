@@ -65,8 +65,9 @@ def run(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-OPERATORS = ["Convolution", "InstanceNorm", "L2NormHelper", "L2Normalize", "LeakyReLU", "NonMaxSuppression"]
-OPERATORS += ["NonZero", "Normalize", "Padding", "SpatialPyramidPooling", "Upsampling"]
+OPERATORS = ["Convolution", "InstanceNorm", "L2NormHelper", "L2Normalize", "LargestK", "LeakyReLU", "NonMaxSuppression"]
+OPERATORS += ["NonZero", "Normalize", "Padding", "RegionAlign", "ScatterElements", "ScatterND", "SpatialPyramidPooling"]
+OPERATORS += ["Upsampling"]
 FREE = {"CONVOLUTION", "LeakyReluPlugin", "ReflectPad", "SPP_TRT", "UpsamplePlugin", "l2norm_helper"}
 
 
