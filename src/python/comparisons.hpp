@@ -16,20 +16,11 @@
 #include "graft/toolkit/verify.hpp"
 #include "python/cpu_engines.hpp"
 #include "python/tensors.hpp"
+#include "toolkit/verdict_names.hpp"
 
 namespace graft::python {
 
 using PyRanges = std::map<std::string, std::pair<double, double>>;
-
-[[nodiscard]] inline const char* name_of(toolkit::Verdict verdict) {
-  switch (verdict) {
-    case toolkit::Verdict::different: return "different";
-    case toolkit::Verdict::nothing_compared: return "nothing compared";
-    case toolkit::Verdict::disputed: return "disputed";
-    case toolkit::Verdict::same: break;
-  }
-  return "same";
-}
 
 [[nodiscard]] inline toolkit::VerifyOptions verify_options(const ArraysIn& data, std::size_t seeds,
                                                            const toolkit::Shapes& shapes, const PyRanges& ranges,

@@ -40,7 +40,7 @@ LayersResult verify_layers(const toolkit::Model& reference, const toolkit::Model
 }
 
 std::string describe(const LayersResult& result) {
-  std::string text = std::string("<graft.LayersResult: outputs ") + name_of(result.verdict) + ", " +
+  std::string text = std::string("<graft.LayersResult: outputs ") + to_string(result.verdict) + ", " +
                      count_of(result.tensors.size(), "tensor");
   if (result.failure) return text + ", the candidate does not run>";
   if (!result.first) return text + ", none diverges>";
@@ -58,7 +58,7 @@ void add_layers(nb::module_& module) {
       .def_ro("candidate_node", &ComparedTensor::candidate_node)
       .def_ro("is_output", &ComparedTensor::is_output, "Of one of the models at least.")
       .def_prop_ro(
-          "verdict", [](const ComparedTensor& tensor) { return name_of(tensor.verdict); },
+          "verdict", [](const ComparedTensor& tensor) { return to_string(tensor.verdict); },
           "'same', 'different' or 'nothing compared'.")
       .def_ro("not_compared", &ComparedTensor::not_compared, "Why it was not compared; empty where it was.")
       .def_ro("mismatched", &ComparedTensor::mismatched, "Elements outside the tolerance, of the worst run.")
@@ -67,7 +67,7 @@ void add_layers(nb::module_& module) {
       .def_ro("snr_db", &ComparedTensor::snr_db, "None where nothing differs.")
       .def_ro("diagnosis", &ComparedTensor::diagnosis, "What is wrong, where it was recognized.")
       .def("__repr__", [](const ComparedTensor& tensor) {
-        return "<tensor '" + tensor.candidate.name + "': " + name_of(tensor.verdict) + ">";
+        return "<tensor '" + tensor.candidate.name + "': " + to_string(tensor.verdict) + ">";
       });
   nb::class_<Divergence>(module, "Divergence",
                          "The first tensor, in the order of computation, that the candidate gets wrong from inputs "
@@ -98,7 +98,7 @@ void add_layers(nb::module_& module) {
   nb::class_<LayersResult> result(module, "LayersResult", "What graft.verify_layers found.");
   result
       .def_prop_ro(
-          "verdict", [](const LayersResult& found) { return name_of(found.verdict); },
+          "verdict", [](const LayersResult& found) { return to_string(found.verdict); },
           "Of the outputs; tensors inside may differ all the same.")
       .def_ro("tensors", &LayersResult::tensors, "In the candidate's order of computation.")
       .def_ro("first", &LayersResult::first, "None where no tensor is worse than what it is computed from.")

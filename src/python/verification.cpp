@@ -32,7 +32,7 @@ VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candi
 }
 
 std::string describe(const VerifyResult& result) {
-  std::string text = std::string("<graft.VerifyResult: ") + name_of(result.verdict) + ", " +
+  std::string text = std::string("<graft.VerifyResult: ") + to_string(result.verdict) + ", " +
                      count_of(result.outputs.size(), "output") + ", " + count_of(result.runs, "run");
   if (!result.problems.empty()) text += ", " + count_of(result.problems.size(), "problem");
   return text + ">";
@@ -45,7 +45,7 @@ void add_verification(nb::module_& module) {
       .def_ro("reference", &ComparedOutput::reference)
       .def_ro("candidate", &ComparedOutput::candidate)
       .def_prop_ro(
-          "verdict", [](const ComparedOutput& output) { return name_of(output.verdict); },
+          "verdict", [](const ComparedOutput& output) { return to_string(output.verdict); },
           "'same', 'different' or 'nothing compared'.")
       .def_ro("compared", &ComparedOutput::compared, "Finite elements of all runs.")
       .def_ro("mismatched", &ComparedOutput::mismatched, "Elements outside the tolerance, of the worst run.")
@@ -54,13 +54,13 @@ void add_verification(nb::module_& module) {
       .def_ro("snr_db", &ComparedOutput::snr_db, "Of all runs; None where nothing differs.")
       .def_ro("note", &ComparedOutput::note, "How the outputs were brought together, or why not.")
       .def("__repr__", [](const ComparedOutput& output) {
-        return "<output '" + output.reference.name + "': " + name_of(output.verdict) + ", " +
+        return "<output '" + output.reference.name + "': " + to_string(output.verdict) + ", " +
                std::to_string(output.mismatched) + " of " + std::to_string(output.compared) + " outside>";
       });
   nb::class_<VerifyResult> result(module, "VerifyResult", "What graft.verify found.");
   result
       .def_prop_ro(
-          "verdict", [](const VerifyResult& found) { return name_of(found.verdict); },
+          "verdict", [](const VerifyResult& found) { return to_string(found.verdict); },
           "'same', 'different', 'nothing compared': no output element was a finite number in both models, or they are "
           "random, which proves nothing; or 'disputed': the CPU engines compute one of the models differently.")
       .def_ro("dispute", &VerifyResult::dispute, "Which engines disagree, and first at which node; mostly empty.")

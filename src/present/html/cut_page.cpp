@@ -14,6 +14,7 @@
 #include "present/html/page.hpp"
 #include "present/text/cut_text.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/verdict_names.hpp"
 
 namespace graft::present {
 namespace {
@@ -127,18 +128,9 @@ report::Table outputs_of(const toolkit::VerifyResult& verified) {
                                   {"elements outside", Type::number},
                                   {"signal to noise in dB", Type::number, "empty where nothing differs", true},
                                   {"note", Type::text}}};
-  const auto text_of = [](toolkit::Verdict verdict) -> std::string {
-    switch (verdict) {
-      case toolkit::Verdict::same: return "same";
-      case toolkit::Verdict::different: return "different";
-      case toolkit::Verdict::disputed: return "disputed";
-      case toolkit::Verdict::nothing_compared: break;
-    }
-    return "nothing compared";
-  };
   for (const toolkit::ComparedOutput& output : verified.outputs) {
-    table.rows.push_back({output.reference.name, text_of(output.verdict), output.largest_absolute,
-                          output.largest_relative, static_cast<double>(output.mismatched),
+    table.rows.push_back({output.reference.name, std::string(toolkit::to_string(output.verdict)),
+                          output.largest_absolute, output.largest_relative, static_cast<double>(output.mismatched),
                           report::cell_of(output.snr_db), output.note});
   }
   return table;

@@ -2,19 +2,15 @@
 #include "present/json/cut_json.hpp"
 
 #include "toolkit/cut_json.hpp"
+#include "toolkit/verdict_names.hpp"
 
 namespace graft::present {
 namespace {
 
 Json verdict_of(const toolkit::CutResult& result) {
   if (!result.verified) return nullptr;
-  switch (result.verified->verdict) {
-    case toolkit::Verdict::same: return "same";
-    case toolkit::Verdict::different: return "different";
-    case toolkit::Verdict::disputed: return "disputed";
-    case toolkit::Verdict::nothing_compared: break;
-  }
-  return "nothing_compared";
+  const toolkit::Verdict verdict = result.verified->verdict;
+  return verdict == toolkit::Verdict::nothing_compared ? "nothing_compared" : toolkit::to_string(verdict);
 }
 
 }  // namespace

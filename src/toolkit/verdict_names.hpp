@@ -1,0 +1,18 @@
+// The words for a verdict on a comparison, as Python, reports and JSON have them.
+#pragma once
+
+#include "graft/toolkit/verify.hpp"
+
+namespace graft::toolkit {
+
+[[nodiscard]] inline const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return "same";
+    case Verdict::different: return "different";
+    case Verdict::disputed: return "disputed";
+    case Verdict::nothing_compared: break;
+  }
+  return "nothing compared";
+}
+
+}  // namespace graft::toolkit
