@@ -145,7 +145,10 @@ void add_build(Program& program) {
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one that TensorRT can run")
       ->required();
   command->add_option("-o,--output", arguments->output, "the engine to write")->type_name("FILE")->required();
-  command->add_option("--target", arguments->targets, "GPU generations, for example sm89,sm120, or current (default)")
+  command
+      ->add_option(
+          "--target", arguments->targets,
+          "GPU generations, for example sm89,sm120, or current (TensorRT-RTX: Ampere and later; TensorRT: current)")
       ->type_name("LIST")
       ->delimiter(',');
   command

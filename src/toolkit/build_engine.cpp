@@ -23,15 +23,19 @@ namespace graft::toolkit {
 namespace {
 
 /// What is to be said of GPUs that the plugin library has no code for: the engine loads there, and its plugins fail.
-std::optional<std::string> targets_without_code(const std::vector<std::string>& targets) {
+std::optional<std::string> targets_without_code(const nlohmann::json& built) {
   const std::vector<std::string> architectures = cuda_architectures();
-  std::vector<std::string> missing = targets;
+  std::vector<std::string> missing = built["targets"];
+  const bool is_default = missing.empty() && built["tensorrt"].value("flavor", "") == "rtx";
+  if (is_default) missing = {"sm80", "sm86", "sm89", "sm120"};  // as TensorRT-RTX's documentation says
   std::erase_if(missing, [&](const std::string& target) { return runs_on(architectures, target); });
   if (missing.empty()) return std::nullopt;
   return fmt::format(
-      "libgraft_plugins.so has no code for {}, so the engine's plugins cannot run there; it has {}. Before the engine "
+      "libgraft_plugins.so has no code for {}{}, so the engine's plugins cannot run there; it has {}. Before the "
+      "engine "
       "goes to such a GPU, build the library with GRAFT_CUDA_ARCHITECTURES=all",
-      fmt::join(missing, ", "), architectures_text(architectures));
+      fmt::join(missing, ", "), is_default ? ", which TensorRT-RTX builds for where no target is given" : "",
+      architectures_text(architectures));
 }
 
 /// Whether a build with these options of the engine driver is TensorRT-RTX's.
@@ -84,7 +88,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
-    if (std::optional<std::string> warning = targets_without_code(report.built["targets"])) {
+    if (std::optional<std::string> warning = targets_without_code(report.built)) {
       report.warnings.push_back(*std::move(warning));
     }
   }

@@ -71,6 +71,13 @@ def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_
         assert answer.code == 0, answer.err
         assert (f"libgraft_plugins.so has no code for sm{gpu}" in answer.err) != has_code(gpu), answer.err
 
+    # Without a target TensorRT-RTX builds for all of these.
+    missing = ", ".join(f"sm{gpu}" for gpu in (80, 86, 89, 120) if not has_code(gpu))
+    answer = graft("build", converted, "-o", tmp_path / "e", "--tensorrt", "rtx", "--shapes", DIGITS_SHAPES)
+    assert answer.code == 0, answer.err
+    words = f"has no code for {missing}, which TensorRT-RTX builds for where no target is given"
+    assert (words in " ".join(answer.err.split())) == bool(missing), answer.err
+
 
 def test_model_without_plugins_needs_no_library(graft, tmp_path):
     answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json")
