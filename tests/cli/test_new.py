@@ -36,6 +36,12 @@ def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp
     )
 
 
+@pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", '"$GRAFT_PYTHON"')])
+def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path, chosen, python):
+    answer = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": chosen})
+    assert f"{python} my_ops/tests/network.py network.onnx" in answer.json["next"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_are_those_that_were_asked_for(graft, tmp_path, kind):
     # The name of the project holds that of a template: each place is renamed once.
