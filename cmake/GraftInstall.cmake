@@ -87,6 +87,13 @@ foreach(file IN ITEMS digits.onnx digits.pb digits_test.npz)
   install(FILES "${PROJECT_SOURCE_DIR}/examples/digits/${file}" DESTINATION data COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# Messages name pages of docs, which those find who have no checkout.
+foreach(options_of_install "" "COMPONENT wheel EXCLUDE_FROM_ALL")
+  separate_arguments(options_of_install)
+  install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${options_of_install})
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${options_of_install}
+          FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.schema.json")
+endforeach()
 
 # An operator outside this repository uses the same building blocks, and its library is made of the same adapter. What
 # `graft bench` times operators beside lies in their folders too, and is found through the list.

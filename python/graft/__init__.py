@@ -9,6 +9,8 @@
     typed = graft.quantize(converted.model, precision="f16")
     graft.build(typed.model, "model.engine", targets=["sm89"])
 
+The guides are in share/doc/graft/docs/guide of the environment or the installation: python.md is the first.
+
 Importing it is quick: what a name needs is imported when the name is first used.
 """
 

@@ -49,6 +49,12 @@ def test_convert_proves_and_verify_compares(prefix: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_guides_come_along(prefix: Path) -> None:
+    folder = prefix / "share" / "doc" / "graft"
+    for page in ("README.md", "docs/guide/use_the_toolkit.md", "docs/guide/pictures/report_after.png"):
+        assert (folder / page).read_bytes() == (ROOT / page).read_bytes()
+
+
 def test_python_has_the_whole_package(prefix: Path, folder: Path) -> None:
     """graft.toolkit, graft.ops and their libraries come from the installation; NumPy, onnx and nanobind-backend are the user's."""
     script = """

@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -88,6 +89,14 @@ def test_completions_lie_where_bash_looks_beside_the_command() -> None:
     completions = pathlib.Path(sys.prefix) / "share" / "bash-completion" / "completions" / "graft"
     assert completions.read_text() == run(GRAFT, "completions", "bash").stdout
     assert (pathlib.Path(sys.prefix) / "share" / "fish" / "vendor_completions.d" / "graft.fish").is_file()
+
+
+def test_every_page_that_a_message_names_comes_along() -> None:
+    sources = [*PACKAGE.rglob("*.py"), PACKAGE / "bin" / "graft", *(PACKAGE / "lib").glob("libgraft.so*")]
+    named = {page for file in sources for page in re.findall(rb"docs/[a-z0-9_/]+\.md", file.read_bytes())}
+    assert len(named) >= 5
+    folder = pathlib.Path(sys.prefix) / "share" / "doc" / "graft"
+    assert [page for page in sorted(named) if not (folder / page.decode()).is_file()] == []
 
 
 def test_doctor_finds_the_package_and_its_parts() -> None:
