@@ -8,7 +8,7 @@ import os
 import pathlib
 import zipfile
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graft.errors import Error
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
     from graft._toolkit import CutNetwork, Model
 
+    class SupportsArray(Protocol):
+        def __array__(self, *arguments: Any, **keywords: Any) -> NDArray[Any]: ...
+
     Path = str | os.PathLike[str]
     Sample = Mapping[str, ArrayLike] | ArrayLike
-    Data = Path | Mapping[str, ArrayLike] | NDArray[np.generic] | Iterable[Sample]
+    Data = Path | Mapping[str, ArrayLike] | NDArray[np.generic] | SupportsArray | Iterable[Sample]
 
 
 def arrays_of(
@@ -35,11 +38,11 @@ def arrays_of(
         return data
     if isinstance(data, str | os.PathLike):
         return read_npz(pathlib.Path(data)) if is_file_allowed else None
-    if isinstance(data, np.ndarray):
+    if hasattr(data, "__array__"):  # NumPy's, and tensors of PyTorch on the CPU
         names = [port.name for port in model.inputs]
         if len(names) != 1:
             raise Error(f"data: an array is for a model of one input, and this one has {', '.join(names)}\nGive a dict")
-        return {names[0]: data}
+        return {names[0]: np.asarray(data)}
     return None
 
 

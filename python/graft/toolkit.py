@@ -1,5 +1,5 @@
 # The toolkit in Python: reading, judging, rewriting, comparing, quantizing and running networks, and building engines.
-"""Every function takes a model as graft.load does: a graft.Model, a path, or an onnx.ModelProto.
+"""Every function takes a model as graft.load does: a graft.Model, a path, an onnx.ModelProto, or PyTorch's ONNXProgram.
 
 Those that may take long have `progress` and `cancel`. `progress` is a function that is called in this thread with the
 part that is done, 0 to 1, and what is being done; without one, a bar is shown on a terminal and in a notebook where tqdm is
@@ -17,7 +17,7 @@ import pathlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from graft import _toolkit, arrays, samples
 from graft.progress import Progress, shown
@@ -42,7 +42,14 @@ if TYPE_CHECKING:
     )
 
     Path = str | os.PathLike[str]
-    ModelLike = Model | Path | onnx.ModelProto
+
+    class ExportedProgram(Protocol):
+        """What torch.onnx.export(..., dynamo=True) returns: a torch.onnx.ONNXProgram."""
+
+        @property
+        def model_proto(self) -> onnx.ModelProto: ...
+
+    ModelLike = Model | Path | onnx.ModelProto | ExportedProgram
     Shapes = Mapping[str, Sequence[int]]
     # Of a dynamic input: the smallest, the usual and the largest shape.
     ShapeRanges = Mapping[str, Sequence[int] | tuple[Sequence[int], Sequence[int], Sequence[int]]]
@@ -80,7 +87,8 @@ def load(
 ) -> Model:
     """Reads a network: a frozen TensorFlow graph (.pb, .pbtxt), a Caffe network (.prototxt), or ONNX.
 
-    model: a path, or an onnx.ModelProto with all weights inside. A graft.Model comes back as it is.
+    model: a path, an onnx.ModelProto with all weights inside, or the torch.onnx.ONNXProgram that PyTorch's exporter
+        returns. A graft.Model comes back as it is.
     weights: the .caffemodel of a Caffe network.
     shapes: of inputs, in place of the file's, -1 for a dimension that stays dynamic: {"image": [-1, 1, 8, 8]}.
     outputs: tensors of a TensorFlow graph or a Caffe network that become the outputs; none: all that no node reads.
@@ -103,16 +111,19 @@ def load(
                 progress=show,
                 cancel=cancel,
             )
-    if not hasattr(model, "SerializeToString"):
+    proto: Any = getattr(model, "model_proto", model)
+    if not hasattr(proto, "SerializeToString"):
         kind = type(model).__name__
         # What holds models, and where.
         attribute = {"CutResult": "network.tensorrt", "CutNetwork": "tensorrt"}.get(kind)
         attribute = attribute or ("model" if kind in ("ConvertResult", "QuantizeResult") else None)
         hint = f"; its attribute .{attribute} is one" if attribute else ""
+        if any(each.__module__.startswith("torch.nn.") for each in type(model).__mro__):
+            hint = "\nExport it with torch.onnx.export(module, inputs, dynamo=True), whose result is one, or with graft.torch.export"
         raise TypeError(f"a model is a graft.Model, a path or an onnx.ModelProto, and this is {kind}{hint}")
     if weights is not None or outputs:
         raise TypeError("load: weights and outputs are for files of other formats than ONNX")
-    return _toolkit.parse(model.SerializeToString(), name=model.graph.name or "model", shapes=sizes)
+    return _toolkit.parse(proto.SerializeToString(), name=proto.graph.name or "model", shapes=sizes)
 
 
 def inspect(
@@ -446,7 +457,8 @@ def build(
     a crash of TensorRT is a graft.Error. TensorRT-RTX needs no GPU. The file is written whole or not at all.
 
     engine: the file to write.
-    targets: GPU generations, ["sm89"]; none: the GPU of this machine.
+    targets: GPU generations, ["sm89"], or "current", the GPU of this machine. None: with TensorRT-RTX all from Ampere on, with
+        TensorRT the GPU of this machine.
     shapes: the smallest, usual and largest shape of each dynamic input, or the only one:
         {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}. profiles: more such dicts, each an optimization profile.
     memory: the most that the builder may use of each pool, in bytes: {"workspace": 2 << 30}; also tactic_shared_memory,

@@ -12,6 +12,12 @@ from graft.engine.events import EngineError
 from graft.engine.names import named
 
 SYNTAX = "NAME=MIN..OPT..MAX, for example x=1x3x224x224..4x3x224x224..8x3x224x224, or NAME=SHAPE"
+SYNTAX_IN_PYTHON = "{NAME: (MIN, OPT, MAX)}, for example {'x': ([1, 3, 224, 224], [4, 3, 224, 224], [8, 3, 224, 224])}"
+
+
+def is_keyword() -> bool:
+    """Whether the shapes are an argument of a Python function, and so no text."""
+    return named("--shapes").isidentifier()
 
 
 @dataclass(frozen=True)
@@ -92,16 +98,19 @@ def example_flag(network_input: NetworkInput) -> str:
     """A flag that would do for this input: 1, 4 and 8 for the batch and for values, 1, 224 and 512 for other sizes."""
     if network_input.is_shape_tensor:
         count = math.prod(network_input.shape)
-        return f"{named('--shapes')} {network_input.name}=" + "..".join(
-            dims_text([value] * count) for value in (1, 4, 8)
-        )
+        return range_text(network_input.name, [[value] * count for value in (1, 4, 8)])
 
-    def sizes(batch: int, other: int) -> str:
-        return dims_text(
-            size if size >= 0 else (batch if axis == 0 else other) for axis, size in enumerate(network_input.shape)
-        )
+    def sizes(batch: int, other: int) -> list[int]:
+        return [size if size >= 0 else (batch if axis == 0 else other) for axis, size in enumerate(network_input.shape)]
 
-    return f"{named('--shapes')} {network_input.name}={sizes(1, 1)}..{sizes(4, 224)}..{sizes(8, 512)}"
+    return range_text(network_input.name, [sizes(1, 1), sizes(4, 224), sizes(8, 512)])
+
+
+def range_text(name: str, ranges: list[list[int]]) -> str:
+    """As the user writes it, on a command line or in Python."""
+    if is_keyword():
+        return f"{named('--shapes')}={{{name!r}: ({', '.join(map(str, ranges))})}}"
+    return f"{named('--shapes')} {name}={'..'.join(map(dims_text, ranges))}"
 
 
 def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
@@ -197,7 +206,7 @@ def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> 
                 "shapes",
                 f"{named('--shapes')} names input {name!r}, which the model does not have; it has: "
                 + (", ".join(sorted(known)) or "none"),
-                f"Write {SYNTAX}",
+                f"Write {SYNTAX_IN_PYTHON if is_keyword() else SYNTAX}",
             )
     missing = [i for i in inputs if (i.is_dynamic or i.is_shape_tensor) and i.name not in given]
     if missing:

@@ -71,6 +71,17 @@ class Several(torch.nn.Module):
         return graft.torch.spatial_pyramid_pooling(x, levels=[2, 1])
 
 
+def test_what_the_exporter_returns_is_a_model():
+    x = torch.randn(2, 3, 8, 9)
+    program = torch.onnx.export(Several(), (x,), dynamo=True, custom_translation_table=graft.torch.onnx_translations())
+    model = graft.convert(program).model
+    (found,) = graft.Session(model).run(x).values()  # a tensor is an array
+    assert difference(torch.from_numpy(found), Several()(x)) < 1e-5
+    assert graft.verify(program, model, data=x).same
+    with pytest.raises(TypeError, match=r"this is Several\nExport it with torch.onnx.export"):
+        graft.load(Several())
+
+
 def test_dynamic_sizes_and_convert(tmp_path):
     path, converted = tmp_path / "network.onnx", tmp_path / "converted.onnx"
     x = torch.randn(2, 3, 8, 9)

@@ -302,6 +302,23 @@ def test_vmap_is_refused(function):
             torch.func.vmap(mapped)(inputs[0].unsqueeze(0))
 
 
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
+def test_vmap_is_refused_in_compiled_code(function, fullgraph):
+    """By the operator's own words, which `fullgraph` puts into an error of PyTorch's own, a RuntimeError as well."""
+    sample = first_sample(function)
+    inputs = sample.inputs("f32", "cpu")
+
+    @torch.compile(backend="eager", fullgraph=fullgraph)
+    def run(batch):
+        return torch.func.vmap(lambda x: call(sample, [x, *inputs[1:]]))(batch)
+
+    with pytest.raises(
+        RuntimeError, match=f"graft::{function} has no rule for torch.vmap: its first axis is the batch"
+    ):
+        run(inputs[0].unsqueeze(0))
+
+
 def test_what_vmap_is_told_to_do_is_the_same():
     images = torch.randn(3, 2, 4, 6, 5)  # the mapped axis, and the batch
     y = graft.torch.l2_normalize(images.flatten(0, 1), axes=[1]).unflatten(0, images.shape[:2])

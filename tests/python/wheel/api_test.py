@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import fastjsonschema
 import graft
@@ -85,6 +86,8 @@ def test_models_come_from_onnx_and_go_there(network: graft.Model, images: np.nda
     assert (tmp_path / "saved.onnx").read_bytes() == network.serialize()
     converted = graft.convert(proto)
     assert graft.verify(proto, converted.model).same
+    exported = types.SimpleNamespace(model_proto=proto)  # as torch.onnx.export returns it
+    assert graft.load(exported).serialize() == graft.load(proto).serialize()
 
 
 def test_what_is_no_model() -> None:

@@ -66,6 +66,19 @@ def said(result: graft.QuantizeResult) -> dict[str, Any]:
 # ---- Data
 
 
+class Tensor:
+    """As PyTorch's on the CPU: no array of NumPy's, and one can be had of it."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return self._array
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        raise AssertionError("its rows are no samples")
+
+
 def test_all_forms_of_the_same_data_give_the_same_bytes(
     model: pathlib.Path, images: np.ndarray, tmp_path: pathlib.Path
 ) -> None:
@@ -77,6 +90,7 @@ def test_all_forms_of_the_same_data_give_the_same_bytes(
     forms = {
         "path": tmp_path / "data.npz",
         "array": some,
+        "tensor of another library": Tensor(some),
         "dict": {"image": some},
         "generator of dicts": ({"image": some[i : i + 1]} for i in range(COUNT)),
         "generator of arrays": (some[i : i + 1] for i in range(COUNT)),
