@@ -47,18 +47,27 @@ class Creator(NamedTuple):
     version: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Registration:
-    """What `register` found and did."""
+    """What `register` found and did.
+
+    tensorrt: module and version, "tensorrt_rtx 1.7.1.116". library: the file.
+    creators: all that are in the registry now. before: those that were there when `register` was called.
+    """
 
     tensorrt: str
     library: str
-    creators: tuple[Creator, ...]  # all that are in the registry now
-    before: tuple[Creator, ...]  # those that were there when `register` was called
+    creators: tuple[Creator, ...]
+    before: tuple[Creator, ...]
 
     @property
     def added(self) -> tuple[Creator, ...]:
+        """Those that came."""
         return tuple(creator for creator in self.creators if creator not in self.before)
+
+    def __repr__(self) -> str:
+        added = ", ".join(creator.name for creator in self.added) or "none"
+        return f"<graft.plugins.Registration in {self.tensorrt}: added {added}; {len(self.before)} before>"
 
 
 def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType | str | None = None) -> Registration:
@@ -68,8 +77,8 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
     tensorrt: the module, or its name: tensorrt, tensorrt_rtx or tensorrt_lean. Without it the one that is imported, or else
         the first of these that is installed.
 
-    Warns where the ONNX parser of TensorRT-RTX would end the process. Raises graft.Error for a library that is missing, cannot be loaded or has no plugins, whose names are taken, and for a
-    TensorRT that is missing or too old (before 10).
+    Warns where the ONNX parser of TensorRT-RTX would end the process. Raises graft.Error for a library that is missing,
+    cannot be loaded, has no plugins or whose names are taken, and for a TensorRT that is missing or too old (before 10).
     """
     module = _module(tensorrt)
     _warn_of_parser(module)
@@ -121,9 +130,9 @@ def add(
     namespace: of the plugin. Without it Graft's, the empty one, or the only other one that has the operator.
     attributes: those that `graft ops OPERATOR` lists; what is left out has its default.
 
-    Raises graft.Error where no such plugin is registered (`register` loads them), or several namespaces have one, for an attribute that the operator does
-    not have or of another type, where the plugin or the network refuses, and with TensorRT-RTX, which has no way to add a
-    plugin to a network by hand.
+    Raises graft.Error where no such plugin is registered (`register` loads them), or several namespaces have one, for an
+    attribute that the operator does not have or of another type, where the plugin or the network refuses, and with
+    TensorRT-RTX, which has no way to add a plugin to a network by hand.
     """
     module = _module_of(network)
     if not hasattr(network, "add_plugin_v3"):
@@ -179,7 +188,11 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:  # a broken installation may raise anything
-        raise Error(f"the Python module {name} does not import: {error}", "missing_tool") from error
+        raise Error(
+            f"the Python module {name} does not import: {error}\nInstall it for {sys.executable}, or name another: "
+            f"{', '.join(MODULES)}",
+            "missing_tool",
+        ) from error
 
 
 def _checked(module: ModuleType) -> ModuleType:

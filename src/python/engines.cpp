@@ -103,8 +103,11 @@ std::string seconds_of(const BuildResult& result) {
 }
 
 std::string describe(const BuildResult& result) {
-  return "<graft.BuildResult: " + count_of(result.layers, "layer") + ", " + count_of(result.plugins.size(), "plugin") +
-         ", " + count_of(result.bytes, "byte") + ", " + result.tensorrt + ", " + seconds_of(result) + ">";
+  std::string text = "<graft.BuildResult: " + count_of(result.layers, "layer") + ", " +
+                     count_of(result.plugins.size(), "plugin") + ", " + count_of(result.bytes, "byte") + ", " +
+                     result.tensorrt + ", " + seconds_of(result);
+  if (!result.warnings.empty()) text += ", " + count_of(result.warnings.size(), "warning");
+  return text + ">";
 }
 
 std::vector<std::pair<std::string, std::string>> rows_of(const BuildResult& result) {
@@ -122,19 +125,19 @@ std::vector<std::pair<std::string, std::string>> rows_of(const BuildResult& resu
 void add_engines(nb::module_& module) {
   nb::class_<PluginLayer>(module, "PluginLayer", "A layer of the engine that is a plugin.")
       .def_ro("node", &PluginLayer::node, "The name of the model's node.")
-      .def_ro("plugin", &PluginLayer::plugin)
-      .def_ro("version", &PluginLayer::version)
-      .def_ro("why", &PluginLayer::why)
+      .def_ro("plugin", &PluginLayer::plugin, "The name that its creator has in TensorRT's registry.")
+      .def_ro("version", &PluginLayer::version, "Of the plugin, as TensorRT has it: '1'.")
+      .def_ro("why", &PluginLayer::why, "Why it is no layer of TensorRT's own.")
       .def("__repr__",
            [](const PluginLayer& layer) { return "<plugin " + layer.plugin + " of '" + layer.node + "'>"; });
   nb::class_<BuildResult> result(module, "BuildResult", "What graft.build made.");
   result.def_ro("bytes", &BuildResult::bytes, "Of the engine's file.")
-      .def_ro("seconds", &BuildResult::seconds)
+      .def_ro("seconds", &BuildResult::seconds, "That the build took, with the start of TensorRT's process.")
       .def_ro("tensorrt", &BuildResult::tensorrt, "'TensorRT-RTX 1.7.1.116'.")
-      .def_ro("targets", &BuildResult::targets)
+      .def_ro("targets", &BuildResult::targets, "As they were given; none: what graft.build says of that.")
       .def_ro("layers", &BuildResult::layers, "How many the engine has.")
-      .def_ro("plugins", &BuildResult::plugins)
-      .def_ro("warnings", &BuildResult::warnings, "TensorRT's own.");
+      .def_ro("plugins", &BuildResult::plugins, "The layers of the engine that are plugins.")
+      .def_ro("warnings", &BuildResult::warnings, "TensorRT's, and of GPUs that the plugin library has no code for.");
   add_texts(result, describe);
   result.def("_repr_html_", [](const BuildResult& built) { return table_of(rows_of(built)); });
   module.def("build", build, "model"_a, "engine"_a, nb::kw_only(), "targets"_a, "shapes"_a, "profiles"_a, "memory"_a,

@@ -130,7 +130,7 @@ def damage(path: pathlib.Path) -> dict[str, str] | None:
         return {
             "cause": "no_file",
             "why": "it is no regular file" if path.exists() else "no such file",
-            "next_step": "Check the path; `make build` leaves Graft's own at build/lib/libgraft_plugins.so",
+            "next_step": "Check the path; `graft doctor` says where Graft's own is",
         }
     try:
         with path.open("rb") as file:

@@ -65,6 +65,7 @@ def test_register_says_what_came_and_what_was_there(module: str) -> None:
     assert graft.plugins.Creator("graft", "L2Normalize", "1") in first.added
     assert first.before and not set(first.before) & set(first.added)
     assert set(first.creators) == set(first.before) | set(first.added)
+    assert "L2Normalize" in repr(first) and f"{len(first.before)} before" in repr(first) and len(repr(first)) < 400, repr(first)
     assert trt.get_plugin_registry().get_creator("LeakyReLU", "1", "graft") is not None
     for again in (graft.plugins.register(sys.argv[2]), graft.plugins.register(sys.argv[2], trt)):
         assert again.added == () and again.before == again.creators == first.creators
@@ -157,7 +158,7 @@ def test_a_tensorrt_that_is_missing_or_too_old_is_said() -> None:
     script = """
     import types
     message = message_of(graft.plugins.register, sys.argv[1], "tensorrt_nothing", kind="missing_tool")
-    assert "tensorrt_nothing does not import" in message, message
+    assert "tensorrt_nothing does not import" in message and "\\nInstall it for " in message, message
     old = types.ModuleType("tensorrt")
     old.__version__, old.get_plugin_registry = "8.6.1", lambda: None
     message = message_of(graft.plugins.register, sys.argv[1], old, kind="missing_tool")

@@ -290,6 +290,8 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
         graft.build(int8, tmp_path / "other.engine", targets=["sm89"])
     one = graft.build(int8, tmp_path / "one.engine", targets="sm89", shapes={"image": [8, 1, 8, 8]})
     assert one.targets == ["sm89"]
+    for built in (result, one):  # what is wrong with an engine is seen where it is printed
+        assert ("warning" in repr(built)) == bool(built.warnings)
     with pytest.raises(TypeError, match="allowed are one shape, or the smallest, usual and largest one"):
         graft.build(int8, tmp_path / "other.engine", shapes={"image": ([1, 1, 8, 8], [8, 1, 8, 8])})
     with pytest.raises(graft.Error, match="memory: found the pool shop"):
