@@ -321,7 +321,7 @@ def region_align(
         output_height: bins above each other (at least 1 and at most 32768)
         output_width: bins beside each other (at least 1 and at most 32768)
         sampling_ratio: samples along each side of a bin; 0: as many as the bin has pixels there, rounded up (at least 0 and at most 32768)
-        spatial_scale: of the map, as a part of the image that regions lie in (finite)
+        spatial_scale: of the map, as a part of the image that regions lie in (more than 0 and finite)
 
     Returns y (R,C,output_height,output_width): a small map of each region
 

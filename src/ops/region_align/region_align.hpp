@@ -55,7 +55,7 @@ struct RegionAlign {
                   "samples along each side of a bin; 0: as many as the bin has pixels there, rounded up",
                   {.lowest = 0, .highest = 1 << 15}),
         attribute("spatial_scale", &Self::spatial_scale, "of the map, as a part of the image that regions lie in",
-                  {.finite = true})};
+                  positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "N,C,H,W", "the map"), input("rois", "T", "R,4", "x1, y1, x2, y2 of each region"),

@@ -93,8 +93,6 @@ inline void place_any_regions(std::span<HostTensor> inputs) { place_regions(inpu
     Attributes small = sizes(7, 7, 0);
     small.emplace_back("spatial_scale", 0.0625F);
     add(dtype, {2, 3, 20, 30}, 6, small, "_scaled_down");
-    small[3].second = 0.F;
-    add(dtype, {2, 3, 20, 30}, 6, small, "_scaled_to_nothing");
     add(dtype, {2, 3, 20, 30}, 0, sizes(7, 7, 2), "_no_regions");
     add(dtype, {0, 3, 20, 30}, 4, sizes(7, 7, 2), "_no_items");
     add(dtype, {2, 0, 20, 30}, 4, sizes(7, 7, 2), "_no_channels");
