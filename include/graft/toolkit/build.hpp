@@ -53,7 +53,7 @@ struct Dla {
 enum class ProfilingVerbosity : std::uint8_t { none, layer_names_only, detailed };
 
 struct BuildOptions {
-  std::vector<std::string> targets = {};   ///< GPU generations, "sm89"; empty: the GPU of this machine.
+  std::vector<std::string> targets = {};   ///< GPU generations, "sm89"; empty: TensorRT's choice, BuildResult warns.
   ShapeRanges shapes = {};                 ///< Of every optimization profile.
   std::vector<ShapeRanges> profiles = {};  ///< More ranges, each an optimization profile; empty: one, of `shapes`.
   MemoryLimits memory = {};
@@ -96,7 +96,7 @@ struct BuildResult {
   std::vector<std::string> targets;
   std::size_t layers = 0;
   std::vector<PluginLayer> plugins;
-  std::vector<std::string> warnings;                 ///< TensorRT's own.
+  std::vector<std::string> warnings;                 ///< TensorRT's, and GPUs that plugins lack code for.
   std::shared_ptr<const BuildDetails> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

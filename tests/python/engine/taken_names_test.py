@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -65,9 +66,8 @@ def run(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-OPERATORS = ["Convolution", "InstanceNorm", "L2NormHelper", "L2Normalize", "LargestK", "LeakyReLU", "NonMaxSuppression"]
-OPERATORS += ["NonZero", "Normalize", "Padding", "RegionAlign", "ScatterElements", "ScatterND", "SpatialPyramidPooling"]
-OPERATORS += ["Upsampling"]
+LIST = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops" / "ops.inc"
+OPERATORS = re.findall(r"graft::ops::(\w+)\)", LIST.read_text())
 FREE = {"CONVOLUTION", "LeakyReluPlugin", "ReflectPad", "SPP_TRT", "UpsamplePlugin", "l2norm_helper"}
 
 
