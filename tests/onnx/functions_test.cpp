@@ -217,8 +217,9 @@ class EveryOperator : public ::testing::TestWithParam<const OperatorType*> {};
 TEST_P(EveryOperator, FunctionIsReadAndComplete) {
   const OperatorType& type = *GetParam();
   auto op = type.create();
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
-    const auto function = onnx::make_function(*op, {.dtype = dtype, .count = type.input_count(), .rank = 4});
+  for (const TypeRow& row : type.type_rows) {
+    const auto function =
+        onnx::make_function(*op, {.dtype = row.formats[0].dtype, .count = type.input_count(), .rank = 4});
     if (!function) continue;
     function->body->check();
     EXPECT_EQ(function->body->inputs().size(), type.input_count());
