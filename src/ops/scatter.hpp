@@ -7,6 +7,7 @@
 
 #include "graft/define_operator.hpp"
 #include "graft/elementwise.hpp"
+#include "ops/workspace_parts.hpp"
 
 namespace graft::ops {
 
@@ -40,7 +41,7 @@ struct ScatterSizes {
 };
 
 /// Byte offsets in the workspace of the CUDA kernels.
-struct ScatterPlan {
+struct ScatterPlan : WorkspaceParts {
   explicit ScatterPlan(const ScatterSizes& sizes) {
     for (std::int64_t& each : targets) each = add(sizes.updates * 4);
     for (std::int64_t& each : order) each = add(sizes.updates * 4);
@@ -54,17 +55,9 @@ struct ScatterPlan {
   std::int64_t runs = 0;         ///< Where the updates of each row begin and end.
   std::int64_t sort = 0;
   std::int64_t sort_bytes = 0;  ///< More than CUB's radix sort asks for: 1024 bytes for each 2304 updates or more.
-  std::int64_t bytes = 0;
 
  private:
-  static constexpr std::int64_t alignment = 256;
   static constexpr std::int64_t least_sort_bytes = 64 << 10;
-
-  std::int64_t add(std::int64_t size) {
-    const std::int64_t at = bytes;
-    bytes += (size + alignment - 1) / alignment * alignment;
-    return at;
-  }
 };
 
 /// The index counted from the front; -1 for one that is out of range.

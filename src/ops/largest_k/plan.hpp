@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ops/largest_k/largest_k.hpp"
+#include "ops/workspace_parts.hpp"
 
 namespace graft::ops {
 
@@ -26,9 +27,7 @@ struct LargestRows {
 };
 
 /// Byte offsets in the workspace.
-struct LargestPlan {
-  static constexpr std::int64_t alignment = 256;
-
+struct LargestPlan : WorkspaceParts {
   LargestPlan(const LargestRows& rows, DType dtype) {
     const std::int64_t elements = rows.rows * rows.length;
     for (std::int64_t& each : keys) each = add(elements * static_cast<std::int64_t>(size_of(dtype)));
@@ -45,14 +44,6 @@ struct LargestPlan {
   std::int64_t offsets = 0;
   std::int64_t sort = 0;
   std::int64_t sort_bytes = 0;
-  std::int64_t bytes = 0;
-
- private:
-  std::int64_t add(std::int64_t size) {
-    const std::int64_t at = bytes;
-    bytes += (size + alignment - 1) / alignment * alignment;
-    return at;
-  }
 };
 
 }  // namespace graft::ops

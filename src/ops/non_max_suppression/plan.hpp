@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "graft/tensor.hpp"
+#include "ops/workspace_parts.hpp"
 
 namespace graft::ops {
 
@@ -23,8 +24,7 @@ struct SuppressionSizes {
 };
 
 /// Byte offsets in the workspace.
-struct SuppressionPlan {
-  static constexpr std::int64_t alignment = 256;
+struct SuppressionPlan : WorkspaceParts {
   /// What CUB says that it needs for two buffers of keys and values, with room to spare.
   static constexpr std::int64_t sort_bytes = 4096;
 
@@ -51,14 +51,6 @@ struct SuppressionPlan {
   std::int64_t selected_indices = 0;
   std::int64_t selected_boxes = 0;
   std::int64_t sort = 0;
-  std::int64_t bytes = 0;
-
- private:
-  std::int64_t add(std::int64_t size) {
-    const std::int64_t at = bytes;
-    bytes += (size + alignment - 1) / alignment * alignment;
-    return at;
-  }
 };
 
 }  // namespace graft::ops
