@@ -333,6 +333,7 @@ class OperatorOf final : public Operator {
 
   [[nodiscard]] Status check(const Problem& given) const override {
     if (Status status = check_port_counts(type(), given); !status.ok()) return status;
+    if (Status status = check_sizes(type(), given); !status.ok()) return status;
     const Completed all(definition_, given);
     if (Status status = check_formats(type(), *this, all.problem(), given.inputs.size()); !status.ok()) return status;
     if (Status status = check_shapes(*this, given); !status.ok()) return status;

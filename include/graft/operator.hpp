@@ -262,6 +262,10 @@ struct OperatorType {
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
 
+/// That products of a tensor's extents, other than 0, stay below 2^48: no device holds more, and what is computed from
+/// them (bytes, workspaces) then fits in 64 bits.
+[[nodiscard]] Status check_sizes(const OperatorType& type, const Problem& problem);
+
 /// The extents of the outputs, each dimension that depends on data as large as it may become: what Problem wants.
 [[nodiscard]] Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs,
                                    std::vector<Extents>& outputs);

@@ -254,6 +254,23 @@ Status check_port_counts(const OperatorType& type, const Problem& problem) {
                           std::to_string(problem.outputs.size()));
 }
 
+Status check_sizes(const OperatorType& type, const Problem& problem) {
+  constexpr std::int64_t most = std::int64_t{1} << 48;
+  for (const std::span<const TensorDesc> tensors : {problem.inputs, problem.outputs}) {
+    for (const TensorDesc& desc : tensors) {
+      std::int64_t room = most;
+      for (const std::int64_t extent : desc.extents) {
+        if (extent > room) {
+          return invalid_argument(std::string(type.name) + ": a tensor of " + to_string(desc) +
+                                  " has more elements than any device holds");
+        }
+        if (extent > 0) room /= extent;
+      }
+    }
+  }
+  return {};
+}
+
 Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem, std::size_t given) {
   std::array<int, TypeRow::max_ports> ranks{};
   for (std::size_t i = 0; i < given; ++i) ranks[i] = problem.inputs[i].extents.rank();

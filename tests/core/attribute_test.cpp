@@ -96,6 +96,11 @@ TEST(Check, RefusesWrongTypesShapesAndCounts) {
   EXPECT_THAT(check({x, x}, {x}).message(), HasSubstr("takes 1 inputs and 1 outputs, found 2 and 1"));
   EXPECT_THAT(check({x}, {{DType::f16, Layout::linear, {2, 3, 4, 5}}}).message(), HasSubstr("does not take f32"));
   EXPECT_THAT(check({x}, {{DType::f32, Layout::linear, {2, 3, 4}}}).message(), HasSubstr("has shape 2x3x4"));
+  constexpr std::int64_t large = std::int64_t{1} << 31;
+  for (const std::int64_t batch : {std::int64_t{0}, std::int64_t{2}}) {
+    const TensorDesc huge{DType::f32, Layout::linear, {batch, large, large, large}};
+    EXPECT_THAT(check({huge}, {huge}).message(), HasSubstr("more elements than any device holds"));
+  }
   const TensorDesc vector{DType::f32, Layout::linear, {7}};
   EXPECT_THAT(check({vector}, {vector}).message(), HasSubstr("allowed is -1 to 0 for rank 1"));
   const TensorDesc flat{DType::i8, Layout::chw32, {2, 3, 4}};

@@ -53,10 +53,13 @@ class Tensors {
 };
 
 /// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
-/// wants the largest. Allocates.
+/// wants the largest; there it allocates.
 Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
                       const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
-  if (op.type().size_output_count() == 0) return tensors.read(inputs, input_count, outputs, output_count);
+  if (op.type().size_output_count() == 0) {
+    Status status = tensors.read(inputs, input_count, outputs, output_count);
+    return status.ok() ? check_sizes(op.type(), tensors.problem()) : status;
+  }
   std::vector<nvinfer1::PluginTensorDesc> known(outputs, outputs + output_count);
   for (nvinfer1::PluginTensorDesc& desc : known) {
     for (std::int64_t& extent : desc.dims.d) extent = std::max<std::int64_t>(extent, 0);
@@ -65,7 +68,7 @@ Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inpu
   std::vector<Extents> extents;
   if (Status status = infer_extents(op, tensors.problem().inputs, extents); !status.ok()) return status;
   tensors.set_output_extents(extents);
-  return {};
+  return check_sizes(op.type(), tensors.problem());
 }
 
 bool has_groups_of_channels(const TypeRow& row) {
