@@ -5,6 +5,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/scatter.cuh"
+#include "kernels/sort.cuh"
 #include "kernels/strides.cuh"
 #include "kernels/vector.cuh"
 
@@ -181,18 +182,13 @@ Status sort_updates(const ScatterTask& task, const CudaContext& context, int& si
   cub::DoubleBuffer<unsigned> targets(task.targets(0), task.targets(1));
   cub::DoubleBuffer<int> order(task.order(0), task.order(1));
   const int bits = std::bit_width(static_cast<unsigned>(task.sizes.rows));
-  std::size_t bytes = 0;
-  const auto sort = [&](void* scratch) {
-    return cuda_status(cub::DeviceRadixSort::SortPairs(scratch, bytes, targets, order,
-                                                       static_cast<int>(task.sizes.updates), 0, bits, context.stream),
-                       task.what);
+  const auto sort = [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, targets, order, static_cast<int>(task.sizes.updates), 0,
+                                           bits, context.stream);
   };
-  if (Status asked = sort(nullptr); !asked.ok()) return asked;
-  if (bytes > static_cast<std::size_t>(plan.sort_bytes)) {
-    return unsupported("CUB sorts with " + std::to_string(bytes) + " bytes of scratch memory, there are " +
-                       std::to_string(plan.sort_bytes));
+  if (Status sorted = sort_within(task.what, sort, task.workspace + plan.sort, plan.sort_bytes); !sorted.ok()) {
+    return sorted;
   }
-  if (Status sorted = sort(task.workspace + plan.sort); !sorted.ok()) return sorted;
   side = targets.selector;
   return targets.selector == order.selector ? Status{} : unsupported("CUB left keys and values on different sides");
 }
@@ -229,12 +225,6 @@ Status reduce_by_atomics(const ScatterTask& task, const CudaContext& context) {
   const ops::ScatterSizes& sizes = task.sizes;
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
-    const auto bytes = static_cast<std::size_t>(sizes.rows * sizes.slice) * sizeof(T);
-    if (Status copied =
-            cuda_status(cudaMemcpyAsync(task.y, task.data, bytes, cudaMemcpyDeviceToDevice, context.stream), task.what);
-        !copied.ok()) {
-      return copied;
-    }
     const std::int64_t threads = sizes.updates * (sizes.slice / width);
     return launch(task.what, reduce_updates<T, width>, {ceil_divide(threads, block_threads), block_threads}, context,
                   task.reduction, static_cast<const T*>(task.updates), static_cast<T*>(task.y), task.targets(0),

@@ -2,6 +2,7 @@
 // follows is compiled once, in scatter.cu.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -44,15 +45,31 @@ struct ScatterTask {
   }
 };
 
-/// The task's targets hold the row of each update, of which those from `rows` on are left out.
+/// The task's targets hold the row of each update, of which those from `rows` on are left out; y holds the data.
 [[nodiscard]] Status reduce_by_atomics(const ScatterTask& task, const CudaContext& context);
 /// The same for reductions in the order of the updates, of which the task's order holds the numbers.
 [[nodiscard]] Status reduce_in_order(const ScatterTask& task, const CudaContext& context);
 
+/// Bytes that a kernel copies besides: one launch less, of the three of a small problem.
+struct ScatterCopy {
+  const std::byte* from;
+  std::byte* to;
+  std::int64_t bytes;
+  std::int64_t vectors;  ///< Of 16 bytes; 0 where an address is not aligned.
+};
+
 /// `row_of` is called with the number of an update, and gives its row or -1.
 template <class RowOf>
-__global__ void find_targets(RowOf row_of, unsigned* targets, int* order, int updates, unsigned rows) {
+__global__ void find_targets(RowOf row_of, unsigned* targets, int* order, int updates, unsigned rows,
+                             ScatterCopy copy) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t at = thread; at < copy.vectors; at += threads) {
+    reinterpret_cast<uint4*>(copy.to)[at] = reinterpret_cast<const uint4*>(copy.from)[at];
+  }
+  for (std::int64_t at = copy.vectors * std::int64_t{sizeof(uint4)} + thread; at < copy.bytes; at += threads) {
+    copy.to[at] = copy.from[at];
+  }
   if (thread >= updates) return;
   const auto update = static_cast<int>(thread);
   const std::int64_t row = row_of(update);
@@ -64,9 +81,19 @@ template <class RowOf>
 [[nodiscard]] Status scatter(const ScatterTask& task, bool by_atomics, const RowOf& row_of,
                              const CudaContext& context) {
   constexpr int threads = 256;
-  if (Status found = launch(task.what, find_targets<RowOf>, {ceil_divide(task.sizes.updates, threads), threads},
-                            context, row_of, task.targets(0), task.order(0), static_cast<int>(task.sizes.updates),
-                            static_cast<unsigned>(task.sizes.rows));
+  constexpr int vector_bytes = sizeof(uint4);
+  const ops::ScatterSizes& sizes = task.sizes;
+  ScatterCopy copy{static_cast<const std::byte*>(task.data), static_cast<std::byte*>(task.y), 0, 0};
+  if (by_atomics) {  // in order, y is written once, with the sums
+    copy.bytes = sizes.rows * sizes.slice * static_cast<std::int64_t>(size_of(task.dtype));
+    if (is_aligned(task.data, vector_bytes) && is_aligned(task.y, vector_bytes)) {
+      copy.vectors = copy.bytes / vector_bytes;
+    }
+  }
+  const std::int64_t work = std::max(sizes.updates, ceil_divide(copy.bytes, vector_bytes));
+  if (Status found = launch(task.what, find_targets<RowOf>, {ceil_divide(work, threads), threads}, context, row_of,
+                            task.targets(0), task.order(0), static_cast<int>(sizes.updates),
+                            static_cast<unsigned>(sizes.rows), copy);
       !found.ok()) {
     return found;
   }

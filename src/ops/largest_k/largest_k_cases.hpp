@@ -26,6 +26,8 @@ namespace graft::ops {
       add(dtype, {3, length}, 1, {}, "");
       add(dtype, {20, length}, (length + 3) / 4, {}, "");
     }
+    add(dtype, {200, 257}, 65, {}, "");
+    add(dtype, {13, 31, 10}, 31, {{"axis", std::int64_t{1}}}, "");
     for (const std::int64_t axis : {0, 1, 2, -2}) {
       const std::string name = "_axis_" + std::to_string(axis < 0 ? 3 - axis : axis);
       add(dtype, {5, 7, 9}, 4, {{"axis", axis}}, name);

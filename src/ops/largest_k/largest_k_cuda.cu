@@ -1,10 +1,11 @@
 // CUDA kernels of LargestK. Elements become unsigned integers that rise as the elements are to come, so that CUB's
-// stable radix sort keeps of equal ones the first in front; the places of the first k are the indices. A few rows are
-// sorted one after the other by all of the GPU, many rows at once by a block each.
+// stable radix sort keeps of equal ones the first in front; the places of the first k are the indices. All of the GPU
+// sorts the elements of a few rows as one, and then by their rows; many rows are sorted by a block each.
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
+#include "kernels/sort.cuh"
 #include "kernels/vector.cuh"
 #include "ops/largest_k/plan.hpp"
 
@@ -61,6 +62,7 @@ struct RowSizes {
   unsigned kept;
 };
 
+/// A place is that of the element in all rows, one row after another.
 template <class T>
 __global__ void make_keys(const T* x, typename KeyOf<T>::Type* keys, int* places, RowSizes sizes, bool largest) {
   using Key = typename KeyOf<T>::Type;
@@ -71,12 +73,18 @@ __global__ void make_keys(const T* x, typename KeyOf<T>::Type* keys, int* places
   const unsigned outer = row / sizes.stride;
   const Key key = rising_key(x[(outer * sizes.length + place) * sizes.stride + row - outer * sizes.stride]);
   keys[index] = largest ? static_cast<Key>(~key) : key;
-  places[index] = static_cast<int>(place);
+  places[index] = static_cast<int>(index);
 }
 
 __global__ void make_offsets(int* offsets, RowSizes sizes) {
   const unsigned row = blockIdx.x * sort_threads + threadIdx.x;
   if (row <= sizes.rows) offsets[row] = static_cast<int>(row * sizes.length);
+}
+
+/// The row of each place, as a key.
+__global__ void make_row_keys(const int* places, std::uint8_t* keys, RowSizes sizes) {
+  const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
+  if (index < sizes.rows * sizes.length) keys[index] = static_cast<unsigned>(places[index]) / sizes.length;
 }
 
 /// In the order of the results.
@@ -88,8 +96,9 @@ __global__ void take_first(const T* x, const int* places, T* values, std::int64_
   const unsigned inner = index - of_all_rows * sizes.stride;
   const unsigned outer = of_all_rows / sizes.kept;
   const unsigned rank = of_all_rows - outer * sizes.kept;
-  const int place = places[(outer * sizes.stride + inner) * sizes.length + rank];
-  values[index] = x[(outer * sizes.length + static_cast<unsigned>(place)) * sizes.stride + inner];
+  const unsigned row_begin = (outer * sizes.stride + inner) * sizes.length;
+  const unsigned place = static_cast<unsigned>(places[row_begin + rank]) - row_begin;
+  values[index] = x[(outer * sizes.length + place) * sizes.stride + inner];
   indices[index] = place;
 }
 
@@ -110,59 +119,49 @@ Status fits_sort(const LargestK& op, const Problem& problem) {
                      " elements, allowed are 2147483647 elements");
 }
 
-/// `sort(scratch, bytes)` is a call of CUB, which first says how much memory it wants.
-template <class Sort>
-Status sort_within(const Sort& sort, std::byte* scratch, std::int64_t available) {
-  std::size_t bytes = 0;
-  if (Status asked = cuda_status(sort(nullptr, bytes), LargestK::name); !asked.ok()) return asked;
-  if (bytes > static_cast<std::size_t>(available)) {
-    return unsupported("CUB sorts with " + std::to_string(bytes) + " bytes of scratch memory, there are " +
-                       std::to_string(available));
-  }
-  return cuda_status(sort(scratch, bytes), LargestK::name);
-}
-
 /// The places in the order of their keys; `sorted` is where they are then.
 template <class Key>
 Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPlan& plan, std::byte* workspace,
                  const int*& sorted, const CudaContext& context) {
-  constexpr std::int64_t few = 8;
-  constexpr int key_bits = 8 * static_cast<int>(sizeof(Key));
-  std::byte* scratch = workspace + plan.sort;
-  const auto buffer = [&](auto* tag, const std::int64_t(&at)[2], std::int64_t first) {
-    using Element = std::remove_pointer_t<decltype(tag)>;
-    return cub::DoubleBuffer<Element>(reinterpret_cast<Element*>(workspace + at[0]) + first,
-                                      reinterpret_cast<Element*>(workspace + at[1]) + first);
+  constexpr std::int64_t enough_for_a_block_each = 128;
+  const auto count = static_cast<int>(rows.rows * rows.length);
+  const auto both = [&]<class Element>(const std::int64_t(&at)[2]) {
+    return cub::DoubleBuffer<Element>(reinterpret_cast<Element*>(workspace + at[0]),
+                                      reinterpret_cast<Element*>(workspace + at[1]));
   };
-  if (rows.rows > few) {
-    auto* offsets = reinterpret_cast<int*>(workspace + plan.offsets);
-    if (Status made = launch(LargestK::name, make_offsets, {ceil_divide(rows.rows + 1, sort_threads), sort_threads},
-                             context, offsets, sizes);
-        !made.ok()) {
-      return made;
-    }
-    auto keys = buffer(static_cast<Key*>(nullptr), plan.keys, 0);
-    auto places = buffer(static_cast<int*>(nullptr), plan.places, 0);
+  auto keys = both.template operator()<Key>(plan.keys);
+  auto places = both.template operator()<int>(plan.places);
+  const auto sort_all_by = [&](auto& by) {
     const auto sort = [&](void* memory, std::size_t& bytes) {
-      return cub::DeviceSegmentedRadixSort::SortPairs(
-          memory, bytes, keys, places, static_cast<int>(rows.rows * rows.length), static_cast<int>(rows.rows), offsets,
-          offsets + 1, 0, key_bits, context.stream);
+      return cub::DeviceRadixSort::SortPairs(memory, bytes, by, places, count, 0, 8 * int{sizeof(*by.Current())},
+                                             context.stream);
     };
-    const Status status = sort_within(sort, scratch, plan.sort_bytes);
+    return sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
+  };
+  if (rows.rows < enough_for_a_block_each) {
+    Status status = sort_all_by(keys);
+    if (status.ok() && rows.rows > 1) {
+      auto row_keys = both.template operator()<std::uint8_t>(plan.keys);
+      status = launch(LargestK::name, make_row_keys, {ceil_divide(count, sort_threads), sort_threads}, context,
+                      places.Current(), row_keys.Current(), sizes);
+      if (status.ok()) status = sort_all_by(row_keys);
+    }
     sorted = places.Current();
     return status;
   }
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    auto keys = buffer(static_cast<Key*>(nullptr), plan.keys, row * rows.length);
-    auto places = buffer(static_cast<int*>(nullptr), plan.places, row * rows.length);
-    const auto sort = [&](void* memory, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, places, static_cast<int>(rows.length), 0, key_bits,
-                                             context.stream);
-    };
-    if (Status status = sort_within(sort, scratch, plan.sort_bytes); !status.ok()) return status;
-    if (row == 0) sorted = places.Current();  // rows of one length end in the same buffer
+  auto* offsets = reinterpret_cast<int*>(workspace + plan.offsets);
+  if (Status made = launch(LargestK::name, make_offsets, {ceil_divide(rows.rows + 1, sort_threads), sort_threads},
+                           context, offsets, sizes);
+      !made.ok()) {
+    return made;
   }
-  return {};
+  const auto sort = [&](void* memory, std::size_t& bytes) {
+    return cub::DeviceSegmentedRadixSort::SortPairs(memory, bytes, keys, places, count, static_cast<int>(rows.rows),
+                                                    offsets, offsets + 1, 0, 8 * int{sizeof(Key)}, context.stream);
+  };
+  Status status = sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
+  sorted = places.Current();
+  return status;
 }
 
 Status run_sort(const LargestK& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {

@@ -35,7 +35,7 @@ struct LargestPlan : WorkspaceParts {
     offsets = add((rows.rows + 1) * 4);
     // CUB asks for half a byte for each element and some tables.
     constexpr std::int64_t tables = 128 * 1024;
-    sort_bytes = rows.length + tables;
+    sort_bytes = elements + tables;
     sort = add(sort_bytes);
   }
 

@@ -6,6 +6,7 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
+#include "kernels/sort.cuh"
 #include "kernels/vector.cuh"
 #include "ops/non_max_suppression/non_max_suppression.hpp"
 #include "ops/non_max_suppression/overlap.hpp"
@@ -195,19 +196,12 @@ Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& pla
                        cub::DoubleBuffer<float>& keys, cub::DoubleBuffer<int>& values, const int* begins,
                        const int* ends, const CudaContext& context) {
   constexpr int key_bits = 32;
-  std::size_t bytes = 0;
-  const auto sort = [&](void* scratch) {
-    return cuda_status(cub::DeviceSegmentedRadixSort::SortPairsDescending(
-                           scratch, bytes, keys, values, static_cast<int>(sizes.segments * sizes.boxes),
-                           static_cast<int>(sizes.segments), begins, ends, 0, key_bits, context.stream),
-                       NonMaxSuppression::name);
+  const auto sort = [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceSegmentedRadixSort::SortPairsDescending(
+        scratch, bytes, keys, values, static_cast<int>(sizes.segments * sizes.boxes), static_cast<int>(sizes.segments),
+        begins, ends, 0, key_bits, context.stream);
   };
-  if (Status asked = sort(nullptr); !asked.ok()) return asked;
-  if (bytes > static_cast<std::size_t>(SuppressionPlan::sort_bytes)) {
-    return unsupported("CUB sorts with " + std::to_string(bytes) + " bytes of scratch memory, there are " +
-                       std::to_string(SuppressionPlan::sort_bytes));
-  }
-  return sort(workspace + plan.sort);
+  return sort_within(NonMaxSuppression::name, sort, workspace + plan.sort, SuppressionPlan::sort_bytes);
 }
 
 Status run_segments(const NonMaxSuppression& op, const Problem& problem, const Buffers& buffers,

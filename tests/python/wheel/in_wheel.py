@@ -1,4 +1,4 @@
-# in_wheel.py PYTEST-ARGUMENT...: packs the wheel, installs it into a fresh environment, and runs pytest there.
+# in_wheel.py ENVIRONMENT install|pytest ARGUMENT...: packs the wheel and installs it into an environment, or tests it there.
 """The environment has what deps.toml pins, as links, and nothing of the checkout is on any path. pip decides whether these
 packages are what the wheel asks for: it may look nowhere else."""
 
@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 
 ROOT = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
 NOT_LINKED = ("pip", "setuptools", "_distutils_hack", "distutils-precedence.pth", "pkg_resources", "__pycache__")
@@ -28,19 +27,18 @@ def make_environment(folder: pathlib.Path) -> pathlib.Path:
     return python
 
 
-def main(arguments: list[str]) -> int:
+def main(folder: pathlib.Path, step: str, arguments: list[str]) -> int:
+    environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+    if step == "pytest":
+        python = folder / "bin" / "python"
+        return subprocess.run([python, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
     subprocess.run([sys.executable, ROOT / "tools" / "wheel.py"], check=True)
     (wheel,) = (ROOT / "dist").glob("graft_tensorrt-*.whl")
-    environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="graft-wheel-"))
-    try:
-        python = make_environment(folder / "venv")
-        install = [python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel]
-        subprocess.run(install, env=environment, check=True)
-        return subprocess.run([python, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    python = make_environment(folder)
+    install = [python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel]
+    return subprocess.run(install, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))
