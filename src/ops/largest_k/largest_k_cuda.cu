@@ -84,7 +84,8 @@ __global__ void make_offsets(int* offsets, RowSizes sizes) {
 /// The row of each place, as a key.
 __global__ void make_row_keys(const int* places, std::uint8_t* keys, RowSizes sizes) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
-  if (index < sizes.rows * sizes.length) keys[index] = static_cast<unsigned>(places[index]) / sizes.length;
+  if (index >= sizes.rows * sizes.length) return;
+  keys[index] = static_cast<std::uint8_t>(static_cast<unsigned>(places[index]) / sizes.length);
 }
 
 /// In the order of the results.
@@ -119,35 +120,43 @@ Status fits_sort(const LargestK& op, const Problem& problem) {
                      " elements, allowed are 2147483647 elements");
 }
 
+template <class Element>
+cub::DoubleBuffer<Element> both_of(std::byte* workspace, const std::int64_t (&at)[2]) {
+  return cub::DoubleBuffer<Element>(reinterpret_cast<Element*>(workspace + at[0]),
+                                    reinterpret_cast<Element*>(workspace + at[1]));
+}
+
+template <class Key>
+Status sort_all_by(cub::DoubleBuffer<Key>& keys, cub::DoubleBuffer<int>& places, int count, const LargestPlan& plan,
+                   std::byte* workspace, const CudaContext& context) {
+  const auto sort = [&](void* memory, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, places, count, 0, 8 * static_cast<int>(sizeof(Key)),
+                                           context.stream);
+  };
+  return sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
+}
+
 /// The places in the order of their keys; `sorted` is where they are then.
 template <class Key>
 Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPlan& plan, std::byte* workspace,
                  const int*& sorted, const CudaContext& context) {
   constexpr std::int64_t enough_for_a_block_each = 128;
   const auto count = static_cast<int>(rows.rows * rows.length);
-  const auto both = [&]<class Element>(const std::int64_t(&at)[2]) {
-    return cub::DoubleBuffer<Element>(reinterpret_cast<Element*>(workspace + at[0]),
-                                      reinterpret_cast<Element*>(workspace + at[1]));
-  };
-  auto keys = both.template operator()<Key>(plan.keys);
-  auto places = both.template operator()<int>(plan.places);
-  const auto sort_all_by = [&](auto& by) {
-    const auto sort = [&](void* memory, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(memory, bytes, by, places, count, 0, 8 * int{sizeof(*by.Current())},
-                                             context.stream);
-    };
-    return sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
-  };
+  auto keys = both_of<Key>(workspace, plan.keys);
+  auto places = both_of<int>(workspace, plan.places);
   if (rows.rows < enough_for_a_block_each) {
-    Status status = sort_all_by(keys);
-    if (status.ok() && rows.rows > 1) {
-      auto row_keys = both.template operator()<std::uint8_t>(plan.keys);
-      status = launch(LargestK::name, make_row_keys, {ceil_divide(count, sort_threads), sort_threads}, context,
-                      places.Current(), row_keys.Current(), sizes);
-      if (status.ok()) status = sort_all_by(row_keys);
+    if (Status status = sort_all_by(keys, places, count, plan, workspace, context); !status.ok()) return status;
+    if (rows.rows > 1) {
+      auto row_keys = both_of<std::uint8_t>(workspace, plan.keys);
+      if (Status made = launch(LargestK::name, make_row_keys, {ceil_divide(count, sort_threads), sort_threads}, context,
+                               places.Current(), row_keys.Current(), sizes);
+          !made.ok()) {
+        return made;
+      }
+      if (Status status = sort_all_by(row_keys, places, count, plan, workspace, context); !status.ok()) return status;
     }
     sorted = places.Current();
-    return status;
+    return {};
   }
   auto* offsets = reinterpret_cast<int*>(workspace + plan.offsets);
   if (Status made = launch(LargestK::name, make_offsets, {ceil_divide(rows.rows + 1, sort_threads), sort_threads},
@@ -157,7 +166,8 @@ Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPl
   }
   const auto sort = [&](void* memory, std::size_t& bytes) {
     return cub::DeviceSegmentedRadixSort::SortPairs(memory, bytes, keys, places, count, static_cast<int>(rows.rows),
-                                                    offsets, offsets + 1, 0, 8 * int{sizeof(Key)}, context.stream);
+                                                    offsets, offsets + 1, 0, static_cast<int>(8 * sizeof(Key)),
+                                                    context.stream);
   };
   Status status = sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
   sorted = places.Current();
