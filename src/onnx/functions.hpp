@@ -71,9 +71,10 @@ std::size_t detach_functions(Model& model);
 std::size_t adopt_drop_ins(Graph& graph);
 
 /// Turns nodes of standard ONNX operators into nodes of the operators of Graft that compute the same, for a TensorRT
-/// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input. A node
-/// stays where an input's type is not known or none that the operator takes. Runs infer_shapes where there is such a
-/// node. Returns how many nodes there were.
+/// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input. What is
+/// left out before another input becomes a tensor without elements, unless it may be an attribute. A node stays where
+/// an input's type is not known or none that the operator takes. Runs infer_shapes where there is such a node. Returns
+/// how many nodes there were.
 std::size_t adopt_onnx_operators(Model& model);
 /// Whether it does so with a node whose types are known.
 [[nodiscard]] bool is_adopted_for_tensorrt(const Node& node);

@@ -100,6 +100,16 @@ bool is_for_others(const Node& node, const OperatorType& type,
   return !op->set(given).ok() || op->native_form(function_inputs(node)).has_value();
 }
 
+/// The type of an input that is left out before others: that of another which has to have the same.
+std::optional<DType> dtype_left_out(const Node& node, const OperatorType& type, std::size_t port) {
+  for (std::size_t i = 0; i < std::min(node.inputs.size(), type.input_count()); ++i) {
+    const Value* input = node.inputs[i];
+    const bool is_alike = type.ports[i].type.constraint == type.ports[port].type.constraint;
+    if (is_alike && input != nullptr && input->type) return to_dtype(*input->type);
+  }
+  return std::nullopt;
+}
+
 /// Nothing where an input that stays has no type that is known, or none that the operator takes, where the node has
 /// attributes that are not the operator's, as `plugin_version` of who asks for another plugin, and where TensorRT has a
 /// layer that computes it.
@@ -127,7 +137,9 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   if (count < type.required_input_count() || is_for_others(node, type, adoption.attributes)) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
     const Value* input = node.inputs[i];
-    std::optional<DType> dtype = input == nullptr || !input->type ? std::nullopt : to_dtype(*input->type);
+    const bool is_left_out = input == nullptr && type.ports[i].is_optional && !type.find_attribute(type.ports[i].name);
+    std::optional<DType> dtype = is_left_out ? dtype_left_out(node, type, i) : std::nullopt;
+    if (input != nullptr && input->type) dtype = to_dtype(*input->type);
     if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
     if (!dtype || !takes(type, i, *dtype)) return std::nullopt;
     adoption.dtypes.push_back(*dtype);
@@ -285,8 +297,15 @@ std::size_t adopt_onnx_operators(Model& model) {
     }
     if (node->name.empty() && node->output() != nullptr) node->name = node->op_type + "_" + node->output()->name;
     for (std::size_t i = 0; i < dtypes.size(); ++i) {
-      const Value& input = *node->inputs[i];
       const ElementType wanted = to_element_type(dtypes[i]);
+      if (node->inputs[i] == nullptr) {
+        TensorData nothing;
+        nothing.type = wanted;
+        nothing.dims = {0};
+        node->graph->set_input(*node, i, node->graph->add_constant(type.ports[i].name, nothing));
+        continue;
+      }
+      const Value& input = *node->inputs[i];
       if (input.type == wanted) continue;
       Node* cast =
           node->graph->add_node("Cast", {node->inputs[i]}, {input.name + "_" + std::string(to_string(wanted))}, node);

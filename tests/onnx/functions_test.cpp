@@ -139,6 +139,26 @@ TEST(Functions, OnnxOperatorsKeepTheDefaultsOfTheirOperatorSet) {
   }
 }
 
+/// A plugin has every input before the last one that it is given.
+TEST(Functions, WhatAnOnnxOperatorLeavesOutBeforeAnotherInputHasNoElements) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f16, {2, 6, 9}},
+                                  {"w", onnx::ElementType::f16, {6, 1, 4}},
+                                  {"s", onnx::ElementType::f16, {2, 6, 3}}},
+                                 "y, t = CausalConvWithState<activation=\"silu\">(x, w, _, s)\n"
+                                 "z, u = CausalConvWithState(x, w)",
+                                 {"y", "t", "z", "u"});
+  EXPECT_EQ(adopt_onnx_operators(model), 2U);
+  model.graph().check();
+  const onnx::Node& node = *model.graph().nodes()[0];
+  EXPECT_TRUE(onnx::find_operator_for(node));
+  ASSERT_EQ(node.inputs.size(), 4U);
+  const auto bias = node.inputs[2]->constant();
+  ASSERT_TRUE(bias.has_value());
+  EXPECT_EQ(bias->type_and_shape(), "f16[0]");
+  EXPECT_EQ(to_string(*node.outputs[1]->shape), "[2, 6, 3]");
+  EXPECT_EQ(model.graph().nodes()[1]->inputs.size(), 2U);
+}
+
 TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
   onnx::Model model = text_model({{"x"}}, "d = Cast<to=11>(x)\ny = NonZero(d)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(model), 0U);

@@ -409,3 +409,29 @@ def largest_k(
 
     Source: ONNX TopK 11; torch.topk
     """
+
+def causal_conv_with_state(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    past_state: torch.Tensor | None = None,
+    *,
+    activation: Literal["none", "silu", "swish"] = "none",
+) -> torch.Tensor:
+    """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
+
+    Tensors:
+        x: the sequence, or the next piece of it (N,C,L)
+        weight: of each channel, the factor of the newest element last (C,1,K)
+        bias: left out, or without elements: 0 (C)
+        past_state: what came before x; left out: zeros (N,C,K-1)
+
+    Attributes:
+        activation: applied to the sums (none, silu, swish)
+
+    Returns y (N,C,L): as long as x, present_state (N,C,K-1): the past_state of the next piece
+
+    Types: x f32 weight f32 bias f32 past_state f32 y f32 present_state f32; x f16 weight f16 bias f16 past_state f16 y f16 present_state f16; x bf16 weight bf16 bias bf16 past_state bf16 y bf16 present_state bf16
+
+    Source: ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d
+    """

@@ -220,6 +220,15 @@ void convolution(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
+void causal_convolution(NodeTypes& t) {
+  t.copy(0);
+  t.set_type(1, t.type(0));
+  const Shape* x = t.shape(0);
+  const Shape* w = t.shape(1);
+  if (x == nullptr || w == nullptr || x->size() != 3 || w->size() != 3) return;
+  t.set_shape(1, {(*x)[0], (*x)[1], (*w)[2] - 1});
+}
+
 void conv_transpose(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const auto kernel = kernel_of(t, 1);
@@ -299,6 +308,7 @@ void add_products(Table& table) {
   add(table, einsum, {"Einsum"});
   add(table, gemm, {"Gemm"});
   add(table, convolution, {"Conv", "ConvInteger", "DeformConv", "QLinearConv"});
+  add(table, causal_convolution, {"CausalConvWithState"});
   add(table, conv_transpose, {"ConvTranspose"});
   add(table, pool, {"AveragePool", "LpPool", "MaxPool"});
   add(table, global_pool, {"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"});

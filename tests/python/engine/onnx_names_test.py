@@ -382,6 +382,67 @@ def test_what_tensorrt_sorts_is_its_own(tmp_path: pathlib.Path) -> None:
     assert built.json["network"]["plugins"] == []
 
 
+def mixer(path: pathlib.Path, dtype: int, length: int | str, has_bias: bool, has_state: bool) -> pathlib.Path:
+    """The first half of a Mamba's layer: a projection, the convolution with its state, and what follows."""
+    rng = np.random.default_rng(3)
+    element = helper.tensor_dtype_to_np_dtype(dtype)
+    shapes = {"projection": (16, 8), "weight": (16, 1, 4), "back": (8, 16)} | ({"bias": (16,)} if has_bias else {})
+    constants = [
+        numpy_helper.from_array(rng.standard_normal(shape).astype(element), name) for name, shape in shapes.items()
+    ]
+    given = ["wide", "weight", "bias" if has_bias else "", "past" if has_state else ""]
+    while not given[-1]:
+        given.pop()
+    nodes = [
+        helper.make_node("MatMul", ["projection", "x"], ["wide"], name="project"),
+        helper.make_node("CausalConvWithState", given, ["convolved", "present"], name="convolve", activation="silu"),
+        helper.make_node("MatMul", ["back", "convolved"], ["y"], name="mix"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", dtype, ["n", 8, length])]
+    if has_state:
+        inputs.append(helper.make_tensor_value_info("past", dtype, ["n", 16, 3]))
+    outputs = [helper.make_tensor_value_info(name, dtype, None) for name in ("y", "present")]
+    graph = helper.make_graph(nodes, "mixer", inputs, outputs, constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 27)], ir_version=10), path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize(
+    ("dtype", "length", "has_bias", "has_state"),
+    [
+        (FLOAT, 32, False, False),
+        (FLOAT, "l", True, True),
+        (FLOAT16, "l", False, True),
+        (FLOAT16, 1, True, True),
+        (BFLOAT16, 1, False, True),
+    ],
+)
+def test_a_layer_of_a_state_space_model_builds(
+    tmp_path: pathlib.Path, dtype: int, length: int | str, has_bias: bool, has_state: bool
+) -> None:
+    model, engine = mixer(tmp_path / "m.onnx", dtype, length, has_bias, has_state), tmp_path / "m.engine"
+    sizes = ("1x8x1", "2x8x64", "4x8x512") if length == "l" else (f"1x8x{length}",) * 3
+    shapes = ["--shapes", "x=" + "..".join(sizes)]
+    if has_state:
+        items = [size.partition("x")[0] for size in sizes]
+        shapes += ["--shapes", "past=" + "..".join(f"{n}x16x3" for n in items)]
+    without = drive("build", model, "--output", engine, "--target", "sm89", *shapes)
+    assert without.code == 1
+    assert "CausalConvWithState" in without.error["message"]
+    assert not engine.exists()
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json", *shapes)
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("convolve", "CausalConvWithState", "graft")
+    assert len(layer["inputs"]) == (4 if has_state else 3 if has_bias else 2)
+    assert [port["shape"][1] for port in layer["outputs"]] == [16, 16]
+    assert layer["outputs"][1]["shape"][2] == 3
+    assert b"CausalConvWithState" in engine.read_bytes()
+    told = graft("inspect", model, "--json", "--probe", "builder", *shapes)
+    assert {node["node"]: node["verdict"] for node in told.json["nodes"]}.pop("convolve") == "plugin"
+
+
 def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
     """The networks above mean what their names say."""
     rng = np.random.default_rng(1)

@@ -1,0 +1,108 @@
+// Definition of CausalConvWithState: shapes, rules, what stands in for missing inputs, ONNX function.
+#include "ops/causal_conv_with_state/causal_conv_with_state.hpp"
+
+#include <limits>
+#include <stdexcept>
+
+namespace graft::ops {
+namespace {
+
+Status refuse(std::size_t port, const Extents& found, const std::string& allowed) {
+  return invalid_argument("CausalConvWithState: `" + std::string(CausalConvWithState::ports()[port].name) +
+                          "` has shape " + to_string(found) + ", allowed is " + allowed);
+}
+
+}  // namespace
+
+std::vector<Shape> CausalConvWithState::infer_shapes(std::span<const Shape> inputs) {
+  for (const std::size_t port : {std::size_t{x}, std::size_t{weight}}) {
+    if (inputs[port].size() == 3) continue;
+    throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " +
+                                std::to_string(inputs[port].size()) + ", allowed is 3");
+  }
+  if (inputs[weight][2] == Dim(0)) throw std::invalid_argument("`weight` has a K of 0, allowed is 1 or more");
+  return {inputs[x], {inputs[x][0], inputs[x][1], inputs[weight][2] - 1}};
+}
+
+/// Shapes have been inferred before.
+Status CausalConvWithState::check(const Problem& problem) {
+  const Extents& from = problem.inputs[x].extents;
+  const Extents& weights = problem.inputs[weight].extents;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // kernels count rows and taps with 32 bits
+  if (from[1] > 0 && from[0] > most / from[1]) return refuse(x, from, "2147483647 channels of all items together");
+  if (!(weights == Extents{from[1], 1, weights[2]}) || weights[2] > most) {
+    return refuse(weight, weights, std::to_string(from[1]) + "x1xK, a row for each channel of x");
+  }
+  const Extents& added = problem.inputs[bias].extents;
+  if (added.element_count() > 0 && !(added == Extents{from[1]})) return refuse(bias, added, std::to_string(from[1]));
+  const Extents& past = problem.inputs[past_state].extents;
+  const Extents& state = problem.outputs[1].extents;
+  if (past.element_count() > 0 && !(past == state)) return refuse(past_state, past, to_string(state));
+  return {};
+}
+
+TensorDesc CausalConvWithState::constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
+  return {.dtype = given[x].dtype, .layout = Layout::linear, .extents = {0}};
+}
+
+/// A bias without elements is filled up. Every element is multiplied with the factors of its channel as a row of its
+/// last K: a Conv needs the number of channels as an attribute, which the node does not have.
+std::optional<Function> CausalConvWithState::function(const FunctionInputs& inputs) const {
+  std::string text =
+      "x32 = Cast<to=1>(x)\n"
+      "weight32 = Cast<to=1>(weight)\n"
+      "front = Constant<value=int64(0)>()\n"
+      "one = Constant<value=int64(1)>()\n"
+      "last_axis = Constant<value_ints=[-1]>()\n"
+      "length = Shape<start=2, end=3>(x)\n"
+      "taps = Shape<start=2, end=3>(weight)\n"
+      "state_length = Sub(taps, one)\n";
+  if (inputs.count > past_state) {
+    text += "past32 = Cast<to=1>(past_state)\n";
+  } else {
+    text +=
+        "rows = Shape<start=0, end=2>(x)\n"
+        "state_shape = Concat<axis=0>(rows, state_length)\n"
+        "nothing = Constant<value_float=0.0>()\n"
+        "past32 = Expand(nothing, state_shape)\n";
+  }
+  text +=
+      "sequence = Concat<axis=2>(past32, x32)\n"
+      "length_number = Squeeze(length)\n"
+      "taps_number = Squeeze(taps)\n"
+      "places = Range(front, length_number, one)\n"
+      "column = Unsqueeze(places, last_axis)\n"
+      "offsets = Range(front, taps_number, one)\n"
+      "indices = Add(column, offsets)\n"
+      "windows = Gather<axis=2>(sequence, indices)\n"
+      "products = Mul(windows, weight32)\n"
+      "sums = ReduceSum<keepdims=0>(products, last_axis)\n";
+  std::string sums = "sums";
+  if (inputs.count > bias) {
+    text +=
+        "bias32 = Cast<to=1>(bias)\n"
+        "channels = Shape<start=0, end=1>(weight)\n"
+        "held = Shape(bias)\n"
+        "missing = Sub(channels, held)\n"
+        "none_before = Constant<value_ints=[0]>()\n"
+        "zeros_around = Concat<axis=0>(none_before, missing)\n"
+        "whole_bias = Pad(bias32, zeros_around)\n"
+        "of_channels = Unsqueeze(whole_bias, last_axis)\n"
+        "shifted = Add(sums, of_channels)\n";
+    sums = "shifted";
+  }
+  if (activation != CausalActivation::none) {
+    text += "gate = Sigmoid(" + sums + ")\nactivated = Mul(" + sums + ", gate)\n";
+    sums = "activated";
+  }
+  text += "y = CastLike(" + sums +
+          ", x)\n"
+          "whole = Add(state_length, length)\n"
+          "state32 = Slice(sequence, length, whole, last_axis)\n"
+          "present_state = CastLike(state32, x)\n";
+  std::string own_name = std::string(name) + "_" + std::to_string(inputs.count);
+  if (activation != CausalActivation::none) own_name += "_silu";
+  return Function{own_name, text};
+}
+
+}  // namespace graft::ops

@@ -1,0 +1,58 @@
+// CausalConvWithState: a depthwise convolution along a sequence, which sees the past alone and carries it along.
+#pragma once
+
+#include "graft/define_operator.hpp"
+
+namespace graft::ops {
+
+/// What is applied to sums before they are stored. ONNX has two names for one.
+enum class CausalActivation : std::uint8_t { none, silu, swish };
+constexpr std::array<Choice<CausalActivation>, 3> choices(CausalActivation /*tag*/) {
+  return {{{"none", CausalActivation::none}, {"silu", CausalActivation::silu}, {"swish", CausalActivation::swish}}};
+}
+
+/// What is left out before another input, as a model without a bias that has a state does it, is a tensor without
+/// elements.
+struct CausalConvWithState {
+  static constexpr auto name = "CausalConvWithState";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, "
+      "and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the "
+      "last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).";
+  static constexpr auto source = "ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d";
+  static constexpr auto why_plugin = "TensorRT has no layer that carries the state of a convolution along";
+  static constexpr auto onnx_name = "CausalConvWithState";
+
+  /// Ports.
+  enum : std::size_t { x, weight, bias, past_state };
+
+  CausalActivation activation = CausalActivation::none;
+
+  static constexpr auto attributes() {
+    return std::tuple{attribute("activation", &CausalConvWithState::activation, "applied to the sums")};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N,C,L", "the sequence, or the next piece of it"),
+                      input("weight", "T", "C,1,K", "of each channel, the factor of the newest element last"),
+                      optional_input("bias", "T", "C", "left out, or without elements: 0"),
+                      optional_input("past_state", "T", "N,C,K-1", "what came before x; left out: zeros"),
+                      output("y", "T", "N,C,L", "as long as x"),
+                      output("present_state", "T", "N,C,K-1", "the past_state of the next piece")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16)};
+  }
+  [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs);
+  [[nodiscard]] static Status check(const Problem& problem);
+  [[nodiscard]] static TensorDesc constant(std::size_t port, std::span<const TensorDesc> given);
+  static void fill_constant(std::size_t /*port*/, const TensorDesc& /*desc*/, std::byte* /*bytes*/) {}
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+};
+
+[[nodiscard]] Status run(const CausalConvWithState& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<CausalConvWithState>> cuda_kernels(const CausalConvWithState& op);
+
+}  // namespace graft::ops

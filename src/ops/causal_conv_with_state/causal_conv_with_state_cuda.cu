@@ -1,0 +1,234 @@
+// CUDA kernels of CausalConvWithState: along long rows in vectors of 128 bits, and short rows one to a thread.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/divisor.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/vector.cuh"
+#include "ops/causal_conv_with_state/task.hpp"
+
+namespace graft::ops {
+namespace {
+
+/// The number of taps that kernels are compiled for; others are counted when they run.
+constexpr int usual_taps = 4;
+
+template <class T>
+__device__ float activated(const CausalTask<T>& task, float sum) {
+  return task.has_silu ? __fdividef(sum, 1.F + expf(-sum)) : sum;
+}
+
+/// The last elements of a row and of the past before it. In rising order by one thread: the state may be where the past
+/// is.
+template <class T>
+__device__ void store_state(const CausalTask<T>& task, std::int64_t row) {
+  const std::int64_t state = task.taps - 1;
+  const T* x = task.x + row * task.length;
+  T* present = task.present + row * state;
+  for (std::int64_t i = 0; i < state; ++i) {
+    const std::int64_t at = i + task.length - state;  // in x
+    if (at >= 0) {
+      present[i] = x[at];
+    } else {
+      present[i] = task.past == nullptr ? T(0.F) : task.past[row * state + i + task.length];
+    }
+  }
+}
+
+/// One row to a thread; the elements that a sum is of move through registers.
+template <class T, int Taps>
+__global__ void __launch_bounds__(spread_most_threads) slide_along_rows(CausalTask<T> task) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (row >= task.rows) return;
+  const int channel = static_cast<int>(row) % static_cast<int>(task.channels);
+  const float bias = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
+  float weight[Taps];
+#pragma unroll
+  for (int tap = 0; tap < Taps; ++tap) {
+    weight[tap] = static_cast<float>(task.weight[std::int64_t{channel} * Taps + tap]);
+  }
+  T window[Taps];
+#pragma unroll
+  for (int tap = 0; tap + 1 < Taps; ++tap) {
+    window[tap] = task.past == nullptr ? T(0.F) : task.past[row * (Taps - 1) + tap];
+  }
+  for (std::int64_t place = 0; place < task.length; ++place) {
+    window[Taps - 1] = task.x[row * task.length + place];
+    float sum = bias;
+#pragma unroll
+    for (int tap = 0; tap < Taps; ++tap) sum += weight[tap] * static_cast<float>(window[tap]);
+    task.y[row * task.length + place] = static_cast<T>(activated(task, sum));
+#pragma unroll
+    for (int tap = 0; tap + 1 < Taps; ++tap) window[tap] = window[tap + 1];
+  }
+#pragma unroll
+  for (int tap = 0; tap + 1 < Taps; ++tap) task.present[row * (Taps - 1) + tap] = window[tap];
+}
+
+/// The same for any number of taps, out of memory.
+template <class T>
+__global__ void __launch_bounds__(spread_most_threads) walk_along_rows(CausalTask<T> task) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (row >= task.rows) return;
+  const std::int64_t state = task.taps - 1;
+  const int channel = static_cast<int>(row) % static_cast<int>(task.channels);
+  const T* weight = task.weight + std::int64_t{channel} * task.taps;
+  const T* x = task.x + row * task.length;
+  for (std::int64_t place = 0; place < task.length; ++place) {
+    float sum = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
+    for (std::int64_t tap = 0; tap < task.taps; ++tap) {
+      const std::int64_t at = place + tap - state;  // in x
+      float element = 0;
+      if (at >= 0) {
+        element = static_cast<float>(x[at]);
+      } else if (task.past != nullptr) {
+        element = static_cast<float>(task.past[row * state + place + tap]);
+      }
+      sum += static_cast<float>(weight[tap]) * element;
+    }
+    task.y[row * task.length + place] = static_cast<T>(activated(task, sum));
+  }
+  store_state(task, row);
+}
+
+/// Of a row. Rows are cut where addresses are multiples of 128 bits, so that one that begins within a vector reaches
+/// over one more, and its first and last may hold elements of its neighbors.
+constexpr std::int64_t vectors_of(std::int64_t length, std::int64_t width) {
+  return ceil_divide(length + (length % width == 0 ? 0 : width - 1), width);
+}
+
+/// The elements of a row from number `first` on. Those below 0 are the past's, where it has them; what lies behind the
+/// end of the row does not matter.
+template <class T>
+__device__ void load_elements(const CausalTask<T>& task, std::int64_t row, std::int64_t first,
+                              float (&values)[widest<T>]) {
+  constexpr int width = widest<T>;
+  using V = Vector<T, width>;
+  if (first > -width) {
+    const std::int64_t at = row * task.length + first;
+    const std::int64_t left = task.rows * task.length - at;
+    const V loaded = left >= width ? V::load(task.x + at) : V::load_first(task.x + at, static_cast<int>(left));
+    loaded.unpack(values);
+  }
+  if (first >= 0) return;
+  const std::int64_t state = task.taps - 1;
+#pragma unroll
+  for (int i = 0; i < width; ++i) {
+    const std::int64_t at = state + first + i;  // in the past
+    if (at >= state) break;
+    values[i] = task.past != nullptr && at >= 0 ? static_cast<float>(task.past[row * state + at]) : 0.F;
+  }
+}
+
+/// One vector to a thread. Its elements and those of the vector before it are multiplied with as many factors as a
+/// vector has elements; where there are more factors, further vectors follow.
+template <class T, int Taps>
+__global__ void __launch_bounds__(spread_most_threads)
+    convolve_vectors(CausalTask<T> task, Divisor by_vectors, int vectors_of_row, Divisor by_channels,
+                     bool stores_state) {
+  constexpr int width = widest<T>;
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (thread >= task.rows * vectors_of_row) return;
+  const int row = by_vectors.quotient(static_cast<int>(thread));
+  const int vector = static_cast<int>(thread) - row * vectors_of_row;
+  const std::int64_t begin = row * task.length;
+  const std::int64_t first = std::int64_t{vector} * width - begin % width;
+  if (first >= task.length) return;
+  const int taps = Taps > 0 ? Taps : task.taps;
+  const int channel = by_channels.remainder(row);
+  const T* weight = task.weight + std::int64_t{channel} * taps;
+
+  float upper[width];
+  load_elements(task, row, first, upper);
+  float sums[width];
+  const float bias = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
+#pragma unroll
+  for (float& sum : sums) sum = bias;
+  for (int newest = 0; newest < taps; newest += width) {  // back in time
+    float lower[width];
+    load_elements(task, row, first - newest - width, lower);
+#pragma unroll
+    for (int back = 0; back < width; ++back) {
+      if (newest + back >= taps) break;
+      const auto factor = static_cast<float>(weight[taps - 1 - newest - back]);
+#pragma unroll
+      for (int i = 0; i < width; ++i) sums[i] += factor * (i >= back ? upper[i - back] : lower[width + i - back]);
+    }
+#pragma unroll
+    for (int i = 0; i < width; ++i) upper[i] = lower[i];
+  }
+
+#pragma unroll
+  for (float& sum : sums) sum = activated(task, sum);
+  const auto y = Vector<T, width>::pack(sums);
+  if (first >= 0 && first + width <= task.length) {
+    y.store(task.y + begin + first);
+  } else {
+    y.store_between(task.y + begin + first, static_cast<int>(::max(-first, std::int64_t{0})),
+                    static_cast<int>(::min(task.length - first, std::int64_t{width})));
+  }
+  if (stores_state && first + width >= task.length) store_state(task, row);
+}
+
+/// All rows at once, by the kernel that is compiled for their taps or for any.
+template <class T>
+Status run_rows(const CausalTask<T>& task, const CudaContext& context) {
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  auto* kernel = task.taps == usual_taps ? &slide_along_rows<T, usual_taps> : &walk_along_rows<T>;
+  return launch(CausalConvWithState::name, kernel, spread_grid(task.rows, device), context, task);
+}
+
+template <class T>
+Status run_vectors(const CausalTask<T>& task, const CudaContext& context) {
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  const auto vectors = static_cast<int>(vectors_of(task.length, widest<T>));
+  auto* kernel = task.taps == usual_taps ? &convolve_vectors<T, usual_taps> : &convolve_vectors<T, 0>;
+  return launch(CausalConvWithState::name, kernel, spread_grid(task.rows * vectors, device), context, task,
+                Divisor(vectors), vectors, Divisor(static_cast<int>(task.channels)), true);
+}
+
+template <bool InVectors>
+Status run_causal(const CausalConvWithState& op, const Problem& problem, const Buffers& buffers,
+                  const CudaContext& context) {
+  return dispatch_device(problem.inputs[CausalConvWithState::x].dtype, [&](auto element) -> Status {
+    using T = decltype(element);
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+      return unsupported("CausalConvWithState has no kernel for i8");
+    } else {
+      const CausalTask<T> task(op, problem, buffers);
+      if (task.rows == 0) return {};
+      constexpr std::size_t vector_bytes = 16;
+      const bool are_aligned = is_aligned(task.x, vector_bytes) && is_aligned(task.y, vector_bytes);
+      return InVectors && are_aligned ? run_vectors(task, context) : run_rows(task, context);
+    }
+  });
+}
+
+Status always_fits(const CausalConvWithState& /*op*/, const Problem& /*problem*/) { return {}; }
+
+/// Of rows that hold the whole state, so that it does not depend on the past.
+Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
+  const TensorDesc& x = problem.inputs[CausalConvWithState::x];
+  const auto width = 16 / static_cast<std::int64_t>(size_of(x.dtype));
+  const std::int64_t length = x.extents[2];
+  const std::int64_t needed = std::max(width, problem.inputs[CausalConvWithState::weight].extents[2] - 1);
+  if (length < needed) {
+    return unsupported("x is " + std::to_string(length) + " long, allowed is " + std::to_string(needed) + " or more");
+  }
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (vectors_of(length, width) <= most / std::max<std::int64_t>(x.extents[0] * x.extents[1], 1)) return {};
+  return unsupported("more than 2147483647 vectors");
+}
+
+}  // namespace
+
+/// "vectors" leaves addresses that are no multiples of 16 to "rows".
+std::span<const Variant<CausalConvWithState>> cuda_kernels(const CausalConvWithState& /*op*/) {
+  static constexpr std::array variants{Variant<CausalConvWithState>{"vectors", fits_vectors, run_causal<true>},
+                                       Variant<CausalConvWithState>{"rows", always_fits, run_causal<false>}};
+  return variants;
+}
+
+}  // namespace graft::ops

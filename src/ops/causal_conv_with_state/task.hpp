@@ -1,0 +1,46 @@
+// A problem of CausalConvWithState as its kernels see it.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/causal_conv_with_state/causal_conv_with_state.hpp"
+
+namespace graft::ops {
+
+/// A row is a channel of an item.
+template <class Element>
+struct CausalTask {
+  CausalTask(const CausalConvWithState& op, const Problem& problem, const Buffers& buffers)
+      : rows(problem.inputs[CausalConvWithState::x].extents[0] * problem.inputs[CausalConvWithState::x].extents[1]),
+        channels(problem.inputs[CausalConvWithState::x].extents[1]),
+        length(problem.inputs[CausalConvWithState::x].extents[2]),
+        taps(static_cast<int>(problem.inputs[CausalConvWithState::weight].extents[2])),
+        has_silu(op.activation != CausalActivation::none),
+        x(input(problem, buffers, CausalConvWithState::x)),
+        weight(input(problem, buffers, CausalConvWithState::weight)),
+        bias(input(problem, buffers, CausalConvWithState::bias)),
+        past(input(problem, buffers, CausalConvWithState::past_state)),
+        y(static_cast<Element*>(buffers.outputs[0])),
+        present(static_cast<Element*>(buffers.outputs[1])) {}
+
+  std::int64_t rows;
+  std::int64_t channels;
+  std::int64_t length;
+  int taps;
+  bool has_silu;
+  const Element* x;
+  const Element* weight;
+  const Element* bias;  ///< Null: zeros; so is the past.
+  const Element* past;
+  Element* y;
+  Element* present;
+
+ private:
+  /// Null for what has no elements.
+  static const Element* input(const Problem& problem, const Buffers& buffers, std::size_t port) {
+    const bool has_elements = problem.inputs[port].extents.element_count() > 0;
+    return has_elements ? static_cast<const Element*>(buffers.inputs[port]) : nullptr;
+  }
+};
+
+}  // namespace graft::ops
