@@ -82,7 +82,7 @@ def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, a
                     parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
 
         def forward(self, x):
-            query = self.query[None].expand(x.shape[0], -1, -1)
+            query = self.query[None] + x.mean(1, keepdim=True)
             references = self.references[None].sigmoid()
             for layer in self.layers:
                 query = query + layer(query, references, x)

@@ -127,10 +127,10 @@ MISSES = [
         network((GRID0, GRID0.replace("level0", "level1")), (GRID1, GRID1.replace("level1", "level0"))),
     ),
     (
-        "one_level_twice",
-        "both maps are sampled at the same points",
+        "grid_negated",
+        "map 1 is sampled at the opposite points",
         NETWORK,
-        network((GRID1, GRID1.replace("level1", "level0"))),
+        network((GRID1, GRID1.replace("(e1)", "(z1)").replace("t1 =", "z1 = Neg(e1) t1 ="))),
     ),
     (
         "samples_swapped",
@@ -144,7 +144,17 @@ MISSES = [
         NETWORK,
         network((SPLIT, "v1, v0 = Split<axis=1>(x, sizes_swapped) ")),
     ),
-    ("map_turned", "rows of map 0 are columns", NETWORK, network((MAP0, MAP0.replace("map0)", "map0_turned)")))),
+    (
+        "map_turned",
+        "columns of map 0 are rows",
+        NETWORK,
+        network(
+            (
+                MAP0,
+                "a0 = Transpose<perm=[0,2,3,1]>(v0) z0 = Reshape(a0, map0_turned) m0 = Transpose<perm=[0,1,3,2]>(z0) ",
+            )
+        ),
+    ),
     (
         "map_by_channels",
         "channels of a pixel lie where pixels of a channel should",
@@ -212,7 +222,7 @@ EXPLAINED = {
     "turned_round": "the grids are not 2 * x - 1",
     "scaled_apart": "the grids are not 2 * x - 1",
     "levels_swapped": "the grids are not 2 * x - 1",
-    "one_level_twice": "the grids are not 2 * x - 1",
+    "grid_negated": "the grids are not 2 * x - 1",
     "samples_swapped": "the maps are not those of one tensor",
     "pixels_swapped": "the maps are not those of one tensor",
     "map_turned": "the maps are not those of one tensor",

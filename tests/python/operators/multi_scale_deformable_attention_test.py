@@ -13,7 +13,7 @@ SEEDS = [1, 2, 3, 4]
 
 @functools.cache
 def session():
-    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="bilinear", padding_mode="zeros", align_corners=0)
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="linear", padding_mode="zeros", align_corners=0)
     names = ("x", "grid", "y")
     x, grid, y = (helper.make_tensor_value_info(name, TensorProto.DOUBLE, [None] * 4) for name in names)
     graph = helper.make_graph([node], "sample", [x, grid], [y])
