@@ -35,7 +35,7 @@ struct AttentionSizes {
 template <class T, int N>
 __global__ void __launch_bounds__(attention_warps* warp_threads)
     attend(const T* value, const std::int64_t* spatial_shapes, const T* locations, const T* weights, T* y,
-           AttentionSizes sizes) {
+           const __grid_constant__ AttentionSizes sizes) {
   __shared__ AttentionLevel levels[MultiScaleDeformableAttention::most_levels];
   __shared__ int4 block_pixels[attention_warps][prepared_points];
   __shared__ float4 block_coefficients[attention_warps][prepared_points];
