@@ -42,9 +42,10 @@ std::vector<Shape> MultiScaleDeformableAttention::infer_shapes(std::span<const S
 }
 
 Status MultiScaleDeformableAttention::check_attributes() const {
-  if (!points.empty() && points.size() <= most_levels) return {};
+  if (points.size() <= most_levels) return {};
   return invalid_argument("attribute `points` of MultiScaleDeformableAttention: found " +
-                          std::to_string(points.size()) + " numbers, allowed are 1 to " + std::to_string(most_levels));
+                          std::to_string(points.size()) + " numbers, allowed are at most " +
+                          std::to_string(most_levels));
 }
 
 Status MultiScaleDeformableAttention::check(const Problem& problem) const {
@@ -80,6 +81,7 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
 
 /// A row of zeros behind the pixels stands for all that lie beyond. The last axis of what a point has is its corners.
 std::optional<Function> MultiScaleDeformableAttention::function(const FunctionInputs& /*inputs*/) const {
+  if (points.empty()) return std::nullopt;
   std::vector<std::int64_t> level_of;
   for (std::size_t level = 0; level < points.size(); ++level) {
     level_of.insert(level_of.end(), static_cast<std::size_t>(points[level]), static_cast<std::int64_t>(level));
