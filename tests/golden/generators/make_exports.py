@@ -34,9 +34,11 @@ Made with (Python 3.11, CPU)
                             torch==2.8.0 tensorflow-cpu==2.19.1 keras==3.11.3 tf2onnx==1.17.0 onnx==1.18.0
                             onnxscript==0.5.4 onnx-ir==0.1.12 onnxruntime==1.22.1 numpy==2.1.3
   --parts dynamo again:     torch==2.15.0 onnx==1.23.2 onnxscript==0.7.2 onnx-ir==1.1.0 onnxruntime==1.31.1 numpy==2.4.6
+  --parts torchscript,dynamo multi_scale_deformable_attention: those of "dynamo again"
   --parts paddle:           paddlepaddle==3.0.0 paddle2onnx==2.0.1 onnx==1.17.0 onnxruntime==1.31.1 numpy==2.4.6
 Run: python tests/golden/generators/make_exports.py --parts torchscript,dynamo,tensorflow,graphdef
-A run replaces the manifest's lines for its own exporters and leaves the others; --out names another folder.
+A run replaces the manifest's lines for its own exporters and operators, all of them where none is named behind the
+options, and leaves the others; --out names another folder.
 """
 
 import argparse
@@ -51,7 +53,7 @@ import warnings
 import numpy as np
 import onnx
 import onnxruntime
-from operator_files import load_all
+from operator_files import load_all, operator_folders
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 logging.disable(logging.WARNING)
@@ -72,16 +74,21 @@ def strip_metadata(model):
     model.ClearField("metadata_props")
 
 
-def cases_of(framework, case):
-    """What the operators' folders list for a framework."""
-    return [entry for cases in load_all("exports").values() for entry in getattr(cases, f"{framework}_cases")(case)]
+def cases_of(framework, case, operators):
+    """What the folders of these operators list for a framework."""
+    return [
+        entry
+        for folder, cases in load_all("exports").items()
+        if folder in operators
+        for entry in getattr(cases, f"{framework}_cases")(case)
+    ]
 
 
 class Exports:
-    """The files of one run and their lines in the manifest."""
+    """The files of one run and their lines in the manifest; `operators` are the folders that it is about."""
 
-    def __init__(self, out):
-        self.out, self.entries = out, []
+    def __init__(self, out, operators):
+        self.out, self.operators, self.entries = out, operators, []
 
     def add(self, model, stem, exporter, expression, expected, x, y, tolerance=1e-5):
         strip_metadata(model)
@@ -109,16 +116,19 @@ class Exports:
     def write(self):
         path = self.out / "manifest.json"
         old = json.loads(path.read_text())["exports"] if path.exists() else []
-        mine = {e["exporter"] for e in self.entries}
+        all_cases = load_all("exports")
+        exporters = {e["exporter"] for e in self.entries}
+        names = {cases.OPERATOR for folder, cases in all_cases.items() if folder in self.operators}
+        replaced = [e for e in old if e["exporter"] in exporters and e["operator"] in names]
         new_files = {e["file"] for e in self.entries}
-        for entry in old:
-            if entry["exporter"] in mine and entry["file"] not in new_files:
+        for entry in replaced:
+            if entry["file"] not in new_files:
                 (self.out / entry["file"]).unlink(missing_ok=True)
-        entries = [e for e in old if e["exporter"] not in mine] + self.entries
+        entries = [e for e in old if e not in replaced] + self.entries
         entries.sort(key=lambda e: e["file"])
         operators = [
             {"operator": cases.OPERATOR, "pass": f"fuse_{folder}", "kinds": cases.KINDS}
-            for folder, cases in load_all("exports").items()
+            for folder, cases in all_cases.items()
         ]
 
         def lines(items):
@@ -132,7 +142,7 @@ class Exports:
         print(f"{len(self.entries)} files written, {len(entries)} in all, {size} bytes")
 
 
-def torch_cases():
+def torch_cases(operators):
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -153,7 +163,7 @@ def torch_cases():
         function = module or eval(f"lambda x: {expression}", scope)  # the expression in the manifest is what runs
         return name, shape, expected, expression, function, opsets, dtype, dynamic, also_static, without
 
-    return cases_of("torch", case)
+    return cases_of("torch", case, operators)
 
 
 def is_left_out(expected, exporter, nodes):
@@ -177,7 +187,9 @@ def export_torch(exports, exporters):
 
     version = torch.__version__.split("+")[0]
     axis_names = {0: "batch", 2: "height", 3: "width"}
-    for name, shape, expected, expression, function, opsets, dtype, dynamic_axes, also_static, without in torch_cases():
+    for name, shape, expected, expression, function, opsets, dtype, dynamic_axes, also_static, without in torch_cases(
+        exports.operators
+    ):
         module = Wrapped(function).eval()
         x = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(dtype)
         with torch.no_grad():
@@ -233,7 +245,7 @@ def export_torch(exports, exporters):
             exports.add(model, stem, exporter, expression, wanted, x.numpy(), y, tolerance)
 
 
-def tensorflow_cases():
+def tensorflow_cases(operators):
     import keras
     import tensorflow as tf
 
@@ -243,7 +255,7 @@ def tensorflow_cases():
         function = layer or eval(f"lambda x: {expression}", scope)  # the expression in the manifest is what runs
         return name, shape, expected, expression, function, opsets, expected | (frozen_graph or {})
 
-    return cases_of("tensorflow", case)
+    return cases_of("tensorflow", case, operators)
 
 
 def export_tensorflow(exports):
@@ -252,7 +264,7 @@ def export_tensorflow(exports):
     import tf2onnx
 
     exporter = f"tf2onnx {tf2onnx.__version__}, TensorFlow {tf.__version__}, Keras {keras.__version__}"
-    for name, shape, expected, expression, function, opsets, _ in tensorflow_cases():
+    for name, shape, expected, expression, function, opsets, _ in tensorflow_cases(exports.operators):
         x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
         signature = [tf.TensorSpec([None, *shape[1:]], tf.float32, name="x")]
         traced = tf.function(lambda x, f=function: tf.identity(f(x), name="y"), input_signature=signature)
@@ -276,7 +288,7 @@ def export_graphdef(exports):
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
     exporter = f"Graft's reader, frozen graph of TensorFlow {tf.__version__}"
-    for name, shape, _, expression, function, _, expected in tensorflow_cases():
+    for name, shape, _, expression, function, _, expected in tensorflow_cases(exports.operators):
         signature = [tf.TensorSpec([None, *shape[1:]], tf.float32, name="x")]
         traced = tf.function(lambda x, f=function: tf.identity(f(x), name="y"), input_signature=signature)
         frozen = convert_variables_to_constants_v2(traced.get_concrete_function())
@@ -285,7 +297,7 @@ def export_graphdef(exports):
         )
 
 
-def paddle_cases():
+def paddle_cases(operators):
     import paddle
     import paddle.nn.functional as F
     from paddle import nn
@@ -296,7 +308,7 @@ def paddle_cases():
         return name, shape, expected, expression, function, opset, dynamic
 
     paddle.seed(1)
-    return cases_of("paddle", case)
+    return cases_of("paddle", case, operators)
 
 
 def export_paddle(exports):
@@ -312,7 +324,7 @@ def export_paddle(exports):
             return self.function(x)
 
     exporter = f"paddle2onnx {paddle2onnx.__version__}, PaddlePaddle {paddle.__version__}"
-    for name, shape, expected, expression, function, opset, dynamic in paddle_cases():
+    for name, shape, expected, expression, function, opset, dynamic in paddle_cases(exports.operators):
         layer = Wrapped(function)
         layer.eval()
         x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
@@ -330,9 +342,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", default="torchscript,dynamo,tensorflow,graphdef")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("tests/golden/exports"))
+    parser.add_argument(
+        "operators", nargs="*", metavar="OPERATOR", help="folders in src/ops; all of them where none is named"
+    )
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    exports = Exports(arguments.out)
+    exports = Exports(arguments.out, arguments.operators or operator_folders())
     parts = arguments.parts.split(",")
     if "torchscript" in parts or "dynamo" in parts:
         export_torch(exports, parts)

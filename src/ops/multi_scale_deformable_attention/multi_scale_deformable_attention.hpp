@@ -1,0 +1,58 @@
+// MultiScaleDeformableAttention: for each query, a weighted sum of bilinear samples of feature maps of several sizes.
+#pragma once
+
+#include "graft/define_operator.hpp"
+
+namespace graft::ops {
+
+struct MultiScaleDeformableAttention {
+  static constexpr auto name = "MultiScaleDeformableAttention";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D "
+      "channels. "
+      "A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; "
+      "a point is x, y as a part of the map's width and height. y is the sum over the points of the attention weight "
+      "times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel beyond its map, or beyond value, adds "
+      "nothing, whatever the weight. Positions and sums are held in f32.";
+  static constexpr auto source =
+      "Zhu et al. 2020, Deformable DETR: Deformable Transformers for End-to-End Object Detection";
+  static constexpr auto why_plugin =
+      "TensorRT would run a GridSample for each map and write every sample to memory; the plugin sums them as it reads "
+      "the pixels";
+
+  std::vector<std::int64_t> points;
+
+  /// Maps that a network may have: kernels keep them in a table.
+  static constexpr std::size_t most_levels = 16;
+
+  static constexpr auto attributes() {
+    return std::tuple{required_attribute("points", &MultiScaleDeformableAttention::points,
+                                         "of a query in each map, for each head", {.lowest = 1, .highest = 1 << 15})};
+  }
+  static constexpr auto ports() {
+    return std::array{input("value", "T", "B,S,M,D", "pixels of all maps"),
+                      input("spatial_shapes", DType::i64, "L,2", "height and width of each map"),
+                      input("sampling_locations", "T", "B,Q,M,T,2", "points; T may be split into several axes, as L,P"),
+                      input("attention_weights", "T", "B,Q,M,T", "of the points; T as that of the points"),
+                      output("y", "T", "B,Q,M,D", "a sum for each query and head")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16)};
+  }
+  [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs);
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+
+  /// T.
+  [[nodiscard]] std::int64_t point_count() const;
+};
+
+[[nodiscard]] Status run(const MultiScaleDeformableAttention& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<MultiScaleDeformableAttention>> cuda_kernels(
+    const MultiScaleDeformableAttention& op);
+
+}  // namespace graft::ops

@@ -1,0 +1,412 @@
+// Pass fuse_multi_scale_deformable_attention: a GridSample of each feature map, their samples side by side, times the
+// attention weights, summed, become one MultiScaleDeformableAttention.
+//
+// That is how Deformable DETR and its family are written for exporters (Grounding DINO, RT-DETR, D-FINE):
+//
+//   value     [B,S,M,D]            - the pixels of a map, heads to the batch -  [B*M,D,H,W]
+//   locations [B,Q,M,L,P,2]        - 2 * x - 1, those of a map, heads to the batch -  [B*M,Q,P,2]
+//   weights   [B,Q,M,L,P]          - heads to the batch -  [B*M,1,Q,L*P]
+//   GridSample of each map, Concat - [B*M,D,Q,L*P] -  Mul by the weights, ReduceSum  - to [B,Q,M*D] -
+//
+// What stands at " - " only moves elements, and each network moves them in its own way. So each of the three tensors is
+// looked for behind such movements, and they are followed from it: its axes have to come to lie where the operator has
+// them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "onnx/operator_node.hpp"
+#include "ops/multi_scale_deformable_attention/fusion/axis_layout.hpp"
+#include "passes/fuse.hpp"
+#include "passes/operator_fusion.hpp"
+
+namespace graft::passes {
+namespace {
+
+using deformable_attention::AxisFactor;
+using deformable_attention::AxisLayout;
+using deformable_attention::fixed_size;
+using deformable_attention::rank_of;
+
+constexpr std::string_view attention_name = "MultiScaleDeformableAttention";
+
+/// The axes of all tensors of an attention.
+enum AttentionAxis : std::size_t { item, pixel, query, head, channel, point, coordinate };
+
+/// A tensor that another one was made of: the other's elements are scale * x + offset of its own.
+struct Ancestor {
+  onnx::Value* value = nullptr;
+  double scale = 1;
+  double offset = 0;
+};
+
+bool moves_elements(const onnx::Node& node) {
+  constexpr std::array<std::string_view, 9> movements{"Flatten", "Gather",  "Identity",  "Reshape",  "Slice",
+                                                      "Split",   "Squeeze", "Transpose", "Unsqueeze"};
+  return std::any_of(movements.begin(), movements.end(), [&](std::string_view type) { return node.is(type); });
+}
+
+/// What a node that adds one number, or multiplies by it, makes its result of; no value for any other node.
+Ancestor scaled_input(const onnx::Node& node) {
+  if (node.inputs.size() != 2 || node.input(0) == nullptr || node.input(1) == nullptr) return {};
+  const auto number_in = [&](std::size_t i) {
+    const auto constant = node.input(i)->constant();
+    return constant ? constant->scalar() : std::nullopt;
+  };
+  const auto second = number_in(1);
+  if (second && node.is("Sub")) return {node.input(0), 1, -*second};
+  if (second && node.is("Div")) return {node.input(0), 1 / *second, 0};
+  const auto number = second ? second : number_in(0);
+  onnx::Value* value = node.input(second ? 0 : 1);
+  if (number && node.is("Add")) return {value, 1, *number};
+  if (number && node.is("Mul")) return {value, *number, 0};
+  return {};
+}
+
+/// A tensor, what it was made of by movements and, where `is_scaled`, by sums and products with one number, and so on.
+std::vector<Ancestor> ancestors_of(onnx::Value* value, bool is_scaled = false) {
+  std::vector<Ancestor> all;
+  for (Ancestor next{value}; next.value != nullptr && !next.value->constant();) {
+    all.push_back(next);
+    const onnx::Node* node = next.value->producer;
+    if (node == nullptr) break;
+    const bool is_movement = moves_elements(*node);
+    if (!is_movement && !is_scaled) break;
+    const Ancestor input = is_movement ? Ancestor{node->input(0)} : scaled_input(*node);
+    next = {input.value, next.scale * input.scale, next.offset + next.scale * input.offset};
+  }
+  return all;
+}
+
+/// Where the axes of ancestor `index`, called as in `layout`, come to lie in the first.
+std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::size_t index,
+                                   std::optional<AxisLayout> layout) {
+  for (; index > 0 && layout; --index) {
+    const onnx::Value& next = *ancestors[index - 1].value;
+    if (moves_elements(*next.producer)) layout = layout->after(*next.producer, next);
+  }
+  return layout;
+}
+
+/// The nearest tensor that all of `levels` come from, scaled to scale * x + offset, and whose axes are `first` and then
+/// `last` with any number of `point` between them where it has more. `fits` says whether a candidate has the right
+/// sizes, `layout_in` where its axes have to lie in a level. Null where there is none.
+struct SourceAxes {
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> last = {};
+  bool has_points = true;
+  double scale = 1;
+  double offset = 0;
+};
+template <class Fits, class LayoutIn>
+onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, const SourceAxes& axes, const Fits& fits,
+                           const LayoutIn& layout_in) {
+  for (const Ancestor& candidate : levels.front()) {
+    const std::size_t rank = rank_of(candidate.value);
+    const std::size_t least = axes.first.size() + axes.last.size() + (axes.has_points ? 1 : 0);
+    if (rank < least || (rank > least && !axes.has_points) || !fits(*candidate.value)) continue;
+    std::vector<std::size_t> names = axes.first;
+    names.resize(rank - axes.last.size(), point);
+    names.insert(names.end(), axes.last.begin(), axes.last.end());
+    const auto layout = AxisLayout::of(*candidate.value, names);
+    if (!layout) continue;
+    bool is_common = true;
+    for (std::size_t level = 0; level < levels.size() && is_common; ++level) {
+      const auto& all = levels[level];
+      const auto at = std::find_if(all.begin(), all.end(), [&](const Ancestor& each) {
+        return each.value == candidate.value && each.scale == axes.scale && each.offset == axes.offset;
+      });
+      is_common = at != all.end() && followed(all, static_cast<std::size_t>(at - all.begin()), layout) ==
+                                         layout_in(*candidate.value, level);
+    }
+    if (is_common) return candidate.value;
+  }
+  return nullptr;
+}
+
+/// What a sum of products may be.
+struct Attention {
+  std::vector<const onnx::Node*> samples;  ///< GridSample nodes, a map each; empty where it is no attention.
+  std::string obstacle;
+  std::vector<std::int64_t> points;  ///< In each map.
+  std::vector<std::int64_t> sizes;   ///< Height and width of each map.
+  onnx::Value* value = nullptr;
+  onnx::Value* locations = nullptr;
+  onnx::Value* weights = nullptr;
+  onnx::Value* y = nullptr;
+  bool keeps_heads = false;  ///< y is [B,Q,M,D], not [B,Q,M*D].
+
+  [[nodiscard]] std::int64_t point_count() const {
+    return std::accumulate(points.begin(), points.end(), std::int64_t{0});
+  }
+};
+
+/// The GridSample nodes whose results lie side by side in `value`; empty where there is anything else.
+std::vector<const onnx::Node*> samples_in(onnx::Value* value) {
+  const auto source = [](onnx::Value* of) -> const onnx::Node* {
+    const auto all = ancestors_of(of);
+    return all.empty() ? nullptr : all.back().value->producer;
+  };
+  const onnx::Node* node = source(value);
+  if (node == nullptr) return {};
+  if (node->is("GridSample")) return {node};
+  if (!node->is("Concat")) return {};
+  std::vector<const onnx::Node*> samples;
+  for (onnx::Value* input : node->inputs) {
+    samples.push_back(source(input));
+    if (samples.back() == nullptr || !samples.back()->is("GridSample")) return {};
+  }
+  return samples;
+}
+
+std::string read_maps(Attention& found) {
+  for (const onnx::Node* sample : found.samples) {
+    const std::string mode = sample->string_or("mode", "linear");
+    const std::string padding = sample->string_or("padding_mode", "zeros");
+    if (mode != "linear" && mode != "bilinear") return fmt::format("mode of {} is {}", describe(*sample), mode);
+    if (padding != "zeros") return fmt::format("padding_mode of {} is {}", describe(*sample), padding);
+    if (sample->int_or("align_corners", 0) != 0) return fmt::format("align_corners of {} is 1", describe(*sample));
+    const onnx::Value* map = sample->input(0);
+    const onnx::Value* grid = sample->input(1);
+    if (rank_of(map) != 4 || rank_of(grid) != 4) return fmt::format("{} does not sample images", describe(*sample));
+    found.points.push_back(fixed_size(grid, 2));
+    found.sizes.insert(found.sizes.end(), {fixed_size(map, 2), fixed_size(map, 3)});
+    const bool is_fixed = std::min({found.points.back(), fixed_size(map, 2), fixed_size(map, 3)}) > 0;
+    if (!is_fixed) return fmt::format("the sizes of the map or the points of {} are not fixed", describe(*sample));
+  }
+  return "";
+}
+
+/// Whether `samples`, [B*M,D,Q,T], has the samples of each map one after the other.
+bool are_side_by_side(const Attention& found, onnx::Value* samples) {
+  const std::vector<std::size_t> names{item, channel, query, point};
+  const auto lies_in = [](const std::vector<Ancestor>& all, const std::vector<std::size_t>& of_last,
+                          const std::vector<std::size_t>& of_first) {
+    const auto layout = AxisLayout::of(*all.back().value, of_last);
+    const auto wanted = AxisLayout::of(*all.front().value, of_first);
+    return layout && wanted && followed(all, all.size() - 1, layout) == wanted;
+  };
+  const auto all = ancestors_of(samples);
+  const onnx::Node& last = *all.back().value->producer;
+  if (!last.is("Concat")) return lies_in(all, names, names);
+  const std::size_t rank = rank_of(all.back().value);
+  std::vector<std::size_t> of_concat = names;
+  of_concat.resize(std::max(rank, names.size()), point);
+  const std::int64_t axis = last.int_or("axis", 0);
+  const auto points_axis = static_cast<std::int64_t>(names.size()) - 1;
+  if (axis != points_axis && axis + static_cast<std::int64_t>(rank) != points_axis) return false;
+  for (std::size_t level = 0; level < found.samples.size(); ++level) {
+    if (!lies_in(ancestors_of(last.input(level)), names, of_concat)) return false;
+  }
+  return lies_in(all, of_concat, names);
+}
+
+AxisFactor whole(std::size_t axis, const onnx::Value& value, std::size_t axis_of_value) {
+  return {axis, 1, fixed_size(&value, axis_of_value)};
+}
+
+std::string find_inputs(Attention& found, onnx::Value* weights) {
+  std::vector<std::vector<Ancestor>> maps;
+  std::vector<std::vector<Ancestor>> grids;
+  std::vector<AxisLayout::Starts> starts;
+  AxisLayout::Starts start{};
+  for (std::size_t level = 0; level < found.samples.size(); ++level) {
+    maps.push_back(ancestors_of(found.samples[level]->input(0)));
+    grids.push_back(ancestors_of(found.samples[level]->input(1), true));
+    starts.push_back(start);
+    start[pixel] += found.sizes[2 * level] * found.sizes[2 * level + 1];
+    start[point] += found.points[level];
+  }
+  const std::int64_t points = found.point_count();
+  const auto start_of = [&](AttentionAxis axis, std::size_t level) {
+    AxisLayout::Starts only{};
+    only[axis] = starts[level][axis];
+    return only;
+  };
+
+  found.value = common_source(
+      maps, {.first = {item, pixel, head, channel}, .has_points = false},
+      [](const onnx::Value& value) { return fixed_size(&value, 2) > 0 && fixed_size(&value, 3) > 0; },
+      [&](const onnx::Value& value, std::size_t level) {
+        const std::int64_t height = found.sizes[2 * level];
+        const std::int64_t width = found.sizes[2 * level + 1];
+        return AxisLayout({{whole(item, value, 0), whole(head, value, 2)},
+                           {whole(channel, value, 3)},
+                           {{pixel, width, height}},
+                           {{pixel, 1, width}}},
+                          start_of(pixel, level));
+      });
+  if (found.value == nullptr) return "the maps are not those of one tensor of items, pixels, heads, channels";
+  const std::int64_t heads = fixed_size(found.value, 2);
+  const auto has_points = [&](const onnx::Value& value, std::size_t end) {
+    std::int64_t count = 1;
+    for (std::size_t axis = 3; axis < end; ++axis) count *= fixed_size(&value, axis);
+    return fixed_size(&value, 2) == heads && count == points;
+  };
+
+  found.locations = common_source(
+      grids, {.first = {item, query, head}, .last = {coordinate}, .scale = 2, .offset = -1},
+      [&](const onnx::Value& locations) { return has_points(locations, rank_of(&locations) - 1); },
+      [&](const onnx::Value& locations, std::size_t level) {
+        return AxisLayout({{whole(item, locations, 0), whole(head, locations, 2)},
+                           {whole(query, locations, 1)},
+                           {{point, 1, found.points[level]}},
+                           {{coordinate, 1, 2}}},
+                          start_of(point, level));
+      });
+  if (found.locations == nullptr) {
+    return fmt::format("the grids are not 2 * x - 1 of one tensor of items, queries, {} heads, {} points, 2", heads,
+                       points);
+  }
+
+  found.weights = common_source(
+      {ancestors_of(weights)}, {.first = {item, query, head}},
+      [&](const onnx::Value& of) { return has_points(of, rank_of(&of)); },
+      [&](const onnx::Value& of, std::size_t /*level*/) {
+        return AxisLayout({{whole(item, of, 0), whole(head, of, 2)}, {}, {whole(query, of, 1)}, {{point, 1, points}}},
+                          {});
+      });
+  if (found.weights != nullptr) return "";
+  return fmt::format("'{}' is not made of one tensor of items, queries, {} heads, {} points", weights->name, heads,
+                     points);
+}
+
+/// Follows the sum, [B*M,D,Q], to where its axes lie as the operator has them.
+std::string find_output(Attention& found, const onnx::Node& sum) {
+  const std::vector<AxisFactor> of_item{whole(item, *found.value, 0)};
+  const std::vector<AxisFactor> of_head{whole(head, *found.value, 2)};
+  const std::vector<AxisFactor> of_channel{whole(channel, *found.value, 3)};
+  const std::vector<AxisFactor> of_query{whole(query, *found.locations, 1)};
+  const auto both = [](std::vector<AxisFactor> a, const std::vector<AxisFactor>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  const AxisLayout apart({of_item, of_query, of_head, of_channel}, {});
+  const AxisLayout joined({of_item, of_query, both(of_head, of_channel)}, {});
+  AxisLayout::Axes axes{both(of_item, of_head), of_channel, of_query};
+  axes.resize(rank_of(sum.output()));
+  std::optional<AxisLayout> layout(AxisLayout(std::move(axes), {}));
+  for (onnx::Value* value = sum.output(); layout;) {
+    found.keeps_heads = layout == apart;
+    if (found.keeps_heads || layout == joined) {
+      found.y = value;
+      return "";
+    }
+    const onnx::Node* next = value->uses.size() == 1 && !value->is_output() ? value->uses.front().node : nullptr;
+    if (next == nullptr || !moves_elements(*next) || next->input(0) != value) break;
+    value = next->output();
+    layout = layout->after(*next, *value);
+  }
+  return fmt::format("the sum '{}' does not become one of items, queries and channels", sum.output()->name);
+}
+
+bool sums_points(const onnx::Node& node) {
+  auto axes = node.ints("axes");
+  if (!axes && node.input(1) != nullptr) {
+    const auto constant = node.input(1)->constant();
+    axes = constant ? constant->ints() : std::nullopt;
+  }
+  constexpr std::int64_t rank = 4;
+  return rank_of(node.input(0)) == rank && rank_of(node.output()) >= rank - 1 && axes && axes->size() == 1 &&
+         (axes->front() == -1 || axes->front() == rank - 1);
+}
+
+Attention read_attention(const onnx::Node& sum) {
+  Attention found;
+  const onnx::Node* product = sum.input(0) == nullptr ? nullptr : sum.input(0)->producer;
+  if (product == nullptr || !product->is("Mul")) return found;
+  std::size_t side = 0;
+  found.samples = samples_in(product->input(0));
+  if (found.samples.empty()) found.samples = samples_in(product->input(side = 1));
+  if (found.samples.empty()) return found;
+  if (!sums_points(sum)) found.obstacle = "the sum is not over the last of four axes, the points";
+  if (found.obstacle.empty()) found.obstacle = read_maps(found);
+  if (found.obstacle.empty() && !are_side_by_side(found, product->input(side))) {
+    found.obstacle = "the samples of the maps do not lie side by side along the points";
+  }
+  if (found.obstacle.empty()) found.obstacle = find_inputs(found, product->input(1 - side));
+  if (found.obstacle.empty()) found.obstacle = find_output(found, sum);
+  return found;
+}
+
+std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::shared_ptr<const Operator> op) {
+  return [op = std::move(op), inputs = std::array{found.value->name, found.locations->name, found.weights->name},
+          y = found.y->name, sizes = found.sizes, keeps_heads = found.keeps_heads,
+          channels = fixed_size(found.value, 2) * fixed_size(found.value, 3)](onnx::Graph& graph) {
+    onnx::Value* value = graph.find(y);
+    onnx::Node* old = value->producer;
+    const auto levels = static_cast<std::int64_t>(sizes.size() / 2);
+    onnx::Value* shapes = graph.add_constant(
+        y + "/shapes", onnx::TensorData::from_numbers(onnx::ElementType::i64, {levels, 2},
+                                                      std::vector<double>(sizes.begin(), sizes.end())));
+    onnx::Node* last = add_operator_node(
+        graph, *op, {graph.find(inputs[0]), shapes, graph.find(inputs[1]), graph.find(inputs[2])}, {y + "/heads"}, old);
+    last->name = old->name;
+    if (!keeps_heads) {
+      onnx::Value* joined = graph.add_constant(y + "/joined", onnx::TensorData::from_ints({0, 0, channels}));
+      last = graph.add_node("Reshape", {last->output(), joined}, {y}, old);
+    }
+    graph.move_output(*old, value->output_index, *last, 0);
+  };
+}
+
+void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
+      if (!node->is("ReduceSum") || node->output() == nullptr) continue;
+      const Attention found = read_attention(*node);
+      if (found.samples.empty()) continue;
+      const auto near = [&](const std::string& reason) {
+        rewriter.near_miss(std::string(attention_name), {.node = node,
+                                                         .matched_nodes = found.samples.size() + 2,
+                                                         .pattern_nodes = found.samples.size() + 2,
+                                                         .reason = reason});
+      };
+      if (!found.obstacle.empty()) {
+        near(found.obstacle);
+        continue;
+      }
+      std::shared_ptr<Operator> op = find_operator(attention_name)->create();
+      if (const Status status = op->set("points", found.points); !status.ok()) {
+        near(status.message());
+        continue;
+      }
+      const auto dtype = found.value->type ? to_dtype(*found.value->type) : std::nullopt;
+      if (!dtype || !is_floating_point(*dtype)) {
+        near(fmt::format("'{}' has no type that {} takes", found.value->name, attention_name));
+        continue;
+      }
+      constexpr std::size_t inputs = 4;
+      if (!is_wanted(rewriter, *op, *found.value, inputs)) continue;
+      std::string why_not;
+      const auto nodes = nodes_between({found.value, found.locations, found.weights}, *found.y, why_not);
+      if (!nodes) {
+        near(why_not);
+        continue;
+      }
+      rewriter.apply({.nodes = *nodes,
+                      .inputs = {found.value, found.locations, found.weights},
+                      .outputs = {found.y},
+                      .replacement = to_text(*op),
+                      .reason = fmt::format("a sum of weighted samples of {} maps of '{}'", found.samples.size(),
+                                            found.value->name),
+                      .by_definition = "",
+                      .edit = attention_edit(found, op)});
+    }
+  }
+}
+
+}  // namespace
+
+extern const OperatorFusion multi_scale_deformable_attention_fusion{
+    .pass = {"fuse_multi_scale_deformable_attention", "before anything else takes a part of its movements",
+             fuse_multi_scale_deformable_attention}};
+
+}  // namespace graft::passes

@@ -1,0 +1,262 @@
+# Networks that resemble MultiScaleDeformableAttention and are not: see tests/golden/generators/make_near_misses.py.
+import numpy as np
+
+PREFIX = "attention"
+OPERATOR = "MultiScaleDeformableAttention"
+SHAPES, HEADS, CHANNELS, QUERIES, POINTS = [(4, 5), (2, 3)], 2, 4, 3, 2
+NETWORK = "(float[N,26,2,4] x, float[N,3,2,2,2,2] l, float[N,3,2,2,2] w) => (float[N,3,8] y)"
+
+CONSTANTS = {
+    "sizes": "int64[2] sizes = {20, 6}",
+    "sizes_swapped": "int64[2] sizes_swapped = {6, 20}",
+    "map0": "int64[4] map0 = {-1, 4, 4, 5}",
+    "map1": "int64[4] map1 = {-1, 4, 2, 3}",
+    "map0_turned": "int64[4] map0_turned = {-1, 4, 5, 4}",
+    "grid": "int64[4] grid = {-1, 3, 2, 2}",
+    "grid_of_points": "int64[4] grid_of_points = {-1, 2, 3, 2}",
+    "joined": "int64[4] joined = {-1, 4, 3, 4}",
+    "of_weights": "int64[4] of_weights = {-1, 1, 3, 4}",
+    "channels": "int64[3] channels = {-1, 8, 3}",
+    "queries": "int64[3] queries = {-1, 3, 8}",
+    "level0": "int64 level0 = {0}",
+    "level1": "int64 level1 = {1}",
+    "axis_of_levels": "int64[1] axis_of_levels = {3}",
+    "axis_of_points": "int64[1] axis_of_points = {4}",
+    "axis_of_queries": "int64[1] axis_of_queries = {2}",
+    "final": "int64[1] final = {-1}",
+    "two": "float two = {2}",
+    "three": "float three = {3}",
+    "one": "float one = {1}",
+    "half": "float half = {0.5}",
+    "each": "float[2] each = {2, 2.5}",
+}
+
+SPLIT = "v0, v1 = Split<axis=1>(x, sizes) "
+MAP0 = "a0 = Transpose<perm=[0,2,3,1]>(v0) m0 = Reshape(a0, map0) "
+MAP1 = "a1 = Transpose<perm=[0,2,3,1]>(v1) m1 = Reshape(a1, map1) "
+SCALE = "d = Mul(l, two) e = Sub(d, one) "
+GRID0 = "e0 = Gather<axis=3>(e, level0) t0 = Transpose<perm=[0,2,1,3,4]>(e0) g0 = Reshape(t0, grid) "
+GRID1 = "e1 = Gather<axis=3>(e, level1) t1 = Transpose<perm=[0,2,1,3,4]>(e1) g1 = Reshape(t1, grid) "
+SAMPLE0 = 's0 = GridSample<mode="bilinear", padding_mode="zeros", align_corners=0>(m0, g0) '
+SAMPLE1 = 's1 = GridSample<mode="bilinear", padding_mode="zeros", align_corners=0>(m1, g1) '
+STACK0 = "u0 = Unsqueeze(s0, axis_of_levels) "
+STACK1 = "u1 = Unsqueeze(s1, axis_of_levels) "
+STACK = "c = Concat<axis=3>(u0, u1) f = Reshape(c, joined) "
+WEIGHTS = "b = Transpose<perm=[0,2,1,3,4]>(w) k = Reshape(b, of_weights) "
+PRODUCT = "p = Mul(f, k) "
+SUM = "r = ReduceSum<keepdims=0>(p, final) "
+OUT = "o = Reshape(r, channels) y = Transpose<perm=[0,2,1]>(o)"
+PARTS = [SPLIT, MAP0, MAP1, SCALE, GRID0, GRID1, SAMPLE0, SAMPLE1, STACK0, STACK1, STACK, WEIGHTS, PRODUCT, SUM, OUT]
+
+
+def network(*changes):
+    """The whole network with some of its parts exchanged, each found by the part that it replaces."""
+    parts = list(PARTS)
+    for part, other in changes:
+        parts[parts.index(part)] = other
+    return "".join(parts)
+
+
+def sampled(part, old, new):
+    return network((part, part.replace(old, new)))
+
+
+MISSES = [
+    ("align_corners", "corners of map 0 are aligned", NETWORK, sampled(SAMPLE0, "align_corners=0", "align_corners=1")),
+    ("nearest", "map 1 is sampled at the nearest pixel", NETWORK, sampled(SAMPLE1, "bilinear", "nearest")),
+    ("border", "map 0 goes on beyond its border", NETWORK, sampled(SAMPLE0, "zeros", "border")),
+    ("reflection", "map 1 is mirrored beyond its border", NETWORK, sampled(SAMPLE1, "zeros", "reflection")),
+    (
+        "not_weighted",
+        "the samples are added, and none multiplied",
+        NETWORK,
+        network((WEIGHTS, ""), (PRODUCT, "p = Neg(f) ")),
+    ),
+    ("weights_added", "weights are added to samples", NETWORK, network((PRODUCT, "p = Add(f, k) "))),
+    (
+        "weights_of_samples",
+        "samples are multiplied with themselves",
+        NETWORK,
+        network((WEIGHTS, ""), (PRODUCT, "p = Mul(f, f) ")),
+    ),
+    (
+        "weights_turned",
+        "the weights of the points of a level lie where those of the levels of a point should",
+        NETWORK,
+        network((WEIGHTS, "b = Transpose<perm=[0,2,1,4,3]>(w) k = Reshape(b, of_weights) ")),
+    ),
+    (
+        "weights_of_queries",
+        "weights of queries lie where those of heads should",
+        NETWORK,
+        network((WEIGHTS, "k = Reshape(w, of_weights) ")),
+    ),
+    (
+        "maximum",
+        "the largest product is taken, not the sum",
+        NETWORK,
+        network((SUM, "r = ReduceMax<axes=[-1], keepdims=0>(p) ")),
+    ),
+    ("mean", "the mean of the products is taken", NETWORK, network((SUM, "r = ReduceMean<axes=[-1], keepdims=0>(p) "))),
+    (
+        "over_queries",
+        "the sum is over the queries",
+        "(float[N,26,2,4] x, float[N,3,2,2,2,2] l, float[N,3,2,2,2] w) => (float[M,4,4] y)",
+        network((SUM, "y = ReduceSum<keepdims=0>(p, axis_of_queries)"), (OUT, "")),
+    ),
+    (
+        "not_brought_back",
+        "channels and queries stay in their order, only called otherwise",
+        NETWORK,
+        network((OUT, "y = Reshape(r, queries)")),
+    ),
+    ("scaled_by_three", "the grid is 3 * x - 1", NETWORK, network((SCALE, "d = Mul(l, three) e = Sub(d, one) "))),
+    ("not_scaled", "the grid is x itself", NETWORK, network((SCALE, "e = Identity(l) "))),
+    ("shifted", "the grid is 2 * x - 0.5", NETWORK, network((SCALE, "d = Mul(l, two) e = Sub(d, half) "))),
+    ("turned_round", "the grid is 1 - 2 * x", NETWORK, network((SCALE, "d = Mul(l, two) e = Sub(one, d) "))),
+    (
+        "scaled_apart",
+        "x and y of the grid are scaled apart",
+        NETWORK,
+        network((SCALE, "d = Mul(l, each) e = Sub(d, one) ")),
+    ),
+    (
+        "levels_swapped",
+        "each map is sampled at the points of the other",
+        NETWORK,
+        network((GRID0, GRID0.replace("level0", "level1")), (GRID1, GRID1.replace("level1", "level0"))),
+    ),
+    (
+        "grid_negated",
+        "map 1 is sampled at the opposite points",
+        NETWORK,
+        network((GRID1, GRID1.replace("(e1)", "(z1)").replace("t1 =", "z1 = Neg(e1) t1 ="))),
+    ),
+    (
+        "samples_swapped",
+        "samples of map 1 come before those of map 0",
+        NETWORK,
+        network((STACK, STACK.replace("u0, u1", "u1, u0"))),
+    ),
+    (
+        "pixels_swapped",
+        "the pixels of map 1 come before those of map 0",
+        NETWORK,
+        network((SPLIT, "v1, v0 = Split<axis=1>(x, sizes_swapped) ")),
+    ),
+    (
+        "map_turned",
+        "columns of map 0 are rows",
+        NETWORK,
+        network(
+            (
+                MAP0,
+                "a0 = Transpose<perm=[0,2,3,1]>(v0) z0 = Reshape(a0, map0_turned) m0 = Transpose<perm=[0,1,3,2]>(z0) ",
+            )
+        ),
+    ),
+    (
+        "map_by_channels",
+        "channels of a pixel lie where pixels of a channel should",
+        NETWORK,
+        network((MAP0, "a0 = Transpose<perm=[0,2,1,3]>(v0) m0 = Reshape(a0, map0) ")),
+    ),
+    ("heads_not_moved", "map 0 mixes heads and pixels", NETWORK, network((MAP0, "m0 = Reshape(v0, map0) "))),
+    (
+        "grid_by_points",
+        "queries and points of map 0 change places",
+        NETWORK,
+        network(
+            (
+                GRID0,
+                "e0 = Gather<axis=3>(e, level0) t0 = Transpose<perm=[0,2,3,1,4]>(e0) h0 = Reshape(t0, grid_of_points) g0 = Reshape(h0, grid) ",
+            )
+        ),
+    ),
+    (
+        "points_before_levels",
+        "points come before levels where samples lie side by side",
+        NETWORK,
+        network(
+            (STACK0, "u0 = Unsqueeze(s0, axis_of_points) "),
+            (STACK1, "u1 = Unsqueeze(s1, axis_of_points) "),
+            (STACK, "c = Concat<axis=4>(u0, u1) f = Reshape(c, joined) "),
+        ),
+    ),
+    (
+        "negated",
+        "the pixels of map 1 are negated",
+        NETWORK,
+        network((MAP1, "n1 = Neg(v1) a1 = Transpose<perm=[0,2,3,1]>(n1) m1 = Reshape(a1, map1) ")),
+    ),
+    (
+        "sample_is_output",
+        "the samples of map 0 are an output of the network",
+        "(float[N,26,2,4] x, float[N,3,2,2,2,2] l, float[N,3,2,2,2] w) => (float[N,3,8] y, float[M,4,3,2] s0)",
+        network(),
+    ),
+    (
+        "sum_is_used",
+        "the sum is needed as well, before it is transposed",
+        "(float[N,26,2,4] x, float[N,3,2,2,2,2] l, float[N,3,2,2,2] w) => (float[N,3,8] y, float[M,4,3] r2)",
+        network((OUT, "r2 = Abs(r) " + OUT)),
+    ),
+]
+
+# The numbers agree with the operator's; something else forbids the fusion.
+SAME_VALUES = {"sample_is_output", "sum_is_used"}
+
+# Words of the reason that `convert --explain` gives.
+EXPLAINED = {
+    "align_corners": "align_corners of node",
+    "nearest": "is nearest",
+    "border": "is border",
+    "reflection": "is reflection",
+    "weights_turned": "is not made of one tensor",
+    "weights_of_queries": "is not made of one tensor",
+    "over_queries": "the sum is not over the last of four axes",
+    "not_brought_back": "does not become one of items, queries and channels",
+    "scaled_by_three": "the grids are not 2 * x - 1",
+    "not_scaled": "the grids are not 2 * x - 1",
+    "shifted": "the grids are not 2 * x - 1",
+    "turned_round": "the grids are not 2 * x - 1",
+    "scaled_apart": "the grids are not 2 * x - 1",
+    "levels_swapped": "the grids are not 2 * x - 1",
+    "grid_negated": "the grids are not 2 * x - 1",
+    "samples_swapped": "the maps are not those of one tensor",
+    "pixels_swapped": "the maps are not those of one tensor",
+    "map_turned": "the maps are not those of one tensor",
+    "map_by_channels": "the maps are not those of one tensor",
+    "heads_not_moved": "the maps are not those of one tensor",
+    "grid_by_points": "the grids are not 2 * x - 1",
+    "points_before_levels": "do not lie side by side",
+    "negated": "the maps are not those of one tensor",
+    "sample_is_output": "is an output of the graph",
+    "sum_is_used": "does not become one of items, queries and channels",
+}
+
+CONTROLS = [("attention", {"points": [2, 2]}, NETWORK, network())]
+
+_random = np.random.default_rng(11)
+_weights = _random.random((4, 3, 2, 2, 2))
+INPUTS = {
+    "l": (_random.random((4, 3, 2, 2, 2, 2)) * 1.4 - 0.2).astype(np.float32),
+    "w": (_weights / _weights.sum((3, 4), keepdims=True)).astype(np.float32),
+}
+
+
+def resembled(x):
+    """The paper's sum, pixel by pixel."""
+    y = np.zeros((x.shape[0], QUERIES, HEADS, CHANNELS))
+    x = x.astype(np.float64)
+    locations, weights = INPUTS["l"].astype(np.float64), INPUTS["w"].astype(np.float64)
+    for item, query, head, level, point in np.ndindex(weights.shape):
+        height, width = SHAPES[level]
+        across, down = locations[item, query, head, level, point] * [width, height] - 0.5
+        for row in (int(np.floor(down)), int(np.floor(down)) + 1):
+            for column in (int(np.floor(across)), int(np.floor(across)) + 1):
+                if 0 <= row < height and 0 <= column < width:
+                    part = (1 - abs(down - row)) * (1 - abs(across - column)) * weights[item, query, head, level, point]
+                    pixel = sum(h * w for h, w in SHAPES[:level]) + row * width + column
+                    y[item, query, head] += part * x[item, pixel, head]
+    return [y.reshape(x.shape[0], QUERIES, HEADS * CHANNELS)]

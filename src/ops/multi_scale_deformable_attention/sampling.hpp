@@ -1,0 +1,83 @@
+// Where MultiScaleDeformableAttention reads a map, and with which weights: the same bits on the CPU and on a GPU.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define GRAFT_ATTENTION_INLINE __host__ __device__ inline
+#else
+#define GRAFT_ATTENTION_INLINE inline
+#endif
+
+namespace graft::ops {
+
+/// A map, and its pixels' place among those of all maps.
+struct AttentionLevel {
+  std::int64_t first = 0;
+  int height = 0;
+  int width = 0;
+};
+
+/// Of map `level`. Sizes are data, and may be any number.
+GRAFT_ATTENTION_INLINE AttentionLevel level_at(const std::int64_t* shapes, int level, std::int64_t pixels) {
+  constexpr std::int64_t most = 0x7FFFFFFF;
+  AttentionLevel result;
+  for (int i = 0; i <= level; ++i) {
+    result.first += std::int64_t{result.height} * result.width;
+    if (result.first > pixels) result.first = pixels;
+    const std::int64_t height = shapes[2 * i];
+    const std::int64_t width = shapes[2 * i + 1];
+    result.height = static_cast<int>(height < 0 ? 0 : height < most ? height : most);
+    result.width = static_cast<int>(width < 0 ? 0 : width < most ? width : most);
+  }
+  return result;
+}
+
+/// The pixels between which a point lies, and their weights; a pixel that is not there is -1 and has the weight 0.
+struct AttentionCorners {
+  int pixels[4] = {-1, -1, -1, -1};
+  float weights[4] = {};
+};
+
+namespace deformable_attention {
+
+/// In pixels. No compiler joins the product with the difference.
+GRAFT_ATTENTION_INLINE float position(float share, int size) {
+#ifdef __CUDA_ARCH__
+  return __fmul_rn(share, static_cast<float>(size)) - 0.5F;
+#else
+  return share * static_cast<float>(size) - 0.5F;
+#endif
+}
+
+}  // namespace deformable_attention
+
+/// `pixels` is how many value has.
+GRAFT_ATTENTION_INLINE AttentionCorners corners_at(float share_x, float share_y, float weight,
+                                                   const AttentionLevel& level, std::int64_t pixels) {
+  AttentionCorners corners;
+  const float x = deformable_attention::position(share_x, level.width);
+  const float y = deformable_attention::position(share_y, level.height);
+  const bool is_inside =
+      x > -1.F && x < static_cast<float>(level.width) && y > -1.F && y < static_cast<float>(level.height);
+  if (!is_inside) return corners;  // nor are NaN and infinity
+  const float low_x = floorf(x);
+  const float low_y = floorf(y);
+  const float parts_x[2] = {1.F - (x - low_x), x - low_x};
+  const float parts_y[2] = {1.F - (y - low_y), y - low_y};
+  for (int corner = 0; corner < 4; ++corner) {
+    const int right = corner % 2;
+    const int down = corner / 2;
+    const std::int64_t column = static_cast<std::int64_t>(low_x) + right;
+    const std::int64_t row = static_cast<std::int64_t>(low_y) + down;
+    const std::int64_t pixel = level.first + row * level.width + column;
+    const bool is_there = column >= 0 && column < level.width && row >= 0 && row < level.height && pixel < pixels;
+    if (!is_there) continue;
+    corners.pixels[corner] = static_cast<int>(pixel);
+    corners.weights[corner] = parts_x[right] * parts_y[down] * weight;
+  }
+  return corners;
+}
+
+}  // namespace graft::ops
