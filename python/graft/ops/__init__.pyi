@@ -495,3 +495,30 @@ def causal_conv_with_state(
 
     Source: ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d
     """
+
+def multi_scale_deformable_attention(
+    value: Array,
+    spatial_shapes: Array,
+    sampling_locations: Array,
+    attention_weights: Array,
+    *,
+    points: Sequence[int],
+    out: Array | None = None,
+) -> Array:
+    """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as a part of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel beyond its map, or beyond value, adds nothing, whatever the weight. Positions and sums are held in f32.
+
+    Tensors:
+        value: pixels of all maps (B,S,M,D)
+        spatial_shapes: height and width of each map (L,2)
+        sampling_locations: points; T may be split into several axes, as L,P (B,Q,M,T,2)
+        attention_weights: of the points; T as that of the points (B,Q,M,T)
+
+    Attributes:
+        points: of a query in each map, for each head (at least 1 and at most 32768)
+
+    Returns y (B,Q,M,D): a sum for each query and head
+
+    Types: value f32 spatial_shapes i64 sampling_locations f32 attention_weights f32 y f32; value f16 spatial_shapes i64 sampling_locations f16 attention_weights f16 y f16; value bf16 spatial_shapes i64 sampling_locations bf16 attention_weights bf16 y bf16
+
+    Source: Zhu et al. 2020, Deformable DETR: Deformable Transformers for End-to-End Object Detection
+    """
