@@ -38,6 +38,7 @@ struct Variant {
 ///   std::optional<Function> function(const FunctionInputs&) const
 ///   std::optional<std::string> native_form(const FunctionInputs&) const
 ///   static std::vector<NativeEquivalent> native_equivalents()
+///   std::optional<std::size_t> aliased_input(std::size_t output) const      the input that is updated in place
 ///   bool is_data_movement() const                                           every element of the results is read, or 0
 ///   static constexpr Int8Weight int8_weight = {...}                         of one with a weight that int8 stores
 ///   static constexpr auto why_plugin_for_floats = "..."                     where `why_plugin` speaks of int8
@@ -75,7 +76,7 @@ concept OperatorDefinition =
 /// A matching type row. `problem` has all inputs, the first `given` of them from the node.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
-/// The outputs have the shapes that infer_extents gives them.
+/// The outputs have the shapes that infer_extents gives them, and those that take the memory of an input its shape.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
 /// There is a shape for each output, and what data sizes name is a size output, with the same bounds everywhere.
 [[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
@@ -102,6 +103,7 @@ namespace detail {
     &Both_##member<D>::member;                  \
   }
 GRAFT_OPTIONAL_MEMBER(accepts);
+GRAFT_OPTIONAL_MEMBER(aliased_input);
 GRAFT_OPTIONAL_MEMBER(check);
 GRAFT_OPTIONAL_MEMBER(workspace);
 GRAFT_OPTIONAL_MEMBER(function);
@@ -125,6 +127,12 @@ constexpr bool check_optional_members() {
             { d.accepts(row, ranks) } -> std::same_as<bool>;
           },
       "the member `accepts` has to be: bool accepts(const TypeRow&, std::span<const int> input_ranks) const");
+  static_assert(
+      !has_aliased_input<D> ||
+          requires(const D& d, std::size_t output) {
+            { d.aliased_input(output) } -> std::same_as<std::optional<std::size_t>>;
+          },
+      "the member `aliased_input` has to be: std::optional<std::size_t> aliased_input(std::size_t output) const");
   static_assert(
       !has_check<D> ||
           requires(const D& d, const Problem& problem) {
@@ -329,6 +337,11 @@ class OperatorOf final : public Operator {
     if (!has_rank_of_layout(row, input_ranks)) return false;
     if constexpr (detail::has_accepts<D>) return definition_.accepts(row, input_ranks);
     return true;
+  }
+
+  [[nodiscard]] std::optional<std::size_t> aliased_input([[maybe_unused]] std::size_t output) const override {
+    if constexpr (detail::has_aliased_input<D>) return definition_.aliased_input(output);
+    return std::nullopt;
   }
 
   [[nodiscard]] Status check(const Problem& given) const override {

@@ -195,6 +195,9 @@ class Operator {
   /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks, and -1 stands for
   /// one that it has not told yet. The first input's is always known.
   [[nodiscard]] virtual bool accepts(const TypeRow& row, std::span<const int> input_ranks) const = 0;
+  /// The input whose memory an output takes, where the caller can have it so: state that is updated in place. The two
+  /// have one description. Kernels also run where each has memory of its own. Nothing for other outputs.
+  [[nodiscard]] virtual std::optional<std::size_t> aliased_input(std::size_t output) const = 0;
   /// Everything that must hold at run time: number of ports, formats, ranks, sizes.
   [[nodiscard]] virtual Status check(const Problem& problem) const = 0;
   /// Bytes of scratch memory that run_cuda needs. In all calls that take a Problem, its inputs are those of the node:

@@ -43,7 +43,7 @@ struct Problem {
 };
 
 /// Addresses in the order of Problem. Host memory for the CPU, device memory for CUDA. Inputs and outputs do not
-/// overlap.
+/// overlap, but for an output that has the address of its Operator::aliased_input.
 struct Buffers {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;

@@ -240,6 +240,16 @@ Status check_shapes(const Operator& op, const Problem& problem) {
     return invalid_argument(std::string(op.type().name) + ": output " + std::to_string(i) + " has shape " +
                             to_string(found) + ", allowed is " + to_string(allowed[i]));
   }
+  for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+    const std::optional<std::size_t> input = op.aliased_input(i);
+    if (!input || (*input < problem.inputs.size() && problem.inputs[*input] == problem.outputs[i])) continue;
+    const OperatorType& type = op.type();
+    const bool is_given = *input < problem.inputs.size();
+    return invalid_argument(std::string(type.name) + ": `" + std::string(type.ports[*input].name) + "` is " +
+                            (is_given ? to_string(problem.inputs[*input]) : "left out") + ", allowed is " +
+                            to_string(problem.outputs[i]) + ", as `" +
+                            std::string(type.ports[type.input_count() + i].name) + "` takes its memory");
+  }
   return check_narrow_sizes(op.type(), problem);
 }
 

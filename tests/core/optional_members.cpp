@@ -17,6 +17,11 @@ struct Definition : graft::Elementwise {
 #else
   [[nodiscard]] bool accepts(const graft::TypeRow&, std::span<const int>) const { return true; }
 #endif
+#ifdef WRONG_ALIASED_INPUT
+  [[nodiscard]] int aliased_input(std::size_t) const { return -1; }
+#else
+  [[nodiscard]] std::optional<std::size_t> aliased_input(std::size_t) const { return std::nullopt; }
+#endif
 #ifdef WRONG_CHECK
   [[nodiscard]] graft::Status check(const graft::Problem&) { return {}; }  // not const
 #else

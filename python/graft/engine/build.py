@@ -15,6 +15,7 @@ from graft.engine.flavors import cuda_devices, flavor_named
 from graft.engine.layers import layers_of_engine
 from graft.engine.names import named
 from graft.engine.options import (
+    allow_aliased_ports,
     apply_formats,
     apply_options,
     embed_plugins,
@@ -68,6 +69,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
 
     events.progress("parse", 0, 1, PARSE_AT)
     network, _parser = parse_model(session, request["model"], request["plugin_override"])
+    allow_aliased_ports(session, config, network)
     profiles = optimization_profiles(network_inputs(network), request["shapes"], request["profiles"])
     for ranges in profiles:
         add_profile(session, config, network, ranges)

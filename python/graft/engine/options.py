@@ -9,7 +9,7 @@ from typing import Any
 
 from graft.engine.events import EngineError
 from graft.engine.names import named
-from graft.engine.parsing import DTYPE_NAMES, dtype_name
+from graft.engine.parsing import DTYPE_NAMES, aliased_layers, dtype_name
 from graft.engine.session import Session
 
 # Graft's names (and trtexec's) of TensorRT's memory pools.
@@ -232,6 +232,21 @@ def use_dla(session: Session, config: Any, core: int) -> None:
     with session.refusing(option):
         config.default_device_type = device
         config.DLA_core = core
+
+
+def allow_aliased_ports(session: Session, config: Any, network: Any) -> None:
+    """Where a plugin updates an input in place, which TensorRT from 10.3 on allows if it is told to expect that."""
+    layers = aliased_layers(session.trt, network)
+    if not layers:
+        return
+    feature = getattr(getattr(session.trt, "PreviewFeature", None), "ALIASED_PLUGIN_IO_10_03", None)
+    if feature is None:
+        raise EngineError(
+            "build",
+            f"{session.version} lets no plugin update an input in place, as {', '.join(layers)} does",
+            "Build with TensorRT 10.3 or later, or give the node memory of its own for the output: in_place = 0",
+        )
+    config.set_preview_feature(feature, True)
 
 
 def embed_plugins(session: Session, config: Any, libraries: list[str]) -> None:

@@ -137,6 +137,22 @@ def describe_tensor(tensor: Any) -> dict[str, Any]:
     return {"name": tensor.name, "dtype": dtype_name(tensor.dtype), "shape": list(tensor.shape)}
 
 
+def aliased_layers(trt: ModuleType, network: Any) -> list[str]:
+    """Layers of plugins that have the second form of the interface, to update an input in place: an output takes its
+    memory. Which one, the bindings cannot ask of a C++ plugin (TensorRT-RTX 1.7)."""
+    names = []
+    for index in range(network.num_layers):
+        layer = network.get_layer(index)
+        if layer.type != getattr(trt.LayerType, "PLUGIN_V3", None):
+            continue
+        layer.__class__ = trt.IPluginV3Layer
+        build = layer.plugin.get_capability_interface(trt.PluginCapabilityType.BUILD)
+        info = getattr(build, "interface_info", None)
+        if info is not None and info.major > 1:
+            names.append(layer.name)
+    return names
+
+
 def describe_network(trt: ModuleType, network: Any, with_layers: bool) -> dict[str, Any]:
     """Inputs, outputs, counts by layer type, every plugin layer; each layer too if asked for."""
     layers = [network.get_layer(index) for index in range(network.num_layers)]

@@ -17,6 +17,7 @@ from graft.engine.build import build_plan, has_gpu, load_libraries
 from graft.engine.events import EngineError, EventWriter, read_event
 from graft.engine.flavors import Flavor, flavor_named
 from graft.engine.folders import links_folder
+from graft.engine.options import allow_aliased_ports
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
 from graft.engine.profiles import add_profile
 from graft.engine.session import Session, creator_key, describe_creator
@@ -82,6 +83,7 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
 def build_once(session: Session, network: Any, question: dict[str, Any]) -> None:
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, question["targets"], has_gpu())
+    allow_aliased_ports(session, config, network)
     ranges = profile_ranges(network_inputs(network), parse_shape_ranges(question["shapes"]))
     if ranges:
         add_profile(session, config, network, ranges)

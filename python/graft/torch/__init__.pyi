@@ -417,6 +417,7 @@ def causal_conv_with_state(
     past_state: torch.Tensor | None = None,
     *,
     activation: Literal["none", "silu", "swish"] = "none",
+    in_place: int = 0,
 ) -> torch.Tensor:
     """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
 
@@ -428,6 +429,7 @@ def causal_conv_with_state(
 
     Attributes:
         activation: applied to the sums (none, silu, swish)
+        in_place: 1: TensorRT keeps present_state in the memory of past_state, which has to be given (at least 0 and at most 1)
 
     Returns y (N,C,L): as long as x, present_state (N,C,K-1): the past_state of the next piece
 

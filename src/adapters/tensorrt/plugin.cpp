@@ -185,7 +185,7 @@ Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op)
 nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
   switch (type) {
     case nvinfer1::PluginCapabilityType::kCORE: return static_cast<nvinfer1::IPluginV3OneCore*>(this);
-    case nvinfer1::PluginCapabilityType::kBUILD: return static_cast<nvinfer1::IPluginV3OneBuild*>(this);
+    case nvinfer1::PluginCapabilityType::kBUILD: return static_cast<BuildCapability*>(this);
     case nvinfer1::PluginCapabilityType::kRUNTIME: return static_cast<nvinfer1::IPluginV3OneRuntime*>(this);
   }
   return nullptr;
@@ -302,6 +302,18 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                        "`, quantize the model explicitly (`graft quantize`), or keep this layer in f16 or f32");
   }
   return operator_->set(adopted);
+}
+
+std::int32_t Plugin::getAliasedInput(std::int32_t output) noexcept {
+  const std::optional<std::size_t> input = operator_->aliased_input(static_cast<std::size_t>(output));
+  return input ? static_cast<std::int32_t>(*input) : -1;
+}
+
+bool Plugin::has_aliased_ports() const noexcept {
+  for (std::size_t output = 0; output < schema_.type->output_count(); ++output) {
+    if (operator_->aliased_input(output)) return true;
+  }
+  return false;
 }
 
 std::int32_t Plugin::getNbTactics() noexcept { return static_cast<std::int32_t>(tactics_.size()); }

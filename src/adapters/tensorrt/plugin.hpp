@@ -17,6 +17,20 @@ namespace graft::tensorrt {
 /// The number under which TensorRT remembers a variant that it chose.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
+/// What a plugin says while an engine is built, in the second form of that interface only where an output takes the
+/// memory of an input: TensorRT 10.0 to 10.2 know the first alone, whose calls are the same.
+class BuildCapability : public nvinfer1::IPluginV3OneBuildV2 {
+ public:
+  [[nodiscard]] nvinfer1::InterfaceInfo getInterfaceInfo() const noexcept final {
+    nvinfer1::InterfaceInfo info = nvinfer1::IPluginV3OneBuildV2::getInterfaceInfo();
+    if (!has_aliased_ports()) info.major = 1;
+    return info;
+  }
+
+ protected:
+  [[nodiscard]] virtual bool has_aliased_ports() const noexcept = 0;
+};
+
 /// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Calls CUDA in onShapeChange (the
 /// device's capability, copies of what attributes supply) and in enqueue; nowhere while an engine is built.
 ///
@@ -24,7 +38,7 @@ namespace graft::tensorrt {
 /// calibration, TensorRT gives a scale with each i8 tensor: an attribute that still has its default takes it.
 class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneCore,
-                     public nvinfer1::IPluginV3OneBuild,
+                     public BuildCapability,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
   /// `schema`, the operator's own, outlives the plugin: the library keeps it until it is unloaded.
@@ -59,6 +73,7 @@ class Plugin final : public nvinfer1::IPluginV3,
                                const nvinfer1::DynamicPluginTensorDesc* outputs,
                                std::int32_t output_count) const noexcept override;
 
+  std::int32_t getAliasedInput(std::int32_t output) noexcept override;
   /// Each fitting variant is a tactic if the operator wants its variants timed.
   std::int32_t getNbTactics() noexcept override;
   std::int32_t getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept override;
@@ -78,6 +93,7 @@ class Plugin final : public nvinfer1::IPluginV3,
   const nvinfer1::PluginFieldCollection* getFieldsToSerialize() noexcept override;
 
  private:
+  [[nodiscard]] bool has_aliased_ports() const noexcept override;
   void choose_variant();
   /// enqueue of an operator with sizes that depend on data: the largest of them are known from onShapeChange, so that
   /// nothing is allocated, unless the inputs have other sizes by now.

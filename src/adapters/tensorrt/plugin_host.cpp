@@ -263,6 +263,27 @@ void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1:
   }
 }
 
+/// Of each output the input whose memory it takes, which no other output may take and which has its description; -1 for
+/// one with memory of its own. Only the second form of the interface has the call.
+std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
+                                         std::span<const TensorDesc> outputs) {
+  std::vector<std::int32_t> aliased(outputs.size(), -1);
+  if (build.getInterfaceInfo().major < 2) return aliased;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::int32_t input =
+        static_cast<nvinfer1::IPluginV3OneBuildV2&>(build).getAliasedInput(static_cast<std::int32_t>(i));
+    if (input == -1) continue;
+    require(input >= 0 && static_cast<std::size_t>(input) < inputs.size(), "getAliasedInput",
+            "returned " + std::to_string(input) + ", allowed is -1 to " + std::to_string(inputs.size() - 1));
+    require(std::find(aliased.begin(), aliased.end(), input) == aliased.end(), "getAliasedInput",
+            "gave input " + std::to_string(input) + " to two outputs");
+    require(inputs[static_cast<std::size_t>(input)] == outputs[i], "getAliasedInput",
+            "output " + std::to_string(i) + " is not described as input " + std::to_string(input));
+    aliased[i] = input;
+  }
+  return aliased;
+}
+
 /// TensorRT remembers the number of the tactic that was fastest, so no two may share one.
 std::vector<std::int32_t> tactics_of(nvinfer1::IPluginV3OneBuild& build) {
   std::vector<std::int32_t> tactics(static_cast<std::size_t>(std::max(0, build.getNbTactics())));
@@ -477,6 +498,8 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
     result.outputs.push_back({*dtype, layout, extents[i]});
   }
 
+  result.aliased = aliased_inputs(build, inputs, result.outputs);
+
   std::vector<nvinfer1::DynamicPluginTensorDesc> in_out;
   for (const TensorDesc& desc : inputs) in_out.push_back(to_dynamic_desc(desc));
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
@@ -512,6 +535,7 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   std::deque<GuardedBuffer> buffers;
   std::vector<const void*> in_addresses;
   std::vector<void*> out_addresses;
+  std::vector<GuardedBuffer*> out_buffers;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     in.push_back(to_plugin_desc(inputs[i]));
     require(input_data[i].size() == static_cast<std::size_t>(inputs[i].storage_bytes()), "run_plugin",
@@ -522,8 +546,11 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   for (const TensorDesc& desc : built.outputs) {
     out.push_back(to_plugin_desc(desc));
     hide_data_sizes(built.shapes[out.size() - 1], out.back());
-    out_addresses.push_back(
-        buffers.emplace_back(static_cast<std::size_t>(desc.storage_bytes()), options.misalign).data());
+    const std::int32_t input = built.aliased[out.size() - 1];
+    out_buffers.push_back(
+        input >= 0 ? &buffers[static_cast<std::size_t>(input)]
+                   : &buffers.emplace_back(static_cast<std::size_t>(desc.storage_bytes()), options.misalign));
+    out_addresses.push_back(out_buffers.back()->data());
   }
   GuardedBuffer workspace(built.workspace, 0);
 
@@ -538,17 +565,22 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
     require(code == 0, "enqueue", "returned " + std::to_string(code));
   };
   const auto run_once = [&](const std::function<void()>& work) {
-    for (std::size_t i = 0; i < out.size(); ++i) buffers[in.size() + i].poison();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::int32_t input = built.aliased[i];
+      input >= 0 ? out_buffers[i]->write(input_data[static_cast<std::size_t>(input)]) : out_buffers[i]->poison();
+    }
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     work();
     stream.wait();
     std::vector<std::vector<std::byte>> results;
     for (std::size_t i = 0; i < in.size(); ++i) {
+      const auto aliased = std::find(built.aliased.begin(), built.aliased.end(), static_cast<std::int32_t>(i));
+      if (aliased != built.aliased.end()) continue;
       require(buffers[i].read("input " + std::to_string(i)) == input_data[i], "enqueue",
               "changed input " + std::to_string(i));
     }
     for (std::size_t i = 0; i < out.size(); ++i) {
-      results.push_back(buffers[in.size() + i].read("output " + std::to_string(i)));
+      results.push_back(out_buffers[i]->read("output " + std::to_string(i)));
     }
     static_cast<void>(workspace.read("the workspace"));
     keep_what_has_a_size(built, results);

@@ -58,14 +58,15 @@ struct BuiltPlugin {
   std::vector<Shape> shapes;        ///< The same with what getOutputShapes says of such dimensions.
   std::size_t workspace = 0;
   std::vector<std::int32_t> tactics;
+  std::vector<std::int32_t> aliased;  ///< Of each output the input whose memory it takes; -1: it has its own.
 };
 
 /// The calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once with
-/// every dimension symbolic), clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
-/// getFieldsToSerialize; then re-creation from the serialized fields, which must serialize to the same. Makes no CUDA
-/// call and needs no GPU. `output_layouts` are asked for; empty takes those of the first input.
-/// Throws Error naming the call that failed or broke a rule. `at_runtime` is the creator that re-creates the plugin, if
-/// another one has the name that the plugin says it has.
+/// every dimension symbolic), getAliasedInput where the plugin has it, clone, supportsFormatCombination at every
+/// position, configurePlugin, getWorkspaceSize, getFieldsToSerialize; then re-creation from the serialized fields,
+/// which must serialize to the same. Makes no CUDA call and needs no GPU. `output_layouts` are asked for; empty takes
+/// those of the first input. Throws Error naming the call that failed or broke a rule. `at_runtime` is the creator that
+/// re-creates the plugin, if another one has the name that the plugin says it has.
 [[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
                                        std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {},
                                        nvinfer1::IPluginCreatorV3One* at_runtime = nullptr);
@@ -77,11 +78,11 @@ struct RunOptions {
 };
 
 /// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
-/// tensor lies between guard bytes; the outputs are poisoned before each run. Descriptions say -1 of dimensions that
-/// depend on data, as TensorRT's do. Returns the outputs' bytes, of outputs of such sizes what the plugin may have
-/// written; sizes beyond the largest are refused. Throws Error if a call fails, a guard or an input changes, or a
-/// second run or the replay gives other bits where they may not; afterwards each tactic is set and run under the same
-/// guards.
+/// tensor lies between guard bytes; the outputs are poisoned before each run, and those that take the memory of an
+/// input hold its data then. Descriptions say -1 of dimensions that depend on data, as TensorRT's do. Returns the
+/// outputs' bytes, of outputs of such sizes what the plugin may have written; sizes beyond the largest are refused.
+/// Throws Error if a call fails, a guard or another input changes, or a second run or the replay gives other bits where
+/// they may not; afterwards each tactic is set and run under the same guards.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
                                                              const BuiltPlugin& built,
                                                              std::span<const TensorDesc> inputs,

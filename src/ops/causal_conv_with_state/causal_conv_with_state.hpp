@@ -28,9 +28,12 @@ struct CausalConvWithState {
   enum : std::size_t { x, weight, bias, past_state };
 
   CausalActivation activation = CausalActivation::none;
+  bool in_place = false;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("activation", &CausalConvWithState::activation, "applied to the sums")};
+    return std::tuple{attribute("activation", &CausalConvWithState::activation, "applied to the sums"),
+                      attribute("in_place", &CausalConvWithState::in_place,
+                                "1: TensorRT keeps present_state in the memory of past_state, which has to be given")};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "N,C,L", "the sequence, or the next piece of it"),
@@ -45,6 +48,9 @@ struct CausalConvWithState {
     return std::array{TypeConstraint("T", f32, f16, bf16)};
   }
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs);
+  [[nodiscard]] std::optional<std::size_t> aliased_input(std::size_t output) const {
+    return in_place && output == 1 ? std::optional<std::size_t>(past_state) : std::nullopt;
+  }
   [[nodiscard]] static Status check(const Problem& problem);
   [[nodiscard]] static TensorDesc constant(std::size_t port, std::span<const TensorDesc> given);
   static void fill_constant(std::size_t /*port*/, const TensorDesc& /*desc*/, std::byte* /*bytes*/) {}

@@ -72,6 +72,16 @@ namespace graft::ops {
     }
     add(ops[1], dtype, {(std::int64_t{1} << 31) / 4096 + 1, 2, 2056}, 4, 1, "_large").large = true;
   }
+  const auto in_place =
+      make_operator(operator_type<CausalConvWithState>(), {{"activation", "silu"}, {"in_place", std::int64_t{1}}});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const std::int64_t taps : {2, 4, 9}) {
+      for (const std::int64_t length : {0, 1, 2, 5, 37, 1024}) {
+        add(in_place, dtype, {3, 7, length}, taps, 2, "_in_place");
+      }
+      add(in_place, dtype, {3, 7, 40}, taps, 2, "_in_place_shifted").shift = 1;
+    }
+  }
   const auto refuse = [&](std::size_t port, const Extents& found, const char* why) {
     OperatorCase& test = add(ops[0], DType::f32, {2, 6, 9}, 4, 2, "_refused_" + std::to_string(cases.size()));
     test.inputs[port].extents = found;
@@ -88,6 +98,10 @@ namespace graft::ops {
   refuse(CausalConvWithState::past_state, {1, 6, 3}, "`past_state` has shape 1x6x3, allowed is 2x6x3");
   add(ops[0], DType::i8, {2, 6, 9}, 4, 2, "").refused = "does not take";
   add(ops[0], DType::f32, {1 << 16, 1 << 15, 0}, 4, 0, "_rows").refused = "allowed is 2147483647 channels";
+  add(in_place, DType::f32, {2, 6, 9}, 4, 1, "_no_state").refused =
+      "`past_state` is left out, allowed is f32 2x6x3, as `present_state` takes its memory";
+  add(in_place, DType::f32, {2, 6, 9}, 4, 2, "_empty_state").inputs[CausalConvWithState::past_state].extents = {0};
+  cases.back().refused = "`past_state` is f32 0, allowed is f32 2x6x3";
   return cases;
 }
 

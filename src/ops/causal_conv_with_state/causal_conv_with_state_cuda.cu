@@ -170,6 +170,13 @@ __global__ void __launch_bounds__(spread_most_threads)
   if (stores_state && first + width >= task.length) store_state(task, row);
 }
 
+/// After the kernel that reads the past, where the state takes its place.
+template <class T>
+__global__ void __launch_bounds__(spread_most_threads) store_states(CausalTask<T> task) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (row < task.rows) store_state(task, row);
+}
+
 /// All rows at once, by the kernel that is compiled for their taps or for any.
 template <class T>
 Status run_rows(const CausalTask<T>& task, const CudaContext& context) {
@@ -184,9 +191,12 @@ Status run_vectors(const CausalTask<T>& task, const CudaContext& context) {
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
   const auto vectors = static_cast<int>(vectors_of(task.length, widest<T>));
+  const bool is_in_place = task.past != nullptr && task.past == task.present;
   auto* kernel = task.taps == usual_taps ? &convolve_vectors<T, usual_taps> : &convolve_vectors<T, 0>;
-  return launch(CausalConvWithState::name, kernel, spread_grid(task.rows * vectors, device), context, task,
-                Divisor(vectors), vectors, Divisor(static_cast<int>(task.channels)), true);
+  const Status status = launch(CausalConvWithState::name, kernel, spread_grid(task.rows * vectors, device), context,
+                               task, Divisor(vectors), vectors, Divisor(static_cast<int>(task.channels)), !is_in_place);
+  if (!status.ok() || !is_in_place) return status;
+  return launch(CausalConvWithState::name, store_states<T>, spread_grid(task.rows, device), context, task);
 }
 
 template <bool InVectors>

@@ -15,7 +15,9 @@
 #include "adapters/tensorrt/plugin.hpp"
 #include "adapters/tensorrt/plugin_host.hpp"
 #include "graft/elementwise.hpp"
+#include "graft/error.hpp"
 #include "kernels/register.hpp"
+#include "ops/causal_conv_with_state/causal_conv_with_state.hpp"
 #include "ops/convolution/convolution.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
@@ -89,6 +91,29 @@ std::span<const Variant<Kept>> cuda_kernels(const Kept& /*op*/) {
   static const std::array variants{Variant<Kept>{"only", fits, run}};
   return variants;
 }
+
+/// An operator that says what `aliased` says of the memory of its outputs.
+struct Updated {
+  static constexpr auto name = "Updated";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = z = x";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::array<std::optional<std::size_t>, 2> aliased;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N", ""), output("y", "T", "N", ""), output("z", "T", "N", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0], inputs[0]}; }
+  static std::optional<std::size_t> aliased_input(std::size_t output) { return aliased[output]; }
+};
+Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+           const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
 
 namespace {
 
@@ -290,6 +315,63 @@ TEST(DataSizes, AHostThatCallsAsTensorRTDoesBuildsThem) {
   EXPECT_EQ(built.outputs[0], (TensorDesc{.dtype = DType::f16, .extents = {15}}));
   EXPECT_EQ(built.outputs[2], (TensorDesc{.dtype = DType::i64, .extents = {}}));
   EXPECT_EQ(built.workspace, 15 * sizeof(float));
+}
+
+nvinfer1::IPluginV3OneBuild& build_of(Plugin& plugin) {
+  return *static_cast<nvinfer1::IPluginV3OneBuild*>(
+      plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD));
+}
+
+/// TensorRT 10.0 to 10.2 have the first form of the interface alone.
+TEST(AliasedPorts, AreInTheSecondFormOfTheInterface) {
+  Made<ops::CausalConvWithState> apart;
+  EXPECT_EQ(build_of(apart.plugin).getInterfaceInfo().major, 1);
+  Made<ops::LeakyReLU> other;
+  EXPECT_EQ(build_of(other.plugin).getInterfaceInfo().major, 1);
+
+  ops::CausalConvWithState op;
+  op.in_place = true;
+  Made<ops::CausalConvWithState> made(op);
+  ASSERT_EQ(build_of(made.plugin).getInterfaceInfo().major, 2);
+  EXPECT_STREQ(build_of(made.plugin).getInterfaceInfo().kind, build_of(apart.plugin).getInterfaceInfo().kind);
+  auto& build = static_cast<nvinfer1::IPluginV3OneBuildV2&>(build_of(made.plugin));
+  EXPECT_EQ(build.getAliasedInput(0), -1);
+  EXPECT_EQ(build.getAliasedInput(1), 3);
+  const std::unique_ptr<nvinfer1::IPluginV3> copy(made.plugin.clone());
+  EXPECT_EQ(build_of(static_cast<Plugin&>(*copy)).getInterfaceInfo().major, 2);
+}
+
+TEST(AliasedPorts, AreWhatTheHostIsToldAndAllows) {
+  detail::register_cuda_kernels_of<Updated>();
+  const PluginSchema schema = own_schema(operator_type<Updated>());
+  Creator creator(schema, schema);
+  const TensorDesc x{.dtype = DType::f32, .extents = {5}};
+  Updated::aliased = {};
+  EXPECT_EQ(build_plugin(creator, {}, {&x, 1}).aliased, (std::vector{-1, -1}));
+  Updated::aliased = {std::nullopt, 0};
+  EXPECT_EQ(build_plugin(creator, {}, {&x, 1}).aliased, (std::vector{-1, 0}));
+  const auto refusal = [&] {
+    try {
+      static_cast<void>(build_plugin(creator, {}, {&x, 1}));
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  Updated::aliased = {0, 0};
+  EXPECT_THAT(refusal(), HasSubstr("gave input 0 to two outputs"));
+}
+
+/// A state that is updated in place has to be there.
+TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefused) {
+  const Log log;
+  ops::CausalConvWithState op;
+  op.in_place = true;
+  Made<ops::CausalConvWithState> made(op);
+  const std::array in{fixed(desc({2, 6, 9})), fixed(desc({6, 1, 4})), fixed(desc({6}))};
+  const std::array out{fixed(desc({2, 6, 9})), fixed(desc({2, 6, 3}))};
+  EXPECT_NE(made.plugin.configurePlugin(in.data(), 3, out.data(), 2), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("`past_state` is left out")));
 }
 
 /// TensorRT says -1 of them at run time, and 0 to the largest while it builds.

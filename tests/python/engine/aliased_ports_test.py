@@ -1,0 +1,86 @@
+# State that is updated in place: an output of a plugin takes the memory of an input.
+from __future__ import annotations
+
+import pathlib
+import types
+
+import numpy as np
+import onnx
+import pytest
+from conftest import graft
+from graft.engine.events import EngineError
+from graft.engine.options import allow_aliased_ports
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, FLOAT16 = TensorProto.FLOAT, TensorProto.FLOAT16
+
+
+def step_in_place(path: pathlib.Path, dtype: int) -> pathlib.Path:
+    """A step of a sequence whose state stays where it is: an attribute of Graft's own node."""
+    weight = numpy_helper.from_array(np.ones((16, 1, 4)).astype(helper.tensor_dtype_to_np_dtype(dtype)), "weight")
+    bias = numpy_helper.from_array(np.zeros(16).astype(helper.tensor_dtype_to_np_dtype(dtype)), "bias")
+    node = helper.make_node(
+        "CausalConvWithState",
+        ["x", "weight", "bias", "past"],
+        ["convolved", "present"],
+        name="convolve",
+        domain="graft",
+        in_place=1,
+    )
+    last = helper.make_node("Relu", ["convolved"], ["y"], name="last")
+    inputs = [helper.make_tensor_value_info(name, dtype, [1, 16, size]) for name, size in (("x", 1), ("past", 3))]
+    outputs = [helper.make_tensor_value_info(name, dtype, None) for name in ("y", "present")]
+    graph = helper.make_graph([node, last], "step", inputs, outputs, [weight, bias])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("graft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize("dtype", [FLOAT, FLOAT16])
+def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) -> None:
+    """TensorRT-RTX fails where the preview flag for it is not set."""
+    model, engine = step_in_place(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"]) == ("convolve", "CausalConvWithState")
+    assert layer["outputs"][1]["shape"] == layer["inputs"][3]["shape"] == [1, 16, 3]
+    told = graft("inspect", model, "--json", "--probe", "builder")
+    assert {node["node"]: node["verdict"] for node in told.json["nodes"]}.pop("convolve") == "plugin"
+
+
+class Layer(types.SimpleNamespace):
+    """Of a network, whose class is changed to that of a plugin's layer, as the bindings want it."""
+
+
+def network_of(major: int) -> types.SimpleNamespace:
+    """One layer of a plugin whose interface has that form, as TensorRT's bindings show it."""
+    build = types.SimpleNamespace(interface_info=types.SimpleNamespace(kind="PLUGIN_V3ONE_BUILD", major=major))
+    plugin = types.SimpleNamespace(get_capability_interface=lambda _: build)
+    layer = Layer(type="v3", name="convolve", plugin=plugin)
+    return types.SimpleNamespace(num_layers=1, get_layer=lambda _: layer)
+
+
+@pytest.mark.parametrize("has_feature", [False, True])
+@pytest.mark.parametrize("major", [1, 2])
+def test_the_preview_flag_is_set_where_a_plugin_needs_it(has_feature: bool, major: int) -> None:
+    trt = types.SimpleNamespace(
+        IPluginV3Layer=Layer,
+        LayerType=types.SimpleNamespace(PLUGIN_V3="v3"),
+        PluginCapabilityType=types.SimpleNamespace(BUILD="build"),
+        PreviewFeature=types.SimpleNamespace(),
+    )
+    if has_feature:
+        trt.PreviewFeature.ALIASED_PLUGIN_IO_10_03 = "aliased"
+    session = types.SimpleNamespace(trt=trt, version="tensorrt 10.2.0")
+    told: list[tuple[str, bool]] = []
+    config = types.SimpleNamespace(set_preview_feature=lambda feature, value: told.append((feature, value)))
+    if major > 1 and not has_feature:
+        with pytest.raises(EngineError, match="tensorrt 10.2.0 lets no plugin update an input in place") as refused:
+            allow_aliased_ports(session, config, network_of(major))
+        assert "convolve" in refused.value.message
+        assert "in_place = 0" in refused.value.next_step
+        return
+    allow_aliased_ports(session, config, network_of(major))
+    assert told == ([("aliased", True)] if major > 1 else [])
