@@ -57,7 +57,8 @@ bool is_wanted(const Rewriter& rewriter, const Operator& op, const onnx::Value& 
 }
 
 std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
-                                                      const onnx::Value& y, std::string& why_not) {
+                                                      const onnx::Value& y, std::string& why_not,
+                                                      bool (*may_stay)(const onnx::Node&)) {
   std::unordered_set<const onnx::Node*> inside;
   std::vector<const onnx::Value*> waiting{&y};
   while (!waiting.empty()) {
@@ -76,7 +77,7 @@ std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const on
   for (onnx::Node* node : y.graph->nodes()) {
     if (!inside.contains(node)) continue;
     result.push_back(node);
-    if (node == y.producer) continue;
+    if (node == y.producer || (may_stay != nullptr && may_stay(*node))) continue;
     for (const onnx::Value* output : node->outputs) {
       const bool is_number_of_shape = output != nullptr && output->type && !is_floating_point(*output->type);
       if (output == nullptr || is_number_of_shape) continue;

@@ -36,8 +36,10 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
                              std::size_t inputs = 1);
 
 /// The nodes that make y from `inputs` and constants, in topological order. Nothing where y depends on something else,
-/// or where an inner value that is no number of a shape is needed elsewhere; `why_not` then says so.
+/// or where an inner value that is no number of a shape is needed elsewhere; `why_not` then says so. What nodes of
+/// which `may_stay` is true make may be needed elsewhere: they stay then.
 [[nodiscard]] std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
-                                                                    const onnx::Value& y, std::string& why_not);
+                                                                    const onnx::Value& y, std::string& why_not,
+                                                                    bool (*may_stay)(const onnx::Node&) = nullptr);
 
 }  // namespace graft::passes

@@ -9,10 +9,11 @@ SHAPES = [(6, 8), (3, 4), (2, 2)]
 MEMORY = (2, sum(height * width for height, width in SHAPES), 16)
 
 
-def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, align_corners=False):
+def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, align_corners=False, shares_maps=False):
     """Layers of queries that attend to x, the pixels of all maps, as the papers describe them. `levels_apart` puts the
     points of a level on an axis of their own and takes each level from there, as Deformable DETR and Grounding DINO;
-    otherwise all points lie on one axis, as in RT-DETR v2 and D-FINE, which has not as many in each level."""
+    otherwise all points lie on one axis, as in RT-DETR v2 and D-FINE, which has not as many in each level. With
+    `shares_maps`, as in D-FINE, what splits x into maps is there once for all layers."""
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -25,9 +26,10 @@ def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, a
             self.value, self.out = nn.Linear(width, width), nn.Linear(width, width)
             self.offsets, self.weights = nn.Linear(width, heads * count * 2), nn.Linear(width, heads * count)
 
-        def maps(self, value):
+        def maps(self, x):
             """Of each level, as batch and heads, channels, height, width."""
-            items, _, _, channels = value.shape
+            items, channels = x.shape[0], x.shape[2] // heads
+            value = self.value(x).view(items, -1, heads, channels)
             sizes = [height * width for height, width in shapes]
             if levels_apart:
                 maps = [part.flatten(2).transpose(1, 2) for part in value.split(sizes, dim=1)]
@@ -44,25 +46,24 @@ def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, a
                 return [grids[:, :, :, level].transpose(1, 2).flatten(0, 1) for level in range(len(shapes))]
             return grids.permute(0, 2, 1, 3, 4).flatten(0, 1).split(points, dim=-2)
 
-        def forward(self, query, references, x):
+        def forward(self, query, references, maps):
             items, length, width = query.shape
-            value = self.value(x).view(items, -1, heads, width // heads)
             weights = self.weights(query).view(items, length, heads, count).softmax(-1)
             offsets = self.offsets(query)
             if levels_apart:
                 offsets = offsets.view(items, length, heads, len(shapes), points[0], 2)
-                scale = torch.tensor([[w, h] for h, w in shapes], dtype=x.dtype)[None, None, None, :, None, :]
+                scale = torch.tensor([[w, h] for h, w in shapes], dtype=query.dtype)[None, None, None, :, None, :]
                 locations = references[:, :, None, None, None, :] + offsets / scale
                 weights = weights.view(items, length, heads, len(shapes), points[0])
                 weights = weights.transpose(1, 2).reshape(items * heads, 1, length, count)
             else:
                 offsets = offsets.view(items, length, heads, count, 2)
-                scale = torch.tensor([1 / number for number in points for _ in range(number)], dtype=x.dtype)
+                scale = torch.tensor([1 / number for number in points for _ in range(number)], dtype=query.dtype)
                 locations = references[:, :, None, None, :] + 0.5 * offsets * scale[None, None, None, :, None]
                 weights = weights.permute(0, 2, 1, 3).reshape(items * heads, 1, length, count)
             samples = [
                 F.grid_sample(part, grid, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
-                for part, grid in zip(self.maps(value), self.grids(locations), strict=True)
+                for part, grid in zip(maps, self.grids(locations), strict=True)
             ]
             side_by_side = torch.stack(samples, dim=-2).flatten(-2) if levels_apart else torch.cat(samples, dim=-1)
             sums = (side_by_side * weights).sum(-1).view(items, width, length)
@@ -84,8 +85,9 @@ def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, a
         def forward(self, x):
             query = self.query[None] + x.mean(1, keepdim=True)
             references = self.references[None].sigmoid()
+            maps = self.layers[0].maps(x) if shares_maps else None
             for layer in self.layers:
-                query = query + layer(query, references, x)
+                query = query + layer(query, references, maps or layer.maps(x))
             return query
 
     return Decoder(MEMORY[2])
@@ -105,6 +107,15 @@ def torch_cases(case):
             "rt_detr_v2", "a decoder layer as of RT-DETR v2", found([4, 4, 4]), [4, 4, 4], levels_apart=False, heads=4
         ),
         attend("d_fine", "a decoder layer as of D-FINE", found([3, 6, 3]), [3, 6, 3], levels_apart=False),
+        attend(
+            "d_fine_layers",
+            "two decoder layers as of D-FINE",
+            found([3, 6, 3], 2),
+            [3, 6, 3],
+            layers=2,
+            levels_apart=False,
+            shares_maps=True,
+        ),
         attend(
             "attention_align_corners",
             "corners of maps are aligned",

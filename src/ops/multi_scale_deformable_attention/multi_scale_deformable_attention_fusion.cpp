@@ -386,7 +386,9 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
       constexpr std::size_t inputs = 4;
       if (!is_wanted(rewriter, *op, *found.value, inputs)) continue;
       std::string why_not;
-      const auto nodes = nodes_between({found.value, found.locations, found.weights}, *found.y, why_not);
+      // Decoders of one memory may share what splits it into maps.
+      const auto nodes =
+          nodes_between({found.value, found.locations, found.weights}, *found.y, why_not, moves_elements);
       if (!nodes) {
         near(why_not);
         continue;

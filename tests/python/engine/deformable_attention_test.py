@@ -10,7 +10,7 @@ from conftest import ROOT, drive, graft
 
 EXPORTS = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", ROOT / "tests/golden")) / "exports"
 SHAPES = "x=1x64x16..2x64x16..4x64x16"
-LAYERS = {"deformable_detr": 1, "grounding_dino": 2, "rt_detr_v2": 1, "d_fine": 1}
+LAYERS = {"deformable_detr": 1, "grounding_dino": 2, "rt_detr_v2": 1, "d_fine": 1, "d_fine_layers": 2}
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
