@@ -443,6 +443,93 @@ def test_a_layer_of_a_state_space_model_builds(
     assert {node["node"]: node["verdict"] for node in told.json["nodes"]}.pop("convolve") == "plugin"
 
 
+def aligned_head(path: pathlib.Path, dtype: int, opset: int, optional: str, offset_group: int) -> pathlib.Path:
+    """A stage with a deformable convolution, as exporters write DCN: offsets and mask from a convolution of the same
+    features, and a layer that is fed by the result."""
+    rng = np.random.default_rng(3)
+    element = helper.tensor_dtype_to_np_dtype(dtype)
+    moves, masks = 18 * offset_group, 9 * offset_group
+    constants = {
+        "kernel": rng.standard_normal((8, 3, 3, 3)) / 5,
+        "moving": rng.standard_normal((moves, 8, 3, 3)) / 20,
+        "masking": rng.standard_normal((masks, 8, 3, 3)) / 20,
+        "filters": rng.standard_normal((12, 8, 3, 3)) / 8,
+        "bias": rng.standard_normal(12),
+    }
+    inputs = [
+        "features",
+        "filters",
+        "offset",
+        "bias" if "bias" in optional else "",
+        "mask" if "mask" in optional else "",
+    ]
+    while not inputs[-1]:
+        inputs.pop()
+    node, around = helper.make_node, {"pads": [1, 1, 1, 1]}
+    nodes = [
+        node("Conv", ["x", "kernel"], ["features"], name="conv", **around),
+        node("Conv", ["features", "moving"], ["offset"], name="moves", **around),
+        node("Conv", ["features", "masking"], ["logits"], name="masks", **around),
+        node("Sigmoid", ["logits"], ["mask"], name="mask_of"),
+        node(
+            "DeformConv", inputs, ["sampled"], name="deform", offset_group=offset_group, kernel_shape=[3, 3], **around
+        ),
+        node("Relu", ["sampled"], ["y"], name="relu"),
+    ]
+    if "mask" not in optional:
+        del nodes[2:4], constants["masking"]
+    if "bias" not in optional:
+        del constants["bias"]
+    values = [numpy_helper.from_array(array.astype(element), name) for name, array in constants.items()]
+    image = helper.make_tensor_value_info("x", dtype, [1, 3, 20, 24])
+    graph = helper.make_graph(nodes, "stage", [image], [helper.make_tensor_value_info("y", dtype, None)], values)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9), path)
+    return path
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+@pytest.mark.parametrize(
+    ("dtype", "opset", "optional", "offset_group"),
+    [
+        (TensorProto.FLOAT, 19, "", 1),
+        (TensorProto.FLOAT, 19, "bias", 1),
+        (TensorProto.FLOAT, 22, "bias mask", 4),
+        (TensorProto.FLOAT16, 19, "mask", 2),
+        (TensorProto.FLOAT16, 22, "bias mask", 1),
+        (TensorProto.BFLOAT16, 22, "mask", 1),
+    ],
+)
+def test_deformable_convolution_builds(
+    tmp_path: pathlib.Path, dtype: int, opset: int, optional: str, offset_group: int
+) -> None:
+    """TensorRT-RTX has no layer of that name."""
+    model, engine = aligned_head(tmp_path / "m.onnx", dtype, opset, optional, offset_group), tmp_path / "m.engine"
+    without = drive("build", model, "--output", engine, "--target", "sm89")
+    assert without.code == 1
+    assert "DeformConv" in without.error["message"]
+    assert not engine.exists()
+    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    (layer,) = built.json["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("deform", "DeformableConvolution", "graft")
+    assert layer["outputs"][0]["shape"] == [1, 12, 20, 24]
+    # A bias that the node leaves out before a mask has no elements.
+    shapes = [port["shape"] for port in layer["inputs"]][3:]
+    mask = [1, 9 * offset_group, 20, 24]
+    assert shapes == {"": [], "bias": [[12]], "mask": [[0], mask], "bias mask": [[12], mask]}[optional]
+    assert b"DeformableConvolution" in engine.read_bytes()
+
+
+@pytest.mark.usefixtures("rtx")
+def test_an_unmodified_deformable_convolution_builds_with_the_library(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path
+) -> None:
+    model, engine = aligned_head(tmp_path / "m.onnx", TensorProto.FLOAT, 19, "bias mask", 1), tmp_path / "m.engine"
+    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names)
+    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries)
+    assert [layer["name"] for layer in built.result["network"]["plugins"]] == ["DeformableConvolution"]
+
+
 def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
     """The networks above mean what their names say."""
     rng = np.random.default_rng(1)

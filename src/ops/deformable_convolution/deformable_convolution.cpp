@@ -1,0 +1,150 @@
+// Definition of DeformableConvolution: shapes, rules, and the plan of its kernels.
+#include "ops/deformable_convolution/deformable_convolution.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "ops/deformable_convolution/plan.hpp"
+
+namespace graft::ops {
+namespace {
+
+constexpr std::size_t image_axes = 2;
+
+Status refuse_deformable(std::string message) {
+  return invalid_argument("DeformableConvolution: " + std::move(message));
+}
+
+std::int64_t number_at(const std::vector<std::int64_t>& list, std::size_t axis, std::int64_t otherwise) {
+  return list.empty() ? otherwise : list[axis];
+}
+
+Status check_deformable_shape(const Problem& problem, std::size_t port, const Extents& allowed) {
+  const Extents& found = problem.inputs[port].extents;
+  if (found == allowed) return {};
+  return refuse_deformable(std::string(DeformableConvolution::ports()[port].name) + " has shape " + to_string(found) +
+                           ", allowed is " + to_string(allowed));
+}
+
+}  // namespace
+
+DeformableSizes::DeformableSizes(const DeformableConvolution& op, const Problem& problem)
+    : items(problem.inputs[DeformableConvolution::x].extents[0]),
+      channels(problem.inputs[DeformableConvolution::x].extents[1]),
+      outputs(problem.outputs[0].extents[1]),
+      groups(op.group),
+      offset_groups(op.offset_group),
+      has_bias(problem.inputs[DeformableConvolution::bias].extents[0] > 0),
+      has_mask(problem.inputs[DeformableConvolution::mask].extents.rank() == 4) {
+  const auto axis_of = [&](std::size_t axis) {
+    const int at = static_cast<int>(axis + image_axes);
+    return DeformableAxis{.in = problem.inputs[DeformableConvolution::x].extents[at],
+                          .out = problem.outputs[0].extents[at],
+                          .kernel = problem.inputs[DeformableConvolution::weight].extents[at],
+                          .stride = number_at(op.strides, axis, 1),
+                          .pad = number_at(op.pads, axis, 0),
+                          .dilation = number_at(op.dilations, axis, 1)};
+  };
+  rows = axis_of(0);
+  columns = axis_of(1);
+}
+
+DeformableSections::DeformableSections(const DeformableSizes& sizes, DType dtype) {
+  constexpr std::int64_t vector_bytes = 16;
+  const bool is_f32 = dtype == DType::f32;
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t vector = vector_bytes / element;
+  const auto divide_up = [](std::int64_t value, std::int64_t by) { return (value + by - 1) / by; };
+  count = std::max(sizes.groups, sizes.offset_groups);
+  of_group = count / sizes.groups;
+  channels = sizes.channels / count;
+  stored_channels = divide_up(channels, vector) * vector;
+  step_channels = is_f32 ? 16 : 64;
+  chunks = divide_up(channels, step_channels);
+  steps = of_group * chunks * sizes.taps();
+  stored_outputs = is_f32 ? divide_up(sizes.group_outputs(), vector) * vector : sizes.group_outputs();
+  x_at = add(sizes.items * sizes.in_pixels() * count * stored_channels * element);
+  weight_at = add(sizes.groups * stored_outputs * steps * step_channels * element);
+}
+
+std::vector<Shape> DeformableConvolution::infer_shapes(std::span<const Shape> inputs) const {
+  constexpr std::array<std::size_t, 5> ranks{4, 4, 4, 1, 4};
+  for (std::size_t port = 0; port < inputs.size(); ++port) {
+    const std::size_t found = inputs[port].size();
+    if (found == ranks[port] || (port == mask && found == 1)) continue;
+    throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " + std::to_string(found) +
+                                ", allowed is " + std::to_string(ranks[port]));
+  }
+  Shape y{inputs[x][0], inputs[weight][0]};
+  for (std::size_t axis = 0; axis < image_axes; ++axis) {
+    const Dim window = kernel_shape.empty() ? inputs[weight][2 + axis] : Dim(kernel_shape[axis]);
+    const Dim reach = (window - 1) * number_at(dilations, axis, 1) + 1;
+    const std::int64_t padding = number_at(pads, axis, 0) + number_at(pads, image_axes + axis, 0);
+    y.push_back(floor_div(inputs[x][2 + axis] + padding - reach, number_at(strides, axis, 1)) + 1);
+  }
+  return {y};
+}
+
+Status DeformableConvolution::check_attributes() const {
+  const auto check_list = [](const char* list_name, const std::vector<std::int64_t>& list,
+                             std::size_t count) -> Status {
+    if (list.empty() || list.size() == count) return {};
+    return refuse_deformable("attribute `" + std::string(list_name) + "`: found " + to_string(AttributeValue(list)) +
+                             ", allowed are " + std::to_string(count) + " numbers");
+  };
+  if (Status status = check_list("dilations", dilations, image_axes); !status.ok()) return status;
+  if (Status status = check_list("kernel_shape", kernel_shape, image_axes); !status.ok()) return status;
+  if (Status status = check_list("strides", strides, image_axes); !status.ok()) return status;
+  return check_list("pads", pads, 2 * image_axes);
+}
+
+Status DeformableConvolution::check(const Problem& problem) const {
+  const Extents& image = problem.inputs[x].extents;
+  const Extents& filters = problem.inputs[weight].extents;
+  const Extents& results = problem.outputs[0].extents;
+  if (image[1] % group != 0 || filters[0] % group != 0 || image[1] % offset_group != 0) {
+    return refuse_deformable(std::to_string(image[1]) + " channels of x and " + std::to_string(filters[0]) +
+                             " of y, allowed are multiples of group, " + std::to_string(group) +
+                             ", and of x those of " + "offset_group, " + std::to_string(offset_group));
+  }
+  Extents window;
+  for (int axis = 0; axis < static_cast<int>(image_axes); ++axis) {
+    window.push_back(number_at(kernel_shape, static_cast<std::size_t>(axis), filters[2 + axis]));
+  }
+  if (Status status = check_deformable_shape(problem, weight, {filters[0], image[1] / group, window[0], window[1]});
+      !status.ok()) {
+    return status;
+  }
+  for (std::size_t axis = 0; axis < image_axes; ++axis) {
+    const auto at = static_cast<int>(axis);
+    const std::int64_t size = image[2 + at] + number_at(pads, axis, 0) + number_at(pads, image_axes + axis, 0);
+    const std::int64_t reach = (window[at] - 1) * number_at(dilations, axis, 1) + 1;
+    if (window[at] >= 1 && size >= reach) continue;
+    return refuse_deformable("axis " + std::to_string(2 + axis) + " of x has " + std::to_string(size) +
+                             " elements with padding, the window reaches over " + std::to_string(reach));
+  }
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // of what kernels count with 32 bits
+  if (image[2] > most || image[3] > most) {
+    return refuse_deformable("x has shape " + to_string(image) + ", allowed are images of 2147483647 rows and columns");
+  }
+  const std::int64_t samples = offset_group * window.element_count();
+  if (Status status = check_deformable_shape(problem, offset, {image[0], 2 * samples, results[2], results[3]});
+      !status.ok()) {
+    return status;
+  }
+  const Extents none{0};
+  if (!(problem.inputs[bias].extents == none)) {
+    if (Status status = check_deformable_shape(problem, bias, {filters[0]}); !status.ok()) return status;
+  }
+  if (problem.inputs[mask].extents == none) return {};
+  return check_deformable_shape(problem, mask, {image[0], samples, results[2], results[3]});
+}
+
+std::size_t DeformableConvolution::workspace(const Problem& problem) const {
+  const DeformableSizes sizes(*this, problem);
+  if (!DeformableSections::exist(sizes)) return 0;
+  return static_cast<std::size_t>(DeformableSections(sizes, problem.inputs[x].dtype).bytes);
+}
+
+}  // namespace graft::ops

@@ -1,0 +1,76 @@
+// DeformableConvolution: a convolution whose window samples the image where an input says.
+#pragma once
+
+#include "graft/define_operator.hpp"
+
+namespace graft::ops {
+
+struct DeformableConvolution {
+  static constexpr auto name = "DeformableConvolution";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is "
+      "interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number "
+      "lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are "
+      "held "
+      "in f32; with f16 and bf16 a kernel on tensor cores rounds samples to that type before they are multiplied.";
+  static constexpr auto source =
+      "Dai et al. 2017, Deformable Convolutional Networks; Zhu et al. 2018, Deformable ConvNets v2; ONNX DeformConv "
+      "19; "
+      "torchvision.ops.deform_conv2d";
+  static constexpr auto why_plugin =
+      "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel and stores no columns";
+  static constexpr auto onnx_name = "DeformConv";
+
+  /// Ports.
+  enum : std::size_t { x, weight, offset, bias, mask };
+
+  std::vector<std::int64_t> dilations;
+  std::int64_t group = 1;
+  std::vector<std::int64_t> kernel_shape;
+  std::int64_t offset_group = 1;
+  std::vector<std::int64_t> pads;
+  std::vector<std::int64_t> strides;
+
+  static constexpr auto attributes() {
+    using D = DeformableConvolution;
+    constexpr Range positive{.lowest = 1, .highest = 1 << 30};
+    return std::tuple{
+        attribute("dilations", &D::dilations, "distance of the window's elements: down, across; empty: 1", positive),
+        attribute("group", &D::group, "sets of channels that are convolved by themselves", positive),
+        attribute("kernel_shape", &D::kernel_shape, "height and width of the window; empty: as weight has", positive),
+        attribute("offset_group", &D::offset_group, "sets of channels that share offsets", positive),
+        attribute("pads", &D::pads, "rows above, columns left, rows below, columns right of the image; empty: 0",
+                  {.lowest = 0, .highest = 1 << 30}),
+        attribute("strides", &D::strides, "step of the window: down, across; empty: 1", positive)};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N,C,H,W", "the image"),
+                      input("weight", "T", "K,C/group,kernel_shape", "the filters"),
+                      input("offset", "T", "N,offset_group*window*2,OH,OW",
+                            "how far each element of the window is moved, down and then across, for each pixel of y"),
+                      optional_input("bias", "T", "K or 0", "added to the sums; left out, or of no elements: 0"),
+                      optional_input("mask", "T", "N,offset_group*window,OH,OW or 0",
+                                     "what samples are multiplied by; left out, or of no elements: 1"),
+                      output("y", "T", "N,K,OH,OW", "of the type of x")};
+  }
+  static constexpr auto types() {
+    using enum DType;
+    return std::array{TypeConstraint("T", f32, f16, bf16)};
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  /// Of no elements: a mask of ones would be as large as a given one.
+  [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
+    return {.dtype = given[x].dtype, .extents = {0}};
+  }
+  static void fill_constant(std::size_t /*port*/, const TensorDesc& /*desc*/, std::byte* /*bytes*/) {}
+  [[nodiscard]] std::size_t workspace(const Problem& problem) const;
+};
+
+[[nodiscard]] Status run(const DeformableConvolution& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<DeformableConvolution>> cuda_kernels(const DeformableConvolution& op);
+
+}  // namespace graft::ops

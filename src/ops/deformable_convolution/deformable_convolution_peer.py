@@ -1,0 +1,37 @@
+# DeformableConvolution in torchvision: what `graft bench` times it beside.
+from __future__ import annotations
+
+import torch
+from graft.bench.peers import Attributes, Function
+
+try:
+    from torchvision.ops import deform_conv2d
+except ImportError:
+    deform_conv2d = None
+
+
+def peer(a: Attributes) -> Function | None:
+    """torchvision has no group and offset_group among its arguments: it sees them in the shapes."""
+    pads = a["pads"] or [0] * 4
+    if deform_conv2d is None or pads[:2] != pads[2:]:
+        return None
+
+    def run(
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        offset: torch.Tensor,
+        bias: torch.Tensor | None = None,
+        mask: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        return deform_conv2d(
+            x,
+            offset,
+            weight,
+            bias,
+            tuple(a["strides"] or [1, 1]),
+            tuple(pads[:2]),
+            tuple(a["dilations"] or [1, 1]),
+            mask,
+        )
+
+    return run

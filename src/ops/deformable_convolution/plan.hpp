@@ -1,0 +1,67 @@
+// The sizes of a problem of DeformableConvolution, and how its inputs are laid out for the kernels with tiles.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "graft/elementwise.hpp"
+#include "ops/deformable_convolution/deformable_convolution.hpp"
+#include "ops/workspace_parts.hpp"
+
+namespace graft::ops {
+
+/// One of the two axes of an image.
+struct DeformableAxis {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  std::int64_t kernel = 0;
+  std::int64_t stride = 1;
+  std::int64_t pad = 0;  ///< Before; what lies after follows from `out`.
+  std::int64_t dilation = 1;
+};
+
+/// Of a problem that `check` accepts.
+struct DeformableSizes {
+  DeformableSizes(const DeformableConvolution& op, const Problem& problem);
+
+  [[nodiscard]] GRAFT_HOST_DEVICE std::int64_t in_pixels() const { return rows.in * columns.in; }
+  [[nodiscard]] GRAFT_HOST_DEVICE std::int64_t out_pixels() const { return rows.out * columns.out; }
+  [[nodiscard]] GRAFT_HOST_DEVICE std::int64_t taps() const { return rows.kernel * columns.kernel; }
+  [[nodiscard]] GRAFT_HOST_DEVICE std::int64_t group_channels() const { return channels / groups; }
+  [[nodiscard]] GRAFT_HOST_DEVICE std::int64_t group_outputs() const { return outputs / groups; }
+
+  std::int64_t items;
+  std::int64_t channels;
+  std::int64_t outputs;
+  std::int64_t groups;
+  std::int64_t offset_groups;
+  DeformableAxis rows;
+  DeformableAxis columns;
+  bool has_bias;
+  bool has_mask;
+};
+
+/// Sections are the sets of channels that have group and offset group in common. In the workspace x is N,H,W,section,
+/// channel, each section filled up with zeros to whole vectors of 16 bytes, and the filters are in the order in which
+/// the sums are made: step by step, of which each takes `step_channels` of one section at one element of the window.
+struct DeformableSections : WorkspaceParts {
+  DeformableSections(const DeformableSizes& sizes, DType dtype);
+
+  /// One kind of group divides the other; else sections differ in size.
+  [[nodiscard]] static bool exist(const DeformableSizes& sizes) {
+    return std::max(sizes.groups, sizes.offset_groups) % std::min(sizes.groups, sizes.offset_groups) == 0;
+  }
+
+  std::int64_t count;            ///< In all.
+  std::int64_t of_group;         ///< In a group.
+  std::int64_t channels;         ///< Of a section.
+  std::int64_t stored_channels;  ///< With those that fill it up.
+  std::int64_t step_channels;
+  std::int64_t chunks;          ///< Steps for one element of the window of one section.
+  std::int64_t steps;           ///< Of a sum.
+  std::int64_t stored_outputs;  ///< Of a group, f32 filled up to whole vectors: there they are innermost.
+  std::int64_t x_at;
+  std::int64_t weight_at;
+};
+
+}  // namespace graft::ops

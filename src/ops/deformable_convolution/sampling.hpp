@@ -1,0 +1,41 @@
+// Where DeformableConvolution samples an image: the same for the reference and the CUDA kernels, bit by bit.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "graft/elementwise.hpp"
+
+namespace graft::ops {
+
+/// The pixels around a position: rows `row` and `row` + 1, columns `column` and `column` + 1, of which some may lie
+/// beyond the image. All do where the position is more than a pixel beyond it, or no number.
+struct DeformablePosition {
+  bool is_near = false;
+  int row = 0;
+  int column = 0;
+  float down = 0;    ///< From row to position.
+  float across = 0;  ///< From column to position.
+};
+
+/// `base_row` and `base_column` are where the window's element lies without its offset.
+[[nodiscard]] GRAFT_HOST_DEVICE inline DeformablePosition deformable_position(std::int64_t base_row,
+                                                                              std::int64_t base_column, float move_down,
+                                                                              float move_across, std::int64_t height,
+                                                                              std::int64_t width) {
+  const float row = static_cast<float>(base_row) + move_down;
+  const float column = static_cast<float>(base_column) + move_across;
+  DeformablePosition position;
+  position.is_near =
+      row > -1.F && row < static_cast<float>(height) && column > -1.F && column < static_cast<float>(width);
+  if (!position.is_near) return position;
+  const float first_row = floorf(row);
+  const float first_column = floorf(column);
+  position.row = static_cast<int>(first_row);
+  position.column = static_cast<int>(first_column);
+  position.down = row - first_row;
+  position.across = column - first_column;
+  return position;
+}
+
+}  // namespace graft::ops

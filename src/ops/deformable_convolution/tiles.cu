@@ -1,0 +1,190 @@
+// DeformableConvolution: x and weight on their way into the layout of the kernels with tiles.
+#include <limits>
+
+#include "ops/deformable_convolution/tiles.cuh"
+
+namespace graft::ops {
+namespace {
+
+constexpr int repack_side = 64;
+constexpr int repack_threads = 256;
+
+struct DeformableRepack {
+  std::int64_t channels;         ///< Of a section.
+  std::int64_t stored_channels;  ///< The same with zeros.
+  std::int64_t sections;
+  std::int64_t pixels;
+  int pixel_tiles;
+  int channel_tiles;
+};
+
+/// From N,C,pixel to N,pixel,section,channel: squares through shared memory, so that both sides are read and written
+/// along their innermost axis.
+template <class T>
+__global__ void repack_image(const T* from, T* to, const DeformableRepack sizes) {
+  constexpr int pitch = repack_side + 4 / static_cast<int>(sizeof(T));  // a column of it meets every bank once
+  constexpr int rows = repack_threads / repack_side;
+  __shared__ T square[repack_side][pitch];
+  const int block = static_cast<int>(blockIdx.x);
+  const std::int64_t first_pixel = std::int64_t{block % sizes.pixel_tiles} * repack_side;
+  const int rest = block / sizes.pixel_tiles;
+  const std::int64_t first_channel = std::int64_t{rest % sizes.channel_tiles} * repack_side;
+  const std::int64_t item_and_section = rest / sizes.channel_tiles;
+  const int along = static_cast<int>(threadIdx.x) % repack_side;
+  const int first = static_cast<int>(threadIdx.x) / repack_side;
+  for (int i = first; i < repack_side; i += rows) {
+    const std::int64_t channel = first_channel + i;
+    const std::int64_t pixel = first_pixel + along;
+    const bool exists = channel < sizes.channels && pixel < sizes.pixels;
+    square[i][along] =
+        exists ? from[(item_and_section * sizes.channels + channel) * sizes.pixels + pixel] : static_cast<T>(0.F);
+  }
+  __syncthreads();
+  const std::int64_t item = item_and_section / sizes.sections;
+  const std::int64_t section = item_and_section % sizes.sections;
+  const std::int64_t channel = first_channel + along;
+  if (channel >= sizes.stored_channels) return;
+  for (int i = first; i < repack_side; i += rows) {
+    const std::int64_t pixel = first_pixel + i;
+    if (pixel >= sizes.pixels) break;
+    to[((item * sizes.pixels + pixel) * sizes.sections + section) * sizes.stored_channels + channel] = square[along][i];
+  }
+}
+
+/// The filters in the order of steps; a thread for each number that is stored. f32 has the filters of a group
+/// innermost.
+template <class T>
+__global__ void repack_filters(const T* from, T* to, const DeformableTask task, int section_channels, int step_channels,
+                               std::int64_t count) {
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (index >= count) return;
+  const int inner = std::is_same_v<T, float> ? task.stored_outputs : step_channels;
+  const auto in_inner = static_cast<int>(index % inner);
+  std::int64_t rest = index / inner;
+  int group;
+  int output;
+  int step;
+  int of_step;
+  if constexpr (std::is_same_v<T, float>) {
+    output = in_inner;
+    of_step = static_cast<int>(rest % step_channels);
+    rest /= step_channels;
+    step = static_cast<int>(rest % task.steps);
+    group = static_cast<int>(rest / task.steps);
+  } else {
+    of_step = in_inner;
+    step = static_cast<int>(rest % task.steps);
+    rest /= task.steps;
+    output = static_cast<int>(rest % task.group_outputs);
+    group = static_cast<int>(rest / task.group_outputs);
+  }
+  const DeformableStep at = deformable_step(task, step);
+  const int channel = at.chunk * step_channels + of_step;
+  const bool exists = channel < section_channels && output < task.group_outputs;
+  const std::int64_t filter = std::int64_t{group} * task.group_outputs + output;
+  const std::int64_t group_channels = std::int64_t{task.sections_of_group} * section_channels;
+  const std::int64_t plane = filter * group_channels + std::int64_t{at.section} * section_channels + channel;
+  to[index] = exists ? from[plane * task.taps + at.tap] : static_cast<T>(0.F);
+}
+
+template <class T>
+Status repack(const DeformableSizes& sizes, const DeformableSections& sections, const Buffers& buffers,
+              const CudaContext& context, const DeformableTask& task) {
+  auto* const bytes = static_cast<char*>(buffers.workspace);
+  const DeformableRepack image{.channels = sections.channels,
+                               .stored_channels = sections.stored_channels,
+                               .sections = sections.count,
+                               .pixels = sizes.in_pixels(),
+                               .pixel_tiles = static_cast<int>(ceil_divide(sizes.in_pixels(), repack_side)),
+                               .channel_tiles = static_cast<int>(ceil_divide(sections.stored_channels, repack_side))};
+  const std::int64_t tiles = sizes.items * sections.count * image.pixel_tiles * image.channel_tiles;
+  if (Status status = launch(DeformableConvolution::name, repack_image<T>, {.blocks = tiles, .threads = repack_threads},
+                             context, static_cast<const T*>(buffers.inputs[DeformableConvolution::x]),
+                             reinterpret_cast<T*>(bytes + sections.x_at), image);
+      !status.ok()) {
+    return status;
+  }
+  const std::int64_t numbers = sizes.groups * sections.stored_outputs * sections.steps * sections.step_channels;
+  return launch(DeformableConvolution::name, repack_filters<T>,
+                {.blocks = ceil_divide(numbers, repack_threads), .threads = repack_threads}, context,
+                static_cast<const T*>(buffers.inputs[DeformableConvolution::weight]),
+                reinterpret_cast<T*>(bytes + sections.weight_at), task, static_cast<int>(sections.channels),
+                static_cast<int>(sections.step_channels), numbers);
+}
+
+}  // namespace
+
+Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& problem) {
+  const DeformableSizes sizes(op, problem);
+  if (!DeformableSections::exist(sizes)) return unsupported("group and offset_group: takes one that divides the other");
+  const DType dtype = problem.inputs[DeformableConvolution::x].dtype;
+  const DeformableSections sections(sizes, dtype);
+  constexpr std::int64_t least = 8;
+  if (sections.channels < least || sizes.group_outputs() < least) {
+    return unsupported(
+        "takes at least 8 filters of a group, and 8 channels that have group and offset group in common");
+  }
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  constexpr std::int64_t least_tile = 64;
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t item_bytes = sizes.in_pixels() * sections.count * sections.stored_channels * element;
+  const std::int64_t tiles = sizes.items * sizes.groups * ceil_divide(sizes.out_pixels(), least_tile) *
+                             ceil_divide(sizes.group_outputs(), least_tile);
+  if (item_bytes > most || sizes.out_pixels() > most - 2 * least_tile || sections.steps > most ||
+      sizes.outputs > most || tiles > most) {
+    return unsupported("takes images of up to 2 GiB and up to 2^31 pixels and filters");
+  }
+  return {};
+}
+
+Status prepare_deformable_task(const DeformableConvolution& op, const Problem& problem, const Buffers& buffers,
+                               const CudaContext& context, DeformableTask& task) {
+  const DeformableSizes sizes(op, problem);
+  const DType dtype = problem.inputs[DeformableConvolution::x].dtype;
+  const DeformableSections sections(sizes, dtype);
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t pixel_bytes = sections.count * sections.stored_channels * element;
+  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
+  constexpr int vector_bytes = 16;
+  const auto* workspace = static_cast<const char*>(buffers.workspace);
+  task.x = workspace + sections.x_at;
+  task.weight = workspace + sections.weight_at;
+  task.offset = buffers.inputs[DeformableConvolution::offset];
+  task.mask = sizes.has_mask ? buffers.inputs[DeformableConvolution::mask] : nullptr;
+  task.bias = sizes.has_bias ? buffers.inputs[DeformableConvolution::bias] : nullptr;
+  task.y = buffers.outputs[0];
+  task.item_bytes = sizes.in_pixels() * pixel_bytes;
+  task.pixel_bytes = as_int(pixel_bytes);
+  task.section_bytes = as_int(sections.stored_channels * element);
+  task.height = as_int(sizes.rows.in);
+  task.width = as_int(sizes.columns.in);
+  task.pixels = as_int(sizes.out_pixels());
+  task.row_stride = as_int(sizes.rows.stride);
+  task.column_stride = as_int(sizes.columns.stride);
+  task.row_pad = as_int(sizes.rows.pad);
+  task.column_pad = as_int(sizes.columns.pad);
+  task.row_dilation = as_int(sizes.rows.dilation);
+  task.column_dilation = as_int(sizes.columns.dilation);
+  task.taps = as_int(sizes.taps());
+  task.chunks = as_int(sections.chunks);
+  task.steps = as_int(sections.steps);
+  task.groups = as_int(sizes.groups);
+  task.sections_of_group = as_int(sections.of_group);
+  task.sections_of_offset_group = as_int(sections.count / sizes.offset_groups);
+  task.offset_groups = as_int(sizes.offset_groups);
+  task.outputs = as_int(sizes.outputs);
+  task.group_outputs = as_int(sizes.group_outputs());
+  task.stored_outputs = as_int(sections.stored_outputs);
+  task.has_wide_stores = sizes.out_pixels() * element % vector_bytes == 0 && is_aligned(task.y, vector_bytes);
+  task.by_taps = Divisor(task.taps);
+  task.by_chunks = Divisor(task.chunks);
+  task.by_kernel_width = Divisor(as_int(sizes.columns.kernel));
+  task.by_out_width = Divisor(as_int(sizes.columns.out));
+  switch (dtype) {
+    case DType::f16: return repack<__half>(sizes, sections, buffers, context, task);
+    case DType::bf16: return repack<__nv_bfloat16>(sizes, sections, buffers, context, task);
+    default: return repack<float>(sizes, sections, buffers, context, task);
+  }
+}
+
+}  // namespace graft::ops

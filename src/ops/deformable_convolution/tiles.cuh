@@ -1,0 +1,228 @@
+// What the kernels of DeformableConvolution that make tiles of y share: the task, the order of the sums and the pixels
+// that a step samples.
+#pragma once
+
+#include "kernels/divisor.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/vector.cuh"
+#include "ops/deformable_convolution/plan.hpp"
+#include "ops/deformable_convolution/sampling.hpp"
+
+namespace graft::ops {
+
+/// A problem as such a kernel sees it, x and weight laid out as DeformableSections says. A block makes the sums of
+/// pixels of one item for filters of one group, in steps of `step_channels` of one section at one element of the
+/// window: those elements follow each other innermost, since they sample nearly the same pixels.
+struct DeformableTask {
+  const char* x = nullptr;
+  const char* weight = nullptr;
+  const void* offset = nullptr;
+  const void* mask = nullptr;  ///< Null where there is none, as bias.
+  const void* bias = nullptr;
+  void* y = nullptr;
+  std::int64_t item_bytes = 0;  ///< Of x.
+  int pixel_bytes = 0;          ///< Of x.
+  int section_bytes = 0;        ///< Of a pixel of x.
+  int height = 0;
+  int width = 0;
+  int pixels = 0;  ///< Of y, of one item.
+  int row_stride = 1;
+  int column_stride = 1;
+  int row_pad = 0;
+  int column_pad = 0;
+  int row_dilation = 1;
+  int column_dilation = 1;
+  int taps = 0;  ///< Elements of the window.
+  int chunks = 0;
+  int steps = 0;
+  int groups = 1;
+  int sections_of_group = 1;
+  int sections_of_offset_group = 1;
+  int offset_groups = 1;
+  int outputs = 0;
+  int group_outputs = 0;
+  int stored_outputs = 0;
+  bool has_wide_stores = false;  ///< Rows of y begin at multiples of 16 bytes, and so does y.
+  Divisor by_taps;
+  Divisor by_chunks;
+  Divisor by_kernel_width;
+  Divisor by_out_width;
+
+  // Set by the launch.
+  int row_tiles = 0;
+  int column_tiles = 0;
+};
+
+/// Whether a problem can be one: sizes within 32 bits, and channels enough for a step to be worth it.
+[[nodiscard]] Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& problem);
+
+/// Lays out x and weight in the workspace.
+[[nodiscard]] Status prepare_deformable_task(const DeformableConvolution& op, const Problem& problem,
+                                             const Buffers& buffers, const CudaContext& context, DeformableTask& task);
+
+/// Whether tiles of that size are few enough to waste little, and there is one for most multiprocessors.
+[[nodiscard]] inline bool suits_deformable(const DeformableTask& task, std::int64_t items, int rows, int columns,
+                                           const DeviceTraits& device) {
+  const std::int64_t tiles =
+      items * task.groups * ceil_divide(task.pixels, rows) * ceil_divide(task.group_outputs, columns);
+  return 2 * task.group_outputs > columns && 4 * tiles >= std::int64_t{3} * device.multiprocessors;
+}
+
+/// The blocks of a launch with such tiles.
+[[nodiscard]] inline std::int64_t set_deformable_tiles(DeformableTask& task, std::int64_t items, int rows,
+                                                       int columns) {
+  task.row_tiles = static_cast<int>(ceil_divide(task.pixels, rows));
+  task.column_tiles = static_cast<int>(ceil_divide(task.group_outputs, columns));
+  return items * task.groups * task.row_tiles * task.column_tiles;
+}
+
+#ifdef __CUDACC__
+
+/// The part of y that this block makes.
+struct DeformableBlock {
+  std::int64_t item;
+  int group;
+  int first_pixel;
+  int first_output;  ///< Of the group.
+};
+
+template <int rows, int columns>
+[[nodiscard]] __device__ DeformableBlock deformable_block(const DeformableTask& task) {
+  const int block = static_cast<int>(blockIdx.x);
+  const int column_tile = block % task.column_tiles;
+  const int group = block / task.column_tiles % task.groups;
+  const int row_tile = block / task.column_tiles / task.groups;
+  return {.item = row_tile / task.row_tiles,
+          .group = group,
+          .first_pixel = row_tile % task.row_tiles * rows,
+          .first_output = column_tile * columns};
+}
+
+/// What a step samples: a section's channels from `chunk` times `step_channels` on, at one element of the window.
+struct DeformableStep {
+  int section;  ///< Of the group.
+  int chunk;
+  int tap;
+};
+
+[[nodiscard]] __device__ inline DeformableStep deformable_step(const DeformableTask& task, int step) {
+  const int section_and_chunk = task.by_taps.quotient(step);
+  const int section = task.by_chunks.quotient(section_and_chunk);
+  return {section, section_and_chunk - section * task.chunks, step - section_and_chunk * task.taps};
+}
+
+/// How a pixel of y moves an element of the window, and what its samples are multiplied by.
+struct DeformableMove {
+  float down = 0;
+  float across = 0;
+  float factor = 1;
+};
+
+/// The four pixels that a pixel of y samples in a step: from where in x's item, -1 for one beyond the image, and their
+/// weights. In shared memory, for two steps.
+template <int rows>
+struct DeformableCorners {
+  int4 places[2][rows];
+  float4 weights[2][rows];
+  float factors[2][rows];
+};
+
+/// A thread that finds the corners of one pixel of y, step by step: it loads the moves of a step one step before it
+/// uses them.
+template <class T>
+class DeformableScout {
+ public:
+  __device__ DeformableScout(const DeformableTask& task, const DeformableBlock& block, int pixel)
+      : task_(task), block_(block), pixel_(pixel), exists_(pixel < task.pixels) {
+    const int row = task.by_out_width.quotient(pixel);
+    row_ = std::int64_t{row} * task.row_stride - task.row_pad;
+    column_ = std::int64_t{task.by_out_width.remainder(pixel)} * task.column_stride - task.column_pad;
+  }
+
+  __device__ void load(int step) {
+    if (!exists_ || step >= task_.steps) return;
+    const DeformableStep at = deformable_step(task_, step);
+    const int section = block_.group * task_.sections_of_group + at.section;
+    const std::int64_t plane =
+        (block_.item * task_.offset_groups + section / task_.sections_of_offset_group) * task_.taps + at.tap;
+    const T* down = static_cast<const T*>(task_.offset) + 2 * plane * task_.pixels + pixel_;
+    move_.down = static_cast<float>(down[0]);
+    move_.across = static_cast<float>(down[task_.pixels]);
+    if (task_.mask != nullptr) {
+      move_.factor = static_cast<float>(static_cast<const T*>(task_.mask)[plane * task_.pixels + pixel_]);
+    }
+  }
+
+  /// Of the step that was loaded last.
+  template <int rows>
+  __device__ void write(DeformableCorners<rows>& corners, int step, int row) const {
+    if (step >= task_.steps) return;
+    int places[4] = {-1, -1, -1, -1};
+    float weights[4] = {};
+    if (exists_) {
+      const int tap = deformable_step(task_, step).tap;
+      const int tap_row = task_.by_kernel_width.quotient(tap);
+      const int tap_column = task_.by_kernel_width.remainder(tap);
+      const DeformablePosition position = deformable_position(
+          row_ + std::int64_t{tap_row} * task_.row_dilation, column_ + std::int64_t{tap_column} * task_.column_dilation,
+          move_.down, move_.across, task_.height, task_.width);
+      if (position.is_near) {
+#pragma unroll
+        for (int corner = 0; corner < 4; ++corner) {
+          const int corner_row = position.row + corner / 2;
+          const int corner_column = position.column + corner % 2;
+          weights[corner] = (corner / 2 == 0 ? 1.F - position.down : position.down) *
+                            (corner % 2 == 0 ? 1.F - position.across : position.across);
+          const bool is_inside =
+              corner_row >= 0 && corner_row < task_.height && corner_column >= 0 && corner_column < task_.width;
+          if (is_inside) places[corner] = (corner_row * task_.width + corner_column) * task_.pixel_bytes;
+        }
+      }
+    }
+    corners.places[step % 2][row] = {places[0], places[1], places[2], places[3]};
+    corners.weights[step % 2][row] = {weights[0], weights[1], weights[2], weights[3]};
+    corners.factors[step % 2][row] = move_.factor;
+  }
+
+ private:
+  const DeformableTask& task_;
+  const DeformableBlock& block_;
+  int pixel_;
+  bool exists_;
+  std::int64_t row_;
+  std::int64_t column_;
+  DeformableMove move_;
+};
+
+/// One vector of channels at the four corners of a sample, on its way from memory.
+struct DeformableVectors {
+  uint4 corners[4];
+
+  __device__ void load(const char* item, const int4& places, bool exists) {
+    const int from[4] = {places.x, places.y, places.z, places.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      corners[i] = exists && from[i] >= 0 ? __ldg(reinterpret_cast<const uint4*>(item + from[i])) : uint4{};
+    }
+  }
+
+  template <class T, int N>
+  __device__ void blend(const float4& weights, float factor, float (&results)[N]) const {
+    const float of[4] = {weights.x, weights.y, weights.z, weights.w};
+#pragma unroll
+    for (float& result : results) result = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float values[N];
+      Vector<T, N>{corners[i]}.unpack(values);
+#pragma unroll
+      for (int j = 0; j < N; ++j) results[j] = fmaf(of[i], values[j], results[j]);
+    }
+#pragma unroll
+    for (float& result : results) result *= factor;
+  }
+};
+
+#endif
+
+}  // namespace graft::ops
