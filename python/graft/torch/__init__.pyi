@@ -463,3 +463,41 @@ def multi_scale_deformable_attention(
 
     Source: Zhu et al. 2020, Deformable DETR: Deformable Transformers for End-to-End Object Detection
     """
+
+def deformable_convolution(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    offset: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    mask: torch.Tensor | None = None,
+    *,
+    dilations: Sequence[int] = (),
+    group: int = 1,
+    kernel_shape: Sequence[int] = (),
+    offset_group: int = 1,
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> torch.Tensor:
+    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are held in f32; with f16 and bf16 a kernel on tensor cores rounds samples to that type before they are multiplied.
+
+    Tensors:
+        x: the image (N,C,H,W)
+        weight: the filters (K,C/group,kernel_shape)
+        offset: how far each element of the window is moved, down and then across, for each pixel of y (N,offset_group*window*2,OH,OW)
+        bias: added to the sums; left out, or of no elements: 0 (K or 0)
+        mask: what samples are multiplied by; left out, or of no elements: 1 (N,offset_group*window,OH,OW or 0)
+
+    Attributes:
+        dilations: distance of the window's elements: down, across; empty: 1 (at least 1 and at most 1.07374e+09)
+        group: sets of channels that are convolved by themselves (at least 1 and at most 1.07374e+09)
+        kernel_shape: height and width of the window; empty: as weight has (at least 1 and at most 1.07374e+09)
+        offset_group: sets of channels that share offsets (at least 1 and at most 1.07374e+09)
+        pads: rows above, columns left, rows below, columns right of the image; empty: 0 (at least 0 and at most 1.07374e+09)
+        strides: step of the window: down, across; empty: 1 (at least 1 and at most 1.07374e+09)
+
+    Returns y (N,K,OH,OW): of the type of x
+
+    Types: x f32 weight f32 offset f32 bias f32 mask f32 y f32; x f16 weight f16 offset f16 bias f16 mask f16 y f16; x bf16 weight bf16 offset bf16 bias bf16 mask bf16 y bf16
+
+    Source: Dai et al. 2017, Deformable Convolutional Networks; Zhu et al. 2018, Deformable ConvNets v2; ONNX DeformConv 19; torchvision.ops.deform_conv2d
+    """
