@@ -9,11 +9,22 @@ SHAPES = [(6, 8), (3, 4), (2, 2)]
 MEMORY = (2, sum(height * width for height, width in SHAPES), 16)
 
 
-def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, align_corners=False, shares_maps=False):
+def attention(
+    shapes,
+    points,
+    heads=2,
+    queries=5,
+    layers=1,
+    levels_apart=True,
+    align_corners=False,
+    shares_maps=False,
+    fixed_queries=False,
+):
     """Layers of queries that attend to x, the pixels of all maps, as the papers describe them. `levels_apart` puts the
     points of a level on an axis of their own and takes each level from there, as Deformable DETR and Grounding DINO;
     otherwise all points lie on one axis, as in RT-DETR v2 and D-FINE, which has not as many in each level. With
-    `shares_maps`, as in D-FINE, what splits x into maps is there once for all layers."""
+    `shares_maps`, as in D-FINE, what splits x into maps is there once for all layers. With
+    `fixed_queries`, as in the first layer of a decoder of one stage, points and weights do not depend on x."""
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -83,7 +94,8 @@ def attention(shapes, points, heads=2, queries=5, layers=1, levels_apart=True, a
                     parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
 
         def forward(self, x):
-            query = self.query[None] + x.mean(1, keepdim=True)
+            query = self.query[None].expand(x.shape[0], -1, -1)
+            query = query if fixed_queries else query + x.mean(1, keepdim=True)
             references = self.references[None].sigmoid()
             maps = self.layers[0].maps(x) if shares_maps else None
             for layer in self.layers:
@@ -102,6 +114,7 @@ def torch_cases(case):
 
     return [
         attend("deformable_detr", "a decoder layer as of Deformable DETR", found([4, 4, 4]), [4, 4, 4]),
+        attend("first_layer", "the first layer of a decoder", found([4, 4, 4]), [4, 4, 4], fixed_queries=True),
         attend("grounding_dino", "two decoder layers as of Grounding DINO", found([2, 2, 2], 2), [2, 2, 2], layers=2),
         attend(
             "rt_detr_v2", "a decoder layer as of RT-DETR v2", found([4, 4, 4]), [4, 4, 4], levels_apart=False, heads=4

@@ -10,7 +10,7 @@
 //
 // What stands at " - " only moves elements, and each network moves them in its own way. So each of the three tensors is
 // looked for behind such movements, and they are followed from it: its axes have to come to lie where the operator has
-// them.
+// them. Points and weights of queries that do not depend on the image are constants, and become those of the operator.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -138,8 +138,12 @@ struct Attention {
   std::vector<std::int64_t> points;  ///< In each map.
   std::vector<std::int64_t> sizes;   ///< Height and width of each map.
   onnx::Value* value = nullptr;
-  onnx::Value* locations = nullptr;
-  onnx::Value* weights = nullptr;
+  onnx::Value* locations =
+      nullptr;                     ///< Null where the grids are constants: of queries that do not depend on the image.
+  onnx::Value* weights = nullptr;  ///< Null where they are constants.
+  std::optional<onnx::TensorData> constant_locations;
+  std::optional<onnx::TensorData> constant_weights;
+  std::int64_t queries = 0;  ///< 0 where it is not fixed.
   onnx::Value* y = nullptr;
   bool keeps_heads = false;  ///< y is [B,Q,M,D], not [B,Q,M*D].
 
@@ -212,6 +216,37 @@ AxisFactor whole(std::size_t axis, const onnx::Value& value, std::size_t axis_of
   return {axis, 1, fixed_size(&value, axis_of_value)};
 }
 
+/// [B*M,1,Q,T] or, of each map, [B*M,Q,P,2], as the operator has it: [B,Q,M,T...]. `read` makes a number of a number.
+template <class Read>
+std::optional<onnx::TensorData> by_queries(const Attention& found, const std::vector<const onnx::Value*>& constants,
+                                           std::int64_t of_point, const Read& read) {
+  const std::int64_t items = fixed_size(found.value, 0);
+  const std::int64_t heads = fixed_size(found.value, 2);
+  const std::int64_t points = found.point_count();
+  std::vector<double> numbers(static_cast<std::size_t>(items * found.queries * heads * points * of_point));
+  std::int64_t first = 0;
+  for (const onnx::Value* constant : constants) {
+    const auto tensor = constant->constant();
+    const auto given = tensor ? tensor->numbers() : std::nullopt;
+    if (!given || items * heads * found.queries == 0) return std::nullopt;
+    const std::int64_t row = std::ssize(*given) / (items * heads * found.queries);
+    if (row * items * heads * found.queries != std::ssize(*given) || first + row > points * of_point) {
+      return std::nullopt;
+    }
+    for (std::int64_t i = 0; i < std::ssize(*given); ++i) {
+      const std::int64_t of_batch = i / row / found.queries;
+      const std::int64_t at = ((of_batch / heads * found.queries + i / row % found.queries) * heads + of_batch % heads);
+      numbers[static_cast<std::size_t>(at * points * of_point + first + i % row)] =
+          read((*given)[static_cast<std::size_t>(i)]);
+    }
+    first += row;
+  }
+  if (first != points * of_point) return std::nullopt;
+  std::vector<std::int64_t> dims{items, found.queries, heads, points};
+  if (of_point > 1) dims.push_back(of_point);
+  return onnx::TensorData::from_numbers(*found.value->type, std::move(dims), numbers);
+}
+
 std::string find_inputs(Attention& found, onnx::Value* weights) {
   std::vector<std::vector<Ancestor>> maps;
   std::vector<std::vector<Ancestor>> grids;
@@ -261,7 +296,15 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
                            {{coordinate, 1, 2}}},
                           start_of(point, level));
       });
-  if (found.locations == nullptr) {
+  if (found.locations != nullptr) {
+    found.queries = fixed_size(found.locations, 1);
+  } else if (found.value->type) {
+    std::vector<const onnx::Value*> constants;
+    for (const onnx::Node* sample : found.samples) constants.push_back(sample->input(1));
+    found.queries = fixed_size(constants.front(), 1);
+    found.constant_locations = by_queries(found, constants, 2, [](double place) { return (place + 1) / 2; });
+  }
+  if (found.locations == nullptr && !found.constant_locations) {
     return fmt::format("the grids are not 2 * x - 1 of one tensor of items, queries, {} heads, {} points, 2", heads,
                        points);
   }
@@ -273,7 +316,12 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
         return AxisLayout({{whole(item, of, 0), whole(head, of, 2)}, {}, {whole(query, of, 1)}, {{point, 1, points}}},
                           {});
       });
-  if (found.weights != nullptr) return "";
+  const bool is_of_all = rank_of(weights) == 4 && fixed_size(weights, 1) == 1 && fixed_size(weights, 3) == points &&
+                         fixed_size(weights, 2) == found.queries;
+  if (found.weights == nullptr && is_of_all && found.value->type) {
+    found.constant_weights = by_queries(found, {weights}, 1, [](double weight) { return weight; });
+  }
+  if (found.weights != nullptr || found.constant_weights) return "";
   return fmt::format("'{}' is not made of one tensor of items, queries, {} heads, {} points", weights->name, heads,
                      points);
 }
@@ -283,7 +331,7 @@ std::string find_output(Attention& found, const onnx::Node& sum) {
   const std::vector<AxisFactor> of_item{whole(item, *found.value, 0)};
   const std::vector<AxisFactor> of_head{whole(head, *found.value, 2)};
   const std::vector<AxisFactor> of_channel{whole(channel, *found.value, 3)};
-  const std::vector<AxisFactor> of_query{whole(query, *found.locations, 1)};
+  const std::vector<AxisFactor> of_query{{query, 1, found.queries}};
   const auto both = [](std::vector<AxisFactor> a, const std::vector<AxisFactor>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
@@ -337,8 +385,12 @@ Attention read_attention(const onnx::Node& sum) {
 }
 
 std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::shared_ptr<const Operator> op) {
-  return [op = std::move(op), inputs = std::array{found.value->name, found.locations->name, found.weights->name},
-          y = found.y->name, sizes = found.sizes, keeps_heads = found.keeps_heads,
+  // By name: the edit is made in copies of the graph too.
+  const auto name_of = [](const onnx::Value* input) { return input == nullptr ? std::string() : input->name; };
+  return [op = std::move(op), x = found.value->name, locations = name_of(found.locations),
+          weights = name_of(found.weights), constant_locations = found.constant_locations,
+          constant_weights = found.constant_weights, y = found.y->name, sizes = found.sizes,
+          keeps_heads = found.keeps_heads,
           channels = fixed_size(found.value, 2) * fixed_size(found.value, 3)](onnx::Graph& graph) {
     onnx::Value* value = graph.find(y);
     onnx::Node* old = value->producer;
@@ -346,8 +398,10 @@ std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::sh
     onnx::Value* shapes = graph.add_constant(
         y + "/shapes", onnx::TensorData::from_numbers(onnx::ElementType::i64, {levels, 2},
                                                       std::vector<double>(sizes.begin(), sizes.end())));
-    onnx::Node* last = add_operator_node(
-        graph, *op, {graph.find(inputs[0]), shapes, graph.find(inputs[1]), graph.find(inputs[2])}, {y + "/heads"}, old);
+    onnx::Value* points =
+        constant_locations ? graph.add_constant(y + "/locations", *constant_locations) : graph.find(locations);
+    onnx::Value* parts = constant_weights ? graph.add_constant(y + "/weights", *constant_weights) : graph.find(weights);
+    onnx::Node* last = add_operator_node(graph, *op, {graph.find(x), shapes, points, parts}, {y + "/heads"}, old);
     last->name = old->name;
     if (!keeps_heads) {
       onnx::Value* joined = graph.add_constant(y + "/joined", onnx::TensorData::from_ints({0, 0, channels}));
@@ -386,15 +440,17 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
       constexpr std::size_t inputs = 4;
       if (!is_wanted(rewriter, *op, *found.value, inputs)) continue;
       std::string why_not;
+      std::vector<onnx::Value*> read{found.value};
+      if (found.locations != nullptr) read.push_back(found.locations);
+      if (found.weights != nullptr) read.push_back(found.weights);
       // Decoders of one memory may share what splits it into maps.
-      const auto nodes =
-          nodes_between({found.value, found.locations, found.weights}, *found.y, why_not, moves_elements);
+      const auto nodes = nodes_between({read.begin(), read.end()}, *found.y, why_not, moves_elements);
       if (!nodes) {
         near(why_not);
         continue;
       }
       rewriter.apply({.nodes = *nodes,
-                      .inputs = {found.value, found.locations, found.weights},
+                      .inputs = read,
                       .outputs = {found.y},
                       .replacement = to_text(*op),
                       .reason = fmt::format("a sum of weighted samples of {} maps of '{}'", found.samples.size(),
