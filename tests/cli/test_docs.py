@@ -46,7 +46,7 @@ def under_onnx_name(graft, model):
     (node,) = model.graph.node
     node.op_type, node.domain = graft("ops", node.op_type, "--json").json["onnx_name"], ""
     del model.opset_import[:]
-    model.opset_import.append(onnx.helper.make_opsetid("", 18))
+    model.opset_import.append(onnx.helper.make_opsetid("", 22))
     return model
 
 
