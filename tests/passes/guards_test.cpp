@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -119,7 +120,8 @@ TEST(Guards, DoNotRunUnlessAskedFor) {
   const ConvertReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "GridSample"), 2U);
   EXPECT_EQ(report.count("guard_grid_sample"), 0U);
-  EXPECT_TRUE(report.near_misses.empty()) << report.near_misses.front().reason;
+  EXPECT_TRUE(std::none_of(report.near_misses.begin(), report.near_misses.end(),
+                           [](const NearMissNote& note) { return note.pass == "guard_grid_sample"; }));
 }
 
 TEST(Guards, RunWhereTheyAreNamedAmongThePasses) {

@@ -49,11 +49,13 @@ struct DeformableProblem {
   int optional = 2;  ///< 0: neither bias nor mask; 1: bias; 2: both; 3: mask, and a bias of no elements.
 
   [[nodiscard]] Attributes attributes() const {
-    return {{"group", group},
-            {"offset_group", offset_group},
-            {"strides", std::vector{stride, stride}},
-            {"dilations", std::vector{dilation, dilation}},
-            {"pads", std::vector{pad, pad, pad, pad}}};
+    Attributes attributes{{"group", group},
+                          {"offset_group", offset_group},
+                          {"strides", std::vector{stride, stride}},
+                          {"dilations", std::vector{dilation, dilation}},
+                          {"pads", std::vector{pad, pad, pad, pad}}};
+    if (optional == 2) attributes.emplace_back("kernel_shape", std::vector{height, width});
+    return attributes;
   }
   [[nodiscard]] std::vector<TensorDesc> inputs(DType dtype) const {
     const auto size_of_y = [&](std::int64_t size, std::int64_t window) {
