@@ -37,8 +37,9 @@ SEPARATOR = "empty_kernel"  # runs before each case
 def run_cases(library_path: str, indices: list[tuple[int, str]]) -> None:
     """In the process that ncu watches: each case once, after an empty kernel."""
     import torch
-    from graft.bench.cuda import TYPES, random_tensor, storage_shape, stream
+    from graft.bench.cuda import random_tensor, storage_shape, stream
     from graft.bench.library import Library
+    from graft.bench.peers import TYPES
 
     library = Library(library_path)
     cases = library.timed_cases()

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
+#include "kernels/numbers.cuh"
 #include "kernels/scatter.cuh"
 #include "kernels/sort.cuh"
 #include "kernels/strides.cuh"
@@ -167,13 +168,7 @@ Status with_accesses(const ScatterTask& task, F&& f) {
     if (is_wide) return f(element, std::integral_constant<int, widest<T>>{});
     return f(element, std::integral_constant<int, 1>{});
   };
-  switch (task.dtype) {
-    case DType::i32: return with_width(std::int32_t{});
-    case DType::i64: return with_width(std::int64_t{});
-    case DType::f16: return with_width(__half{});
-    case DType::bf16: return with_width(__nv_bfloat16{});
-    default: return with_width(float{});
-  }
+  return dispatch_numbers(task.dtype, with_width);
 }
 
 /// The side of the buffers that holds the targets in order and, for each, the number of its update.

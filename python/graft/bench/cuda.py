@@ -13,10 +13,8 @@ import torch
 
 from graft.bench.judge import SMALL_BYTES
 from graft.bench.library import GraftError, Library, OperatorCall
-from graft.bench.peers import exact, inputs_of, peer
+from graft.bench.peers import TYPES, exact, inputs_of, peer
 
-TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
-TYPES |= {"i32": torch.int32, "i64": torch.int64}
 REPEATS = 31
 CHOICE_REPEATS = 5  # to choose between variants
 NO_CHOICE_SECONDS, NO_CHOICE_FACTOR = (

@@ -23,6 +23,9 @@ import torch.nn.functional as F
 Attributes = dict[str, Any]
 Function = Callable[..., torch.Tensor]
 
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
+TYPES |= {"i32": torch.int32, "i64": torch.int64}
+
 # The same from here in the checkout and in an installation.
 OPERATORS = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops"
 
@@ -34,6 +37,15 @@ def activation(a: Attributes) -> Callable[[torch.Tensor], torch.Tensor] | None:
         "relu6": F.relu6,
         "leaky_relu": lambda x: F.leaky_relu(x, a["alpha"]),
     }.get(a["activation"])
+
+
+def scattered_rows(case: dict[str, Any]) -> list[torch.Tensor]:
+    """Data, indices and updates: the indices are rows of the data, each as likely as another."""
+    data, indices, updates = case["inputs"]
+    torch.manual_seed(1)
+    values = [torch.randn(desc["shape"], device="cuda").to(TYPES[desc["dtype"]]) for desc in (data, updates)]
+    rows = torch.randint(data["shape"][0], indices["shape"], device="cuda", dtype=TYPES[indices["dtype"]])
+    return [values[0], rows, values[1]]
 
 
 def operator_folders() -> dict[str, str]:

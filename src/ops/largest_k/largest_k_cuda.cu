@@ -5,6 +5,7 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
+#include "kernels/numbers.cuh"
 #include "kernels/sort.cuh"
 #include "kernels/vector.cuh"
 #include "ops/largest_k/plan.hpp"
@@ -103,16 +104,6 @@ __global__ void take_first(const T* x, const int* places, T* values, std::int64_
   indices[index] = place;
 }
 
-/// Calls `f` with a value of the device type that stores `dtype`.
-template <class F>
-Status dispatch_elements(DType dtype, F&& f) {
-  if (dtype == DType::f16) return f(__half{});
-  if (dtype == DType::bf16) return f(__nv_bfloat16{});
-  if (dtype == DType::i32) return f(std::int32_t{});
-  if (dtype == DType::i64) return f(std::int64_t{});
-  return f(float{});
-}
-
 Status fits_sort(const LargestK& op, const Problem& problem) {
   const LargestRows rows(op, problem);
   if (rows.length == 0 || rows.rows <= most_elements / rows.length) return {};
@@ -181,7 +172,7 @@ Status run_sort(const LargestK& op, const Problem& problem, const Buffers& buffe
   const RowSizes sizes{static_cast<unsigned>(rows.rows), static_cast<unsigned>(rows.stride),
                        static_cast<unsigned>(rows.length), static_cast<unsigned>(rows.kept)};
   auto* workspace = static_cast<std::byte*>(buffers.workspace);
-  return dispatch_elements(problem.inputs[0].dtype, [&](auto element) -> Status {
+  return dispatch_numbers(problem.inputs[0].dtype, [&](auto element) -> Status {
     using T = decltype(element);
     using Key = typename KeyOf<T>::Type;
     const auto* x = static_cast<const T*>(buffers.inputs[0]);

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from graft.bench.peers import Attributes, Function
+from graft.bench.peers import TYPES, Attributes, Function
 
 # The maps of the timed cases, by the number of their pixels.
 SHAPES = {8400: [[80, 80], [40, 40], [20, 20]], 22223: [[100, 167], [50, 84], [25, 42], [13, 21]]}
@@ -14,7 +14,7 @@ SHAPES = {8400: [[80, 80], [40, 40], [20, 20]], 22223: [[100, 167], [50, 84], [2
 def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
     """Queries all over the image whose points lie within some pixels of them; of an encoder a query for each pixel."""
     value, _, locations, weights = (desc["shape"] for desc in case["inputs"])
-    dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[case["inputs"][0]["dtype"]]
+    dtype = TYPES[case["inputs"][0]["dtype"]]
     torch.manual_seed(1)
     shapes = SHAPES[value[1]]
     items, queries, heads, levels, points, _ = locations

@@ -3,7 +3,7 @@
 // which reads the bits alone. The order is that of the elements, so that two runs give the same.
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
-#include "kernels/vector.cuh"
+#include "kernels/numbers.cuh"
 #include "ops/non_zero/non_zero.hpp"
 
 namespace graft::ops {
@@ -172,14 +172,6 @@ __global__ void store_indices(const unsigned* words, const std::int64_t* tile_st
   store_words(y, own, tile_starts[blockIdx.x] + sums.x, *total, word / warp * warp * warp, axes);
 }
 
-/// Calls `f` with a value of the type that stores x.
-template <class F>
-Status dispatch_element(DType dtype, F&& f) {
-  if (dtype == DType::i32) return f(std::int32_t{});
-  if (dtype == DType::i64) return f(std::int64_t{});
-  return dispatch_device(dtype, f);
-}
-
 Status fits_one_block(const NonZero& /*op*/, const Problem& problem) {
   const std::int64_t elements = problem.inputs[0].extents.element_count();
   if (elements <= block_elements) return {};
@@ -190,7 +182,7 @@ Status run_one_block(const NonZero& /*op*/, const Problem& problem, const Buffer
                      const CudaContext& context) {
   const std::int64_t elements = problem.inputs[0].extents.element_count();
   const Axes axes = elements == 0 ? Axes{} : axes_of(problem.inputs[0].extents);
-  return dispatch_element(problem.inputs[0].dtype, [&](auto element) {
+  return dispatch_numbers(problem.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);
     return dispatch_size(problem.outputs[1].dtype, buffers.outputs[1], [&](auto* count) {
       using Size = std::remove_pointer_t<decltype(count)>;
@@ -209,7 +201,7 @@ Status run_tiles(const NonZero& /*op*/, const Problem& problem, const Buffers& b
   auto* total = static_cast<std::int64_t*>(buffers.workspace);
   std::int64_t* tile_counts = total + 1;
   auto* words = reinterpret_cast<unsigned*>(tile_counts + tiles);
-  const Status marked = dispatch_element(problem.inputs[0].dtype, [&](auto element) {
+  const Status marked = dispatch_numbers(problem.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);
     return launch(NonZero::name, mark_elements<T>, {tiles, tile_threads}, context,
                   static_cast<const T*>(buffers.inputs[0]), words, tile_counts, elements);

@@ -6,6 +6,7 @@
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/numbers.cuh"
 #include "kernels/vector.cuh"
 #include "ops/region_align/plan.hpp"
 
@@ -151,14 +152,6 @@ __global__ void __launch_bounds__(window_threads)
   }
 }
 
-/// Calls `f` with a value of the type that stores the map and the regions.
-template <class F>
-Status dispatch_maps(DType dtype, F&& f) {
-  if (dtype == DType::f16) return f(__half{});
-  if (dtype == DType::bf16) return f(__nv_bfloat16{});
-  return f(float{});
-}
-
 std::int64_t window_bytes(const RegionSizes& sizes) {
   return (sizes.rows.bins + sizes.columns.bins) * std::int64_t{sizeof(TapWindow)} +
          2 * (sizes.rows.most_samples() + sizes.columns.most_samples()) * std::int64_t{sizeof(Tap)};
@@ -213,7 +206,7 @@ Status run_windows(const RegionAlign& op, const Problem& problem, const Buffers&
   const Grid grid{.blocks = of.regions * sizes.chunks,
                   .threads = window_threads,
                   .shared_bytes = static_cast<int>(window_bytes(of))};
-  return dispatch_maps(problem.inputs[0].dtype, [&](auto element) -> Status {
+  return dispatch_floats(problem.inputs[0].dtype, [&](auto element) -> Status {
     using T = decltype(element);
     const auto kernel = op.mode == RegionPooling::avg ? align_windows<T, true> : align_windows<T, false>;
     return launch(RegionAlign::name, kernel, grid, context, static_cast<const T*>(buffers.inputs[0]),
@@ -291,7 +284,7 @@ Status run_samples(const RegionAlign& op, const Problem& problem, const Buffers&
   constexpr int threads = 256;
   const RegionSizes sizes(op, problem);
   const Grid grid{.blocks = ceil_divide(sizes.regions * sizes.channels * sizes.bins(), threads), .threads = threads};
-  return dispatch_maps(problem.inputs[0].dtype, [&](auto element) -> Status {
+  return dispatch_floats(problem.inputs[0].dtype, [&](auto element) -> Status {
     using T = decltype(element);
     const auto kernel = op.mode == RegionPooling::avg ? align_samples<T, true> : align_samples<T, false>;
     return launch(RegionAlign::name, kernel, grid, context, static_cast<const T*>(buffers.inputs[0]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from graft.bench.peers import Attributes, Function
+from graft.bench.peers import TYPES, Attributes, Function
 
 try:
     from torchvision.ops import roi_align
@@ -15,7 +15,7 @@ except ImportError:
 def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
     """Regions as a detector's: on the map, from a quarter of the pixels of a box head's 7 by 7 bins to 16 times as many."""
     (items, _, height, width), (count, _), _ = (desc["shape"] for desc in case["inputs"])
-    dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[case["inputs"][0]["dtype"]]
+    dtype = TYPES[case["inputs"][0]["dtype"]]
     torch.manual_seed(1)
     uniform = torch.rand((count, 4), device="cuda")
     center = uniform[:, :2] * torch.tensor([width, height], device="cuda")

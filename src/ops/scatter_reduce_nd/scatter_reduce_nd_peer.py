@@ -1,21 +1,10 @@
 # ScatterReduceND in PyTorch: what `graft bench` times it beside.
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from graft.bench.peers import Attributes, Function
+from graft.bench.peers import Attributes, Function, scattered_rows
 
-TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i64": torch.int64}
-
-
-def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Indices of rows, each as likely as another."""
-    data, indices, updates = case["inputs"]
-    torch.manual_seed(1)
-    values = [torch.randn(desc["shape"], device="cuda").to(TYPES[desc["dtype"]]) for desc in (data, updates)]
-    rows = torch.randint(data["shape"][0], indices["shape"], device="cuda", dtype=TYPES[indices["dtype"]])
-    return [values[0], rows, values[1]]
+inputs = scattered_rows
 
 
 def peer(a: Attributes) -> Function:
