@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -90,6 +91,19 @@ __device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4]
 #endif
 }
 
+/// A number as a sum of two whose upper 19 bits hold it to 20 bits of fraction: tensor cores do not look at the lower
+/// ones. Infinity is in the first. Masks, since instructions that convert take twice the time or more.
+struct TwoTf32 {
+  unsigned high;
+  unsigned low;
+
+  __device__ explicit TwoTf32(float value) {
+    high = __float_as_uint(value) & 0xFFFFE000U;
+    const float rest = value - __uint_as_float(high);
+    low = __float_as_uint(fabsf(value) == INFINITY ? 0.F : rest);
+  }
+};
+
 /// What products of T are summed in.
 template <class T>
 using SumOf = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
@@ -143,6 +157,57 @@ __device__ void multiply_add(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigne
 #else
     asm volatile("trap;");  // tensor cores of compute capability 7.5 have no bf16; the host chooses another kernel
 #endif
+  }
+}
+
+/// sums += a * b of several left and right operands, all of which are multiplied with each other; f32 from compute
+/// capability 8.0 on.
+template <class T, int Rows, int Columns>
+__device__ void multiply_add_all(SumOf<T> (*sums)[Columns][4], const unsigned (&a)[Rows][4],
+                                 const unsigned (&b)[Columns][2]) {
+  if constexpr (std::is_same_v<T, float>) {
+    // Three of the four products of the parts; the fourth is too small to count. Tensor cores cut sums off instead of
+    // rounding them, so the sum over many steps is made outside of them.
+    unsigned high[Columns][2];
+    unsigned low[Columns][2];
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) {
+#pragma unroll
+      for (int k = 0; k < 2; ++k) {
+        const TwoTf32 parts(__uint_as_float(b[j][k]));
+        high[j][k] = parts.high;
+        low[j][k] = parts.low;
+      }
+    }
+    float products[Rows][Columns][4] = {};
+#pragma unroll
+    for (int product = 0; product < 3; ++product) {
+#pragma unroll
+      for (int i = 0; i < Rows; ++i) {
+        unsigned left[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const TwoTf32 parts(__uint_as_float(a[i][k]));
+          left[k] = product == 0 ? parts.low : parts.high;
+        }
+#pragma unroll
+        for (int j = 0; j < Columns; ++j) multiply_add_tf32(products[i][j], left, product == 1 ? low[j] : high[j]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+      for (int j = 0; j < Columns; ++j) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) sums[i][j][k] += products[i][j][k];
+      }
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) {
+#pragma unroll
+      for (int i = 0; i < Rows; ++i) multiply_add<T>(sums[i][j], a[i], b[j][0], b[j][1]);
+    }
   }
 }
 

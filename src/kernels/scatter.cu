@@ -1,25 +1,13 @@
-// The kernels that scatter with a reduction. In order: the updates are sorted by their row (CUB's radix sort keeps the
-// order of equal keys), and threads that share a row reduce its updates one after another. By atomics: every update at
-// once, as the memory takes them.
+// The kernels that scatter with a reduction in order: the updates are sorted by their row (CUB's radix sort keeps the
+// order of equal keys), and threads that share a row reduce its updates one after another.
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "kernels/numbers.cuh"
 #include "kernels/scatter.cuh"
 #include "kernels/sort.cuh"
-#include "kernels/strides.cuh"
-#include "kernels/vector.cuh"
 
 namespace graft {
 namespace {
-
-constexpr int block_threads = 256;
-
-/// N elements that are loaded and stored at once.
-template <class T, int N>
-struct alignas(N * sizeof(T)) Elements {
-  T at[N];
-};
 
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, T, float>;
@@ -43,11 +31,11 @@ __device__ void reduce(ops::ScatterReduction reduction, Sum<T> (&sums)[N], const
 
 /// A thread has N columns of a row.
 template <class T, int N>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ops::ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs,
                 const int* order, std::int64_t rows, std::int64_t slice) {
   constexpr int loads = 4;  // at once
-  const std::int64_t thread = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  const std::int64_t thread = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
   const std::int64_t accesses = slice / N;
   const std::int64_t row = divide(thread, accesses);
   if (row >= rows) return;
@@ -74,101 +62,6 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
   for (int i = 0; i < N; ++i) after.at[i] = static_cast<T>(sums[i]);
   *reinterpret_cast<Access*>(y + row * slice + column) = after;
-}
-
-/// i64 through the instructions for what has 64 bits in CUDA.
-__device__ void reduce_atomically(ops::ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
-  static_assert(sizeof(long long) == sizeof(std::int64_t));
-  auto* number = reinterpret_cast<long long*>(y);
-  if (reduction == ops::ScatterReduction::add) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(y), static_cast<unsigned long long>(update));
-  } else if (reduction == ops::ScatterReduction::min) {
-    atomicMin(number, static_cast<long long>(update));
-  } else {
-    atomicMax(number, static_cast<long long>(update));
-  }
-}
-__device__ void reduce_atomically(ops::ScatterReduction reduction, std::int32_t* y, std::int32_t update) {
-  if (reduction == ops::ScatterReduction::add) {
-    atomicAdd(y, update);
-  } else if (reduction == ops::ScatterReduction::min) {
-    atomicMin(y, update);
-  } else {
-    atomicMax(y, update);
-  }
-}
-
-/// Adds the update; N elements in one instruction from compute capability 9.0 on.
-template <class T, int N>
-__device__ void add_atomically(T* y, const Elements<T, N>& update) {
-  if constexpr (N == 1) {
-    atomicAdd(y, update.at[0]);
-  } else {
-    [[maybe_unused]] const auto* words = reinterpret_cast<const unsigned*>(update.at);
-#if __CUDA_ARCH__ >= 900
-    if constexpr (std::is_same_v<T, float>) {
-      asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(y), "f"(update.at[0]),
-                   "f"(update.at[1]), "f"(update.at[2]), "f"(update.at[3])
-                   : "memory");
-    } else if constexpr (std::is_same_v<T, __half>) {
-      asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(y), "r"(words[0]),
-                   "r"(words[1]), "r"(words[2]), "r"(words[3])
-                   : "memory");
-    } else {
-      asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(y), "r"(words[0]),
-                   "r"(words[1]), "r"(words[2]), "r"(words[3])
-                   : "memory");
-    }
-#else
-    if constexpr (std::is_same_v<T, float>) {
-#pragma unroll
-      for (int i = 0; i < N; ++i) atomicAdd(y + i, update.at[i]);
-    } else {
-      using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
-#pragma unroll
-      for (int i = 0; i < N / 2; ++i) {
-        atomicAdd(reinterpret_cast<Pair*>(y) + i, *reinterpret_cast<const Pair*>(words + i));
-      }
-    }
-#endif
-  }
-}
-
-/// A thread has N columns of an update.
-template <class T, int N>
-__global__ void __launch_bounds__(block_threads)
-    reduce_updates(ops::ScatterReduction reduction, const T* updates, T* y, const unsigned* targets, std::int64_t count,
-                   std::int64_t slice, unsigned rows) {
-  const std::int64_t thread = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  const std::int64_t accesses = slice / N;
-  const std::int64_t update = divide(thread, accesses);
-  if (update >= count) return;
-  const unsigned row = targets[update];
-  if (row >= rows) return;
-  const std::int64_t column = (thread - update * accesses) * N;
-  const auto elements = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);
-  T* to = y + row * slice + column;
-  if constexpr (std::is_integral_v<T>) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) reduce_atomically(reduction, to + i, elements.at[i]);
-  } else {
-    add_atomically<T, N>(to, elements);
-  }
-}
-
-/// Calls `f` with a value of the type that stores the data, and with the elements of one access as a constant: as many
-/// as fill 128 bits, or one.
-template <class F>
-Status with_accesses(const ScatterTask& task, F&& f) {
-  const auto with_width = [&](auto element) -> Status {
-    using T = decltype(element);
-    constexpr int bytes = 16;
-    const bool is_wide = task.sizes.slice % widest<T> == 0 && is_aligned(task.data, bytes) &&
-                         is_aligned(task.updates, bytes) && is_aligned(task.y, bytes);
-    if (is_wide) return f(element, std::integral_constant<int, widest<T>>{});
-    return f(element, std::integral_constant<int, 1>{});
-  };
-  return dispatch_numbers(task.dtype, with_width);
 }
 
 /// The side of the buffers that holds the targets in order and, for each, the number of its update.
@@ -202,7 +95,7 @@ Status reduce_in_order(const ScatterTask& task, const CudaContext& context) {
     if (Status sorted = sort_updates(task, context, side); !sorted.ok()) return sorted;
   }
   if (Status found =
-          launch(task.what, find_runs, {ceil_divide(sizes.updates, block_threads), block_threads}, context,
+          launch(task.what, find_runs, {ceil_divide(sizes.updates, scatter_threads), scatter_threads}, context,
                  task.targets(side), runs, static_cast<int>(sizes.updates), static_cast<unsigned>(sizes.rows));
       !found.ok()) {
     return found;
@@ -210,20 +103,9 @@ Status reduce_in_order(const ScatterTask& task, const CudaContext& context) {
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
     const std::int64_t threads = sizes.rows * (sizes.slice / width);
-    return launch(task.what, reduce_runs<T, width>, {ceil_divide(threads, block_threads), block_threads}, context,
+    return launch(task.what, reduce_runs<T, width>, {ceil_divide(threads, scatter_threads), scatter_threads}, context,
                   task.reduction, static_cast<const T*>(task.data), static_cast<const T*>(task.updates),
                   static_cast<T*>(task.y), runs, task.order(side), sizes.rows, sizes.slice);
-  });
-}
-
-Status reduce_by_atomics(const ScatterTask& task, const CudaContext& context) {
-  const ops::ScatterSizes& sizes = task.sizes;
-  return with_accesses(task, [&](auto element, auto width) {
-    using T = decltype(element);
-    const std::int64_t threads = sizes.updates * (sizes.slice / width);
-    return launch(task.what, reduce_updates<T, width>, {ceil_divide(threads, block_threads), block_threads}, context,
-                  task.reduction, static_cast<const T*>(task.updates), static_cast<T*>(task.y), task.targets(0),
-                  sizes.updates, sizes.slice, static_cast<unsigned>(sizes.rows));
   });
 }
 

@@ -13,7 +13,7 @@ import torch
 
 from graft.bench.judge import SMALL_BYTES
 from graft.bench.library import GraftError, Library, OperatorCall
-from graft.bench.peers import TYPES, exact, inputs_of, peer
+from graft.bench.peers import TYPES, exact, inputs_of, is_deterministic, peer
 
 REPEATS = 31
 CHOICE_REPEATS = 5  # to choose between variants
@@ -167,6 +167,9 @@ class CudaBench:
             row["peers"]["eager"] = {"failed": first_line(error)}
             return
         del expected, found
+        # Only warned, as PyTorch lacks some kernels. torch.compile does not promise it otherwise either.
+        torch.use_deterministic_algorithms(is_deterministic(case), warn_only=True)
+        torch.utils.deterministic.fill_uninitialized_memory = False
         for name in self.peers:
             try:
                 run = function
@@ -176,6 +179,7 @@ class CudaBench:
                 row["peers"][name] = self._times(lambda run=run: run(*tensors), case, row["bytes"])
             except Exception as error:  # noqa: BLE001  (a compiler may fail in any way; the other figures stay good)
                 row["peers"][name] = {"failed": first_line(error)}
+        torch.use_deterministic_algorithms(False)
 
     def tidy(self) -> None:
         torch.cuda.empty_cache()

@@ -2,8 +2,9 @@
 """`peer(operator, attributes)` gives a function of the operator's inputs, or None where PyTorch has none.
 
 An operator's folder has it in <op>_peer.py, as a function `peer` of the attributes. Where not every number will do for an
-input, as for indices and for boxes, the file also has `inputs`, which makes the tensors of a case; and where PyTorch is too
-inexact in 16 bits to compare with, `exact`, which is like `peer`, but is not timed.
+input, as for indices and for boxes, the file also has `inputs`, which makes the tensors of a case; where PyTorch is too
+inexact in 16 bits to compare with, `exact`, which is like `peer`, but is not timed; and where some cases promise the same
+bits in every run, `is_deterministic`, which says of a case whether PyTorch has to promise that too.
 """
 
 from __future__ import annotations
@@ -48,6 +49,13 @@ def scattered_rows(case: dict[str, Any]) -> list[torch.Tensor]:
     return [values[0], rows, values[1]]
 
 
+def has_ordered_sums(case: dict[str, Any]) -> bool:
+    """Of the scattering operators, whose other reductions are the same in any order."""
+    attributes = case["attributes"]
+    is_floating = TYPES[case["inputs"][0]["dtype"]].is_floating_point
+    return bool(attributes["deterministic"]) and attributes["reduction"] == "add" and is_floating
+
+
 def operator_folders() -> dict[str, str]:
     """From an operator's name, which its definition has too, to its folder."""
     lines = (OPERATORS / "ops.inc").read_text()
@@ -78,6 +86,12 @@ def exact(operator: str, attributes: Attributes) -> Function | None:
     """What results are compared with."""
     file = peer_file(operator)
     return getattr(file, "exact", file.peer)(attributes) if file else None
+
+
+def is_deterministic(case: dict[str, Any]) -> bool:
+    """Whether the operator promises the same bits in every run where PyTorch does so only if told."""
+    answer = getattr(peer_file(case["operator"]), "is_deterministic", None)
+    return bool(answer and answer(case))
 
 
 def inputs_of(case: dict[str, Any]) -> list[torch.Tensor] | None:

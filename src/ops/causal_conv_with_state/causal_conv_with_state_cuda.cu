@@ -1,6 +1,7 @@
 // CUDA kernels of CausalConvWithState: along long rows in vectors of 128 bits, and short rows one to a thread.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
@@ -15,7 +16,10 @@ constexpr int usual_taps = 4;
 
 template <class T>
 __device__ float activated(const CausalTask<T>& task, float sum) {
-  return task.has_silu ? __fdividef(sum, 1.F + expf(-sum)) : sum;
+  if (!task.has_silu) return sum;
+  // The faster exponential is exact to 16 bits and more.
+  const float power = std::is_same_v<T, float> ? expf(-sum) : __expf(-sum);
+  return __fdividef(sum, 1.F + power);
 }
 
 /// The last elements of a row and of the past before it. In rising order by one thread: the state may be where the past
@@ -100,74 +104,133 @@ constexpr std::int64_t vectors_of(std::int64_t length, std::int64_t width) {
 /// The elements of a row from number `first` on. Those below 0 are the past's, where it has them; what lies behind the
 /// end of the row does not matter.
 template <class T>
-__device__ void load_elements(const CausalTask<T>& task, std::int64_t row, std::int64_t first,
-                              float (&values)[widest<T>]) {
+__device__ Vector<T, widest<T>> load_elements(const CausalTask<T>& task, std::int64_t row, std::int64_t first) {
   constexpr int width = widest<T>;
   using V = Vector<T, width>;
-  if (first > -width) {
-    const std::int64_t at = row * task.length + first;
-    const std::int64_t left = task.rows * task.length - at;
-    const V loaded = left >= width ? V::load(task.x + at) : V::load_first(task.x + at, static_cast<int>(left));
-    loaded.unpack(values);
+  const T* const x = task.x + row * task.length;
+  if (first >= 0) {
+    const std::int64_t left = (task.rows - row) * task.length - first;
+    return left >= width ? V::load(x + first) : V::load_first(x + first, static_cast<int>(left));
   }
-  if (first >= 0) return;
   const std::int64_t state = task.taps - 1;
+  T elements[width];
 #pragma unroll
   for (int i = 0; i < width; ++i) {
-    const std::int64_t at = state + first + i;  // in the past
-    if (at >= state) break;
-    values[i] = task.past != nullptr && at >= 0 ? static_cast<float>(task.past[row * state + at]) : 0.F;
+    const std::int64_t at = first + i;
+    if (at >= 0) {
+      elements[i] = at < task.length ? x[at] : T(0.F);
+    } else {
+      elements[i] = task.past != nullptr && state + at >= 0 ? task.past[row * state + state + at] : T(0.F);
+    }
+  }
+  return V::of(elements);
+}
+
+/// The results of a row from number `first` on, and the state at its end.
+template <class T>
+__device__ void finish(const CausalTask<T>& task, std::int64_t row, std::int64_t first, float (&sums)[widest<T>],
+                       bool stores_state) {
+  constexpr int width = widest<T>;
+#pragma unroll
+  for (float& sum : sums) sum = activated(task, sum);
+  const auto y = Vector<T, width>::pack(sums);
+  T* const to = task.y + row * task.length + first;
+  if (first >= 0 && first + width <= task.length) {
+    y.store(to);
+  } else {
+    y.store_between(to, static_cast<int>(::max(-first, std::int64_t{0})),
+                    static_cast<int>(::min(task.length - first, std::int64_t{width})));
+  }
+  if (stores_state && first + width >= task.length) store_state(task, row);
+}
+
+/// Count vectors of a row to a thread, which loads them before it computes. The elements of each and of the vector
+/// before it are all that its sums are of.
+template <class T, int Count>
+__global__ void __launch_bounds__(spread_most_threads)
+    convolve_vectors(CausalTask<T> task, Divisor by_threads, int threads_of_row, int vectors_of_row,
+                     Divisor by_channels, bool stores_state) {
+  constexpr int width = widest<T>;
+  static_assert(usual_taps <= width);
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (thread >= task.rows * threads_of_row) return;
+  const int row = by_threads.quotient(static_cast<int>(thread));
+  const int vector = static_cast<int>(thread) - row * threads_of_row;
+  const std::int64_t in_vector = row * task.length % width;
+  const auto first_of = [&](int i) { return std::int64_t{vector + i * threads_of_row} * width - in_vector; };
+  const auto exists = [&](int i) { return vector + i * threads_of_row < vectors_of_row && first_of(i) < task.length; };
+
+  using V = Vector<T, width>;
+  V upper[Count];
+  V lower[Count];
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    if (!exists(i)) continue;
+    upper[i] = load_elements(task, row, first_of(i));
+    lower[i] = load_elements(task, row, first_of(i) - width);
+  }
+  const int channel = by_channels.remainder(row);
+  const float bias = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
+  float weight[usual_taps];
+#pragma unroll
+  for (int tap = 0; tap < usual_taps; ++tap) {
+    weight[tap] = static_cast<float>(task.weight[std::int64_t{channel} * usual_taps + tap]);
+  }
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    if (!exists(i)) continue;
+    float elements[2 * width];
+    lower[i].unpack(*reinterpret_cast<float(*)[width]>(elements));
+    upper[i].unpack(*reinterpret_cast<float(*)[width]>(elements + width));
+    float sums[width];
+#pragma unroll
+    for (int j = 0; j < width; ++j) {
+      sums[j] = bias;
+#pragma unroll
+      for (int back = 0; back < usual_taps; ++back) {
+        sums[j] += weight[usual_taps - 1 - back] * elements[width + j - back];
+      }
+    }
+    finish(task, row, first_of(i), sums, stores_state);
   }
 }
 
-/// One vector to a thread. Its elements and those of the vector before it are multiplied with as many factors as a
-/// vector has elements; where there are more factors, further vectors follow.
-template <class T, int Taps>
+/// One vector to a thread, and any number of taps: its elements and those of the vector before it are multiplied with
+/// as many factors as a vector has elements; where there are more factors, further vectors follow.
+template <class T>
 __global__ void __launch_bounds__(spread_most_threads)
-    convolve_vectors(CausalTask<T> task, Divisor by_vectors, int vectors_of_row, Divisor by_channels,
-                     bool stores_state) {
+    convolve_vectors_any(CausalTask<T> task, Divisor by_vectors, int vectors_of_row, Divisor by_channels,
+                         bool stores_state) {
   constexpr int width = widest<T>;
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (thread >= task.rows * vectors_of_row) return;
   const int row = by_vectors.quotient(static_cast<int>(thread));
   const int vector = static_cast<int>(thread) - row * vectors_of_row;
-  const std::int64_t begin = row * task.length;
-  const std::int64_t first = std::int64_t{vector} * width - begin % width;
+  const std::int64_t first = std::int64_t{vector} * width - row * task.length % width;
   if (first >= task.length) return;
-  const int taps = Taps > 0 ? Taps : task.taps;
   const int channel = by_channels.remainder(row);
-  const T* weight = task.weight + std::int64_t{channel} * taps;
+  const T* weight = task.weight + std::int64_t{channel} * task.taps;
 
   float upper[width];
-  load_elements(task, row, first, upper);
+  load_elements(task, row, first).unpack(upper);
   float sums[width];
   const float bias = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
 #pragma unroll
   for (float& sum : sums) sum = bias;
-  for (int newest = 0; newest < taps; newest += width) {  // back in time
+  for (int newest = 0; newest < task.taps; newest += width) {  // back in time
     float lower[width];
-    load_elements(task, row, first - newest - width, lower);
+    load_elements(task, row, first - newest - width).unpack(lower);
 #pragma unroll
     for (int back = 0; back < width; ++back) {
-      if (newest + back >= taps) break;
-      const auto factor = static_cast<float>(weight[taps - 1 - newest - back]);
+      if (newest + back >= task.taps) break;
+      const auto factor = static_cast<float>(weight[task.taps - 1 - newest - back]);
 #pragma unroll
       for (int i = 0; i < width; ++i) sums[i] += factor * (i >= back ? upper[i - back] : lower[width + i - back]);
     }
 #pragma unroll
     for (int i = 0; i < width; ++i) upper[i] = lower[i];
   }
-
-#pragma unroll
-  for (float& sum : sums) sum = activated(task, sum);
-  const auto y = Vector<T, width>::pack(sums);
-  if (first >= 0 && first + width <= task.length) {
-    y.store(task.y + begin + first);
-  } else {
-    y.store_between(task.y + begin + first, static_cast<int>(::max(-first, std::int64_t{0})),
-                    static_cast<int>(::min(task.length - first, std::int64_t{width})));
-  }
-  if (stores_state && first + width >= task.length) store_state(task, row);
+  finish(task, row, first, sums, stores_state);
 }
 
 /// After the kernel that reads the past, where the state takes its place.
@@ -192,9 +255,24 @@ Status run_vectors(const CausalTask<T>& task, const CudaContext& context) {
   if (Status status = current_device(device); !status.ok()) return status;
   const auto vectors = static_cast<int>(vectors_of(task.length, widest<T>));
   const bool is_in_place = task.past != nullptr && task.past == task.present;
-  auto* kernel = task.taps == usual_taps ? &convolve_vectors<T, usual_taps> : &convolve_vectors<T, 0>;
-  const Status status = launch(CausalConvWithState::name, kernel, spread_grid(task.rows * vectors, device), context,
-                               task, Divisor(vectors), vectors, Divisor(static_cast<int>(task.channels)), !is_in_place);
+  const Divisor by_channels(static_cast<int>(task.channels));
+  const auto of_several = [&]<int Count>(std::integral_constant<int, Count> /*tag*/) {
+    const auto threads_of_row = static_cast<int>(ceil_divide(vectors, Count));
+    return launch(CausalConvWithState::name, convolve_vectors<T, Count>,
+                  spread_grid(task.rows * threads_of_row, device), context, task, Divisor(threads_of_row),
+                  threads_of_row, vectors, by_channels, !is_in_place);
+  };
+  constexpr int several = 4;  // where that leaves enough threads for the GPU
+  const std::int64_t all_threads = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
+  const auto convolve = [&] {
+    if (task.taps != usual_taps) {
+      return launch(CausalConvWithState::name, convolve_vectors_any<T>, spread_grid(task.rows * vectors, device),
+                    context, task, Divisor(vectors), vectors, by_channels, !is_in_place);
+    }
+    const bool are_many = task.rows * ceil_divide(vectors, several) >= all_threads;
+    return are_many ? of_several(std::integral_constant<int, several>{}) : of_several(std::integral_constant<int, 1>{});
+  };
+  const Status status = convolve();
   if (!status.ok() || !is_in_place) return status;
   return launch(CausalConvWithState::name, store_states<T>, spread_grid(task.rows, device), context, task);
 }

@@ -52,7 +52,6 @@ DeformableSizes::DeformableSizes(const DeformableConvolution& op, const Problem&
 
 DeformableSections::DeformableSections(const DeformableSizes& sizes, DType dtype) {
   constexpr std::int64_t vector_bytes = 16;
-  const bool is_f32 = dtype == DType::f32;
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t vector = vector_bytes / element;
   const auto divide_up = [](std::int64_t value, std::int64_t by) { return (value + by - 1) / by; };
@@ -60,12 +59,11 @@ DeformableSections::DeformableSections(const DeformableSizes& sizes, DType dtype
   of_group = count / sizes.groups;
   channels = sizes.channels / count;
   stored_channels = divide_up(channels, vector) * vector;
-  step_channels = is_f32 ? 16 : 64;
+  step_channels = deformable_step_bytes / element;
   chunks = divide_up(channels, step_channels);
   steps = of_group * chunks * sizes.taps();
-  stored_outputs = is_f32 ? divide_up(sizes.group_outputs(), vector) * vector : sizes.group_outputs();
   x_at = add(sizes.items * sizes.in_pixels() * count * stored_channels * element);
-  weight_at = add(sizes.groups * stored_outputs * steps * step_channels * element);
+  weight_at = add(sizes.outputs * steps * step_channels * element);
 }
 
 std::vector<Shape> DeformableConvolution::infer_shapes(std::span<const Shape> inputs) const {

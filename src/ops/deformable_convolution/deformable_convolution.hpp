@@ -12,12 +12,11 @@ struct DeformableConvolution {
       "y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is "
       "interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number "
       "lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are "
-      "held "
-      "in f32; with f16 and bf16 a kernel on tensor cores rounds samples to that type before they are multiplied.";
+      "held in f32. A kernel on tensor cores rounds samples of f16 and bf16 to that type before they are multiplied, "
+      "and makes each product of f32 out of three of TF32.";
   static constexpr auto source =
       "Dai et al. 2017, Deformable Convolutional Networks; Zhu et al. 2018, Deformable ConvNets v2; ONNX DeformConv "
-      "19; "
-      "torchvision.ops.deform_conv2d";
+      "19; torchvision.ops.deform_conv2d";
   static constexpr auto why_plugin =
       "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel and stores no columns";
   static constexpr auto onnx_name = "DeformConv";

@@ -94,7 +94,6 @@ Status run_deformable_direct(const DeformableConvolution& op, const Problem& pro
 std::span<const Variant<DeformableConvolution>> cuda_kernels(const DeformableConvolution& /*op*/) {
   static constexpr std::array variants{
       Variant<DeformableConvolution>{"tensor_core", fits_deformable_tensor_core, run_deformable_tensor_core},
-      Variant<DeformableConvolution>{"f32", fits_deformable_f32, run_deformable_f32},
       Variant<DeformableConvolution>{"direct", fits_deformable_direct, run_deformable_direct}};
   return variants;
 }

@@ -5,15 +5,10 @@
 
 namespace graft::ops {
 
-/// f16 and bf16, sampled into tiles for tensor cores.
+/// Sampled into tiles for tensor cores.
 [[nodiscard]] Status fits_deformable_tensor_core(const DeformableConvolution& op, const Problem& problem);
 [[nodiscard]] Status run_deformable_tensor_core(const DeformableConvolution& op, const Problem& problem,
                                                 const Buffers& buffers, const CudaContext& context);
-
-/// f32, sampled into tiles.
-[[nodiscard]] Status fits_deformable_f32(const DeformableConvolution& op, const Problem& problem);
-[[nodiscard]] Status run_deformable_f32(const DeformableConvolution& op, const Problem& problem, const Buffers& buffers,
-                                        const CudaContext& context);
 
 /// Any problem, a thread for each result.
 [[nodiscard]] Status run_deformable_direct(const DeformableConvolution& op, const Problem& problem,

@@ -41,6 +41,9 @@ struct DeformableSizes {
   bool has_mask;
 };
 
+/// Of one filter, and of one pixel of y.
+inline constexpr int deformable_step_bytes = 128;
+
 /// Sections are the sets of channels that have group and offset group in common. In the workspace x is N,H,W,section,
 /// channel, each section filled up with zeros to whole vectors of 16 bytes, and the filters are in the order in which
 /// the sums are made: step by step, of which each takes `step_channels` of one section at one element of the window.
@@ -57,9 +60,8 @@ struct DeformableSections : WorkspaceParts {
   std::int64_t channels;         ///< Of a section.
   std::int64_t stored_channels;  ///< With those that fill it up.
   std::int64_t step_channels;
-  std::int64_t chunks;          ///< Steps for one element of the window of one section.
-  std::int64_t steps;           ///< Of a sum.
-  std::int64_t stored_outputs;  ///< Of a group, f32 filled up to whole vectors: there they are innermost.
+  std::int64_t chunks;  ///< Steps for one element of the window of one section.
+  std::int64_t steps;   ///< Of a sum.
   std::int64_t x_at;
   std::int64_t weight_at;
 };

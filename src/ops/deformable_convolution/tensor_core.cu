@@ -1,37 +1,81 @@
-// DeformableConvolution in f16 and bf16 as a matrix product on tensor cores (mma.sync): rows are pixels of y, columns
-// its channels. The left operand is sampled into shared memory while the step before it is multiplied, so no columns
-// are stored, and a tile as wide as the filters are many samples each element once.
+// DeformableConvolution as a matrix product on tensor cores (mma.sync; f32 as three products of TF32): rows are pixels
+// of y, columns its channels. The left operand is sampled into shared memory while the step before it is multiplied, so
+// no columns are stored, and a tile as wide as the filters are many samples each element once. Where there are fewer
+// tiles than multiprocessors, the blocks of a cluster share the steps of a tile.
+#include <algorithm>
+#include <array>
+
+#include "kernels/cluster.cuh"
 #include "kernels/mma.cuh"
+#include "kernels/numbers.cuh"
 #include "ops/deformable_convolution/kernels.hpp"
 #include "ops/deformable_convolution/tiles.cuh"
 
 namespace graft::ops {
 namespace {
 
-/// Of warps with 32 rows each.
-template <int WarpRows, int WarpColumns, int WarpWidth, int Blocks>
+/// Of warps with 32 rows each. The times are hundredths of a microsecond that an H200 takes for a step, of 16 bits and
+/// f32.
+template <int WarpRows, int WarpColumns, int WarpWidth, int Blocks, int Time16, int Time32>
 struct DeformableTile {
   static constexpr int rows = WarpRows * 32;
   static constexpr int columns = WarpColumns * WarpWidth;
   static constexpr int warp_columns = WarpColumns;
   static constexpr int warp_width = WarpWidth;
   static constexpr int blocks = Blocks;  ///< Of a multiprocessor.
+  template <class T>
+  static constexpr double microseconds = (sizeof(T) == 2 ? Time16 : Time32) / 100.;
   static constexpr int threads = WarpRows * WarpColumns * 32;
   static constexpr int stages = 3;
-  static constexpr int step_chunks = 8;
-  static constexpr int step_bytes = step_chunks * 16;
+  static constexpr int step_chunks = deformable_step_bytes / 16;
+  static constexpr int step_bytes = deformable_step_bytes;
   static constexpr int stage_bytes = (rows + columns) * step_bytes;
-  static constexpr int pitch = rows + 8;  ///< Of y's tile, in elements of 2 bytes: chunks stay whole.
+  static constexpr int pitch = rows + 4;  ///< Of the tile of sums, in floats: a warp's meet every bank once.
   static constexpr int tile_bytes = stages * stage_bytes;
   static constexpr int shared_bytes = tile_bytes + static_cast<int>(sizeof(DeformableCorners<rows>));
-  static_assert(columns * pitch * 2 <= tile_bytes && rows <= threads && tile_bytes % 16 == 0);
+  static_assert(columns * pitch * 4 <= tile_bytes && rows <= threads && tile_bytes % 16 == 0);
 };
+
+/// Part of the sums of a tile: those of steps from `first` to `end`.
+struct DeformableSteps {
+  int first;
+  int end;
+};
+
+/// The sums of one column, from all blocks that share a tile, in their order.
+__device__ inline float4 sums_of_parts(const float* own, int parts) {
+#if __CUDA_ARCH__ >= 900
+  if (parts > 1) {
+    float4 sum{};
+    for (int part = 0; part < parts; ++part) {
+      const float4 other = *reinterpret_cast<const float4*>(in_block(const_cast<float*>(own), part));
+      sum.x += other.x;
+      sum.y += other.y;
+      sum.z += other.z;
+      sum.w += other.w;
+    }
+    return sum;
+  }
+#endif
+  return *reinterpret_cast<const float4*>(own);
+}
+
+/// All threads of the blocks that share a tile.
+__device__ inline void sync_parts([[maybe_unused]] int parts) {
+#if __CUDA_ARCH__ >= 900
+  if (parts > 1) {
+    sync_cluster();
+    return;
+  }
+#endif
+  __syncthreads();
+}
 
 template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor_core(const DeformableTask task) {
   constexpr int threads = Tile::threads;
   constexpr int step_bytes = Tile::step_bytes;
-  constexpr int chunk_elements = 8;
+  constexpr int chunk_elements = widest<T>;
   constexpr int rows_per_pass = threads / Tile::step_chunks;
   constexpr int row_passes = Tile::rows / rows_per_pass;
   constexpr int column_passes = Tile::columns / rows_per_pass;
@@ -43,7 +87,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   const unsigned stages = shared_address(bytes);
 
   const int thread = static_cast<int>(threadIdx.x);
+  const int part = static_cast<int>(blockIdx.x) % task.parts;
   const DeformableBlock block = deformable_block<Tile::rows, Tile::columns>(task);
+  const DeformableSteps steps{part * task.steps_of_part, ::min((part + 1) * task.steps_of_part, task.steps)};
   // This thread samples, and copies of the filters, one chunk of each step for several rows. Chunks of a row trade
   // places by a pattern over 8 rows, so that reading a column of chunks meets every bank once.
   const int own_chunk = thread % Tile::step_chunks;
@@ -60,7 +106,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     return stages + static_cast<unsigned>(step % Tile::stages * Tile::stage_bytes);
   };
   const auto copy_filters = [&](int step) {
-    if (step < task.steps) {
+    if (step < steps.end) {
       const unsigned place = stage_of(step) + Tile::rows * step_bytes + own_place;
       const char* const from = filters + std::int64_t{step} * step_bytes;
 #pragma unroll
@@ -75,7 +121,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
 
   DeformableVectors gathered[row_passes];  // the compiler keeps those alive that are on their way
   const auto gather = [&](int step, int first, int count) {
-    if (step >= task.steps) return;
+    if (step >= steps.end) return;
     const DeformableStep at = deformable_step(task, step);
     const int offset = at.chunk * step_bytes + own_chunk * 16;
     const char* const from = item + std::int64_t{at.section} * task.section_bytes + offset;
@@ -85,7 +131,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     }
   };
   const auto blend = [&](int step, int first, int count) {
-    if (step >= task.steps) return;
+    if (step >= steps.end) return;
 #pragma unroll
     for (int i = first; i < first + count; ++i) {
       const int row = own_row + i * rows_per_pass;
@@ -104,8 +150,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   const int warp_row = warp / Tile::warp_columns * 32;
   const int warp_column = warp % Tile::warp_columns * Tile::warp_width;
   constexpr int row_blocks = 2;
-  constexpr int column_blocks = Tile::warp_width / 8;
-  float sums[row_blocks][column_blocks][4] = {};
+  constexpr int column_pairs = Tile::warp_width / 16;
+  float sums[column_pairs][row_blocks][2][4] = {};
   // Of a 16 x 32-byte block of the left operand a lane addresses row lane % 16, first or second chunk; of the right
   // one, two blocks of 8 columns, each with two chunks.
   const int left_row = warp_row + lane % 16;
@@ -121,15 +167,12 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
       load_matrices(left[i], stage + static_cast<unsigned>((left_row + i * 16) * step_bytes + chunk * 16));
     }
 #pragma unroll
-    for (int j = 0; j < column_blocks / 2; ++j) {
+    for (int j = 0; j < column_pairs; ++j) {
       unsigned right[4];
       const int chunk = (2 * k + right_chunk) ^ (right_row & 7);
       load_matrices(right, stage + static_cast<unsigned>((Tile::rows + right_row + j * 16) * step_bytes + chunk * 16));
-#pragma unroll
-      for (int i = 0; i < row_blocks; ++i) {
-        multiply_add<T>(sums[i][2 * j], left[i], right[0], right[1]);
-        multiply_add<T>(sums[i][2 * j + 1], left[i], right[2], right[3]);
-      }
+      const unsigned columns[2][2] = {{right[0], right[1]}, {right[2], right[3]}};
+      multiply_add_all<T>(sums[j], left, columns);
     }
   };
 
@@ -141,21 +184,21 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     scout.load(step + 1);
   };
 
-  copy_filters(0);
-  copy_filters(1);
-  if (is_scout) scout.load(0);
-  find_corners(0);
-  find_corners(1);
+  copy_filters(steps.first);
+  copy_filters(steps.first + 1);
+  if (is_scout) scout.load(steps.first);
+  find_corners(steps.first);
+  find_corners(steps.first + 1);
   __syncthreads();
-  gather(0, 0, row_passes);
-  blend(0, 0, row_passes);
+  gather(steps.first, 0, row_passes);
+  blend(steps.first, 0, row_passes);
   // In step s: filters of s + 2 are copied into the stage that s - 1 used, corners of s + 2 replace those of s, which
   // s - 1 used, and the samples of s + 1 are made while those of s are multiplied.
   constexpr int multiplications = Tile::step_chunks / 2;
   constexpr int slots = row_passes < multiplications ? row_passes : multiplications;
   constexpr int of_slot = row_passes / slots;
   constexpr int multiplications_of_slot = multiplications / slots;
-  for (int step = 0; step < task.steps; ++step) {
+  for (int step = steps.first; step < steps.end; ++step) {
     wait_for_copies<1>();
     __syncthreads();
     copy_filters(step + 2);
@@ -171,78 +214,86 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   wait_for_copies<0>();
   __syncthreads();
 
-  // The tile goes through shared memory, so that neighbors in y are stored together.
-  auto* const tile = reinterpret_cast<T*>(bytes);
-  const auto* const bias = static_cast<const T*>(task.bias);
+  // The sums go through shared memory, where those of the parts are added, and neighbors in y are stored together.
+  auto* const tile = reinterpret_cast<float*>(bytes);
 #pragma unroll
-  for (int j = 0; j < column_blocks; ++j) {
+  for (int j = 0; j < 2 * column_pairs; ++j) {
 #pragma unroll
-    for (int pair = 0; pair < 2; ++pair) {
-      const int column = warp_column + j * 8 + lane % 4 * 2 + pair;
-      const int output = block.first_output + column;
-      if (output >= task.group_outputs) continue;
-      const int channel = block.group * task.group_outputs + output;
-      const float added = bias == nullptr ? 0.F : static_cast<float>(bias[channel]);
+    for (int i = 0; i < row_blocks; ++i) {
 #pragma unroll
-      for (int i = 0; i < row_blocks; ++i) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          tile[column * Tile::pitch + warp_row + i * 16 + half * 8 + lane / 4] =
-              static_cast<T>(sums[i][j][2 * half + pair] + added);
-        }
+      for (int k = 0; k < 4; ++k) {
+        const int column = warp_column + j * 8 + lane % 4 * 2 + k % 2;
+        tile[column * Tile::pitch + warp_row + i * 16 + k / 2 * 8 + lane / 4] = sums[j / 2][i][j % 2][k];
       }
     }
   }
-  __syncthreads();
+  sync_parts(task.parts);
+  const auto* const bias = static_cast<const T*>(task.bias);
+  const std::int64_t first_channel = std::int64_t{block.group} * task.group_outputs + block.first_output;
   auto* const y =
-      static_cast<T*>(task.y) +
-      (block.item * task.outputs + std::int64_t{block.group} * task.group_outputs + block.first_output) * task.pixels +
-      block.first_pixel;
+      static_cast<T*>(task.y) + (block.item * task.outputs + first_channel) * task.pixels + block.first_pixel;
   const int columns_here = ::min(Tile::columns, task.group_outputs - block.first_output);
   const int rows_here = ::min(Tile::rows, task.pixels - block.first_pixel);
-  if (task.has_wide_stores) {
-    for (int i = thread; i < columns_here * (Tile::rows / chunk_elements); i += threads) {
-      const int column = i / (Tile::rows / chunk_elements);
-      const int row = i % (Tile::rows / chunk_elements) * chunk_elements;
-      if (row >= rows_here) continue;
-      *reinterpret_cast<uint4*>(y + std::int64_t{column} * task.pixels + row) =
-          *reinterpret_cast<const uint4*>(tile + column * Tile::pitch + row);
+  constexpr int vectors = Tile::rows / chunk_elements;
+  for (int i = part * threads + thread; i < columns_here * vectors; i += task.parts * threads) {
+    const int column = i / vectors;
+    const int row = i % vectors * chunk_elements;
+    if (row >= rows_here) continue;
+    const float added = bias == nullptr ? 0.F : static_cast<float>(bias[first_channel + column]);
+    float results[chunk_elements];
+#pragma unroll
+    for (int j = 0; j < chunk_elements; j += 4) {
+      const float4 four = sums_of_parts(tile + column * Tile::pitch + row + j, task.parts);
+      results[j] = four.x + added;
+      results[j + 1] = four.y + added;
+      results[j + 2] = four.z + added;
+      results[j + 3] = four.w + added;
     }
-  } else {
-    for (int i = thread; i < columns_here * Tile::rows; i += threads) {
-      const int column = i / Tile::rows;
-      const int row = i % Tile::rows;
-      if (row < rows_here) y[std::int64_t{column} * task.pixels + row] = tile[column * Tile::pitch + row];
+    const auto vector = Vector<T, chunk_elements>::pack(results);
+    T* const to = y + std::int64_t{column} * task.pixels + row;
+    if (task.has_wide_stores) {
+      vector.store(to);
+    } else {
+      vector.store_between(to, 0, rows_here - row);
     }
   }
+  if (task.parts > 1) sync_parts(task.parts);  // no block may end while others read its sums
 }
 
 template <class T>
 Status launch_deformable_tensor_core(DeformableTask& task, std::int64_t items, const DeviceTraits& device,
                                      const CudaContext& context) {
-  const auto run = [&]<class Tile>(Tile /*tag*/) {
-    const std::int64_t blocks = set_deformable_tiles(task, items, Tile::rows, Tile::columns);
-    return launch(DeformableConvolution::name, deformable_tensor_core<T, Tile>,
-                  {.blocks = blocks, .threads = Tile::threads, .shared_bytes = Tile::shared_bytes}, context, task);
+  const auto run = [&]<class Tile>(Tile /*tag*/, int parts) {
+    task.parts = parts;
+    task.steps_of_part = static_cast<int>(ceil_divide(task.steps, parts));
+    const std::int64_t tiles = set_deformable_tiles(task, items, Tile::rows, Tile::columns);
+    return launch(
+        DeformableConvolution::name, deformable_tensor_core<T, Tile>,
+        {.blocks = tiles * parts, .threads = Tile::threads, .cluster = parts, .shared_bytes = Tile::shared_bytes},
+        context, task);
   };
-  const auto suits = [&]<class Tile>(Tile /*tag*/) {
-    return Tile::shared_bytes <= device.shared_bytes &&
-           suits_deformable(task, items, Tile::rows, Tile::columns, device);
+  const auto share = [&]<class Tile>(Tile /*tag*/) {
+    if (Tile::shared_bytes > device.shared_bytes) return DeformableShare{};
+    return share_of_deformable(task, items, Tile::rows, Tile::columns, Tile::blocks, Tile::template microseconds<T>,
+                               device);
   };
-  constexpr DeformableTile<4, 4, 64, 1> widest;
-  constexpr DeformableTile<4, 4, 32, 1> wide;
-  constexpr DeformableTile<4, 2, 32, 2> narrow;
-  constexpr DeformableTile<2, 2, 32, 3> least;  // fits into the shared memory of every GPU
-  if (suits(widest)) return run(widest);
-  if (suits(wide)) return run(wide);
-  if (suits(narrow)) return run(narrow);
-  return run(least);
+  constexpr DeformableTile<4, 4, 64, 1, 346, 730> widest_tile;
+  constexpr DeformableTile<4, 4, 32, 1, 300, 400> wide;
+  constexpr DeformableTile<4, 2, 32, 2, 470, 520> narrow;
+  constexpr DeformableTile<2, 2, 32, 3, 350, 430> least;  // fits into the shared memory of every GPU
+  const std::array<DeformableShare, 4> shares{share(widest_tile), share(wide), share(narrow), share(least)};
+  const auto fastest = std::ranges::min_element(shares, {}, &DeformableShare::microseconds);
+  switch (fastest - shares.begin()) {
+    case 0: return run(widest_tile, fastest->parts);
+    case 1: return run(wide, fastest->parts);
+    case 2: return run(narrow, fastest->parts);
+    default: return run(least, fastest->parts);
+  }
 }
 
 }  // namespace
 
 Status fits_deformable_tensor_core(const DeformableConvolution& op, const Problem& problem) {
-  if (problem.inputs[DeformableConvolution::x].dtype == DType::f32) return unsupported("takes f16 and bf16");
   return fits_deformable_tiles(op, problem);
 }
 
@@ -251,14 +302,15 @@ Status run_deformable_tensor_core(const DeformableConvolution& op, const Problem
   if (problem.outputs[0].extents.element_count() == 0) return {};
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
-  const bool is_bf16 = problem.inputs[DeformableConvolution::x].dtype == DType::bf16;
+  const DType dtype = problem.inputs[DeformableConvolution::x].dtype;
   constexpr int ampere = 8;
-  if (is_bf16 && device.compute_major < ampere) return run_deformable_direct(op, problem, buffers, context);
+  if (dtype != DType::f16 && device.compute_major < ampere) return run_deformable_direct(op, problem, buffers, context);
   DeformableTask task;
   if (Status status = prepare_deformable_task(op, problem, buffers, context, task); !status.ok()) return status;
   const std::int64_t items = problem.inputs[DeformableConvolution::x].extents[0];
-  if (is_bf16) return launch_deformable_tensor_core<__nv_bfloat16>(task, items, device, context);
-  return launch_deformable_tensor_core<__half>(task, items, device, context);
+  return dispatch_floats(dtype, [&](auto element) {
+    return launch_deformable_tensor_core<decltype(element)>(task, items, device, context);
+  });
 }
 
 }  // namespace graft::ops

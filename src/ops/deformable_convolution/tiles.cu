@@ -1,6 +1,7 @@
 // DeformableConvolution: x and weight on their way into the layout of the kernels with tiles.
 #include <limits>
 
+#include "kernels/numbers.cuh"
 #include "ops/deformable_convolution/tiles.cuh"
 
 namespace graft::ops {
@@ -51,40 +52,25 @@ __global__ void repack_image(const T* from, T* to, const DeformableRepack sizes)
   }
 }
 
-/// The filters in the order of steps; a thread for each number that is stored. f32 has the filters of a group
-/// innermost.
+/// The filters in the order of steps: a block for each chunk of channels of a filter, which both sides hold in one
+/// piece.
 template <class T>
-__global__ void repack_filters(const T* from, T* to, const DeformableTask task, int section_channels, int step_channels,
-                               std::int64_t count) {
-  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (index >= count) return;
-  const int inner = std::is_same_v<T, float> ? task.stored_outputs : step_channels;
-  const auto in_inner = static_cast<int>(index % inner);
-  std::int64_t rest = index / inner;
-  int group;
-  int output;
-  int step;
-  int of_step;
-  if constexpr (std::is_same_v<T, float>) {
-    output = in_inner;
-    of_step = static_cast<int>(rest % step_channels);
-    rest /= step_channels;
-    step = static_cast<int>(rest % task.steps);
-    group = static_cast<int>(rest / task.steps);
-  } else {
-    of_step = in_inner;
-    step = static_cast<int>(rest % task.steps);
-    rest /= task.steps;
-    output = static_cast<int>(rest % task.group_outputs);
-    group = static_cast<int>(rest / task.group_outputs);
-  }
-  const DeformableStep at = deformable_step(task, step);
-  const int channel = at.chunk * step_channels + of_step;
-  const bool exists = channel < section_channels && output < task.group_outputs;
-  const std::int64_t filter = std::int64_t{group} * task.group_outputs + output;
+__global__ void repack_filters(const T* from, T* to, const DeformableTask task, int section_channels) {
+  constexpr int step_channels = deformable_step_bytes / static_cast<int>(sizeof(T));
+  const int chunks = task.sections_of_group * task.chunks;
+  const int filter = static_cast<int>(blockIdx.x) / chunks;
+  const int section_and_chunk = static_cast<int>(blockIdx.x) % chunks;
+  const int section = section_and_chunk / task.chunks;
+  const int first = (section_and_chunk - section * task.chunks) * step_channels;
+  const int count = ::min(section_channels - first, step_channels);
   const std::int64_t group_channels = std::int64_t{task.sections_of_group} * section_channels;
-  const std::int64_t plane = filter * group_channels + std::int64_t{at.section} * section_channels + channel;
-  to[index] = exists ? from[plane * task.taps + at.tap] : static_cast<T>(0.F);
+  const T* const source =
+      from + (filter * group_channels + std::int64_t{section} * section_channels + first) * task.taps;
+  T* const target = to + std::int64_t{blockIdx.x} * task.taps * step_channels;
+  for (int i = static_cast<int>(threadIdx.x); i < task.taps * step_channels; i += repack_threads) {
+    const int channel = i % step_channels;
+    target[i] = channel < count ? source[channel * task.taps + i / step_channels] : static_cast<T>(0.F);
+  }
 }
 
 template <class T>
@@ -104,12 +90,10 @@ Status repack(const DeformableSizes& sizes, const DeformableSections& sections, 
       !status.ok()) {
     return status;
   }
-  const std::int64_t numbers = sizes.groups * sections.stored_outputs * sections.steps * sections.step_channels;
   return launch(DeformableConvolution::name, repack_filters<T>,
-                {.blocks = ceil_divide(numbers, repack_threads), .threads = repack_threads}, context,
+                {.blocks = sizes.outputs * sections.of_group * sections.chunks, .threads = repack_threads}, context,
                 static_cast<const T*>(buffers.inputs[DeformableConvolution::weight]),
-                reinterpret_cast<T*>(bytes + sections.weight_at), task, static_cast<int>(sections.channels),
-                static_cast<int>(sections.step_channels), numbers);
+                reinterpret_cast<T*>(bytes + sections.weight_at), task, static_cast<int>(sections.channels));
 }
 
 }  // namespace
@@ -174,17 +158,13 @@ Status prepare_deformable_task(const DeformableConvolution& op, const Problem& p
   task.offset_groups = as_int(sizes.offset_groups);
   task.outputs = as_int(sizes.outputs);
   task.group_outputs = as_int(sizes.group_outputs());
-  task.stored_outputs = as_int(sections.stored_outputs);
   task.has_wide_stores = sizes.out_pixels() * element % vector_bytes == 0 && is_aligned(task.y, vector_bytes);
   task.by_taps = Divisor(task.taps);
   task.by_chunks = Divisor(task.chunks);
   task.by_kernel_width = Divisor(as_int(sizes.columns.kernel));
   task.by_out_width = Divisor(as_int(sizes.columns.out));
-  switch (dtype) {
-    case DType::f16: return repack<__half>(sizes, sections, buffers, context, task);
-    case DType::bf16: return repack<__nv_bfloat16>(sizes, sections, buffers, context, task);
-    default: return repack<float>(sizes, sections, buffers, context, task);
-  }
+  return dispatch_floats(
+      dtype, [&](auto element) { return repack<decltype(element)>(sizes, sections, buffers, context, task); });
 }
 
 }  // namespace graft::ops

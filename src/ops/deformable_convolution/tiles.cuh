@@ -2,6 +2,9 @@
 // that a step samples.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
@@ -41,7 +44,6 @@ struct DeformableTask {
   int offset_groups = 1;
   int outputs = 0;
   int group_outputs = 0;
-  int stored_outputs = 0;
   bool has_wide_stores = false;  ///< Rows of y begin at multiples of 16 bytes, and so does y.
   Divisor by_taps;
   Divisor by_chunks;
@@ -51,6 +53,8 @@ struct DeformableTask {
   // Set by the launch.
   int row_tiles = 0;
   int column_tiles = 0;
+  int parts = 1;  ///< Blocks of a cluster that share the steps of a tile.
+  int steps_of_part = 0;
 };
 
 /// Whether a problem can be one: sizes within 32 bits, and channels enough for a step to be worth it.
@@ -60,15 +64,32 @@ struct DeformableTask {
 [[nodiscard]] Status prepare_deformable_task(const DeformableConvolution& op, const Problem& problem,
                                              const Buffers& buffers, const CudaContext& context, DeformableTask& task);
 
-/// Whether tiles of that size are few enough to waste little, and there is one for most multiprocessors.
-[[nodiscard]] inline bool suits_deformable(const DeformableTask& task, std::int64_t items, int rows, int columns,
-                                           const DeviceTraits& device) {
+/// How a problem is shared out among multiprocessors, and in what time.
+struct DeformableShare {
+  int parts = 1;  ///< Blocks that share a tile.
+  double microseconds = std::numeric_limits<double>::infinity();
+};
+
+/// The fastest for tiles of that size, of which a multiprocessor holds `blocks` and takes `microseconds` for a step.
+[[nodiscard]] inline DeformableShare share_of_deformable(const DeformableTask& task, std::int64_t items, int rows,
+                                                         int columns, int blocks, double microseconds,
+                                                         const DeviceTraits& device) {
+  const int most = device.has_clusters() ? 8 : 1;  // every GPU with clusters takes as many
   const std::int64_t tiles =
       items * task.groups * ceil_divide(task.pixels, rows) * ceil_divide(task.group_outputs, columns);
-  return 2 * task.group_outputs > columns && 4 * tiles >= std::int64_t{3} * device.multiprocessors;
+  DeformableShare best;
+  for (int parts = 1; parts <= std::min(most, task.steps); ++parts) {
+    std::int64_t at_once = std::int64_t{device.multiprocessors} * blocks;
+    if (parts > 2) at_once = at_once * 10 / 11;  // an H200 runs 30 clusters of 4 at once, not 33
+    const std::int64_t rounds = ceil_divide(tiles * parts, at_once);
+    if (parts > 1 && rounds > 1) break;
+    const double time = static_cast<double>(rounds * ceil_divide(task.steps, parts)) * microseconds;
+    if (time < best.microseconds) best = {parts, time};
+  }
+  return best;
 }
 
-/// The blocks of a launch with such tiles.
+/// The number of such tiles.
 [[nodiscard]] inline std::int64_t set_deformable_tiles(DeformableTask& task, std::int64_t items, int rows,
                                                        int columns) {
   task.row_tiles = static_cast<int>(ceil_divide(task.pixels, rows));
@@ -88,7 +109,7 @@ struct DeformableBlock {
 
 template <int rows, int columns>
 [[nodiscard]] __device__ DeformableBlock deformable_block(const DeformableTask& task) {
-  const int block = static_cast<int>(blockIdx.x);
+  const int block = static_cast<int>(blockIdx.x) / task.parts;
   const int column_tile = block % task.column_tiles;
   const int group = block / task.column_tiles % task.groups;
   const int row_tile = block / task.column_tiles / task.groups;

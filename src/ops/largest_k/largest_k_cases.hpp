@@ -49,6 +49,12 @@ namespace graft::ops {
     add(dtype, {12, 400}, 40, {}, "_huge", Fill::huge);
     add(dtype, {12, 400}, 40, {}, "_tiny", Fill::tiny);
   }
+  // So many elements that those of the results are found before they are sorted.
+  add(DType::f32, {100, 21'000}, 300, {}, "_found");
+  add(DType::f32, {7, 60'001, 5}, 77, {{"axis", std::int64_t{1}}, {"largest", std::int64_t{0}}}, "_found_axis_1");
+  add(DType::f32, {2, 1'050'000}, 9000, {}, "_found_equal", Fill::sparse);
+  add(DType::f16, {1, 2'100'000}, 5000, smallest, "_found_special", Fill::special);
+  add(DType::i32, {1, 2'100'000}, 1, {}, "_found_one");
   add(DType::f32, {4, 10}, 11, {}, "").refused = "allowed is the length of axis 1 of x, 10";
   add(DType::f32, {4, 10}, 1, {{"axis", std::int64_t{2}}}, "_axis").refused = "`axis` is 2";
   add(DType::f32, {}, 1, {}, "").refused = "with 0 dimensions";

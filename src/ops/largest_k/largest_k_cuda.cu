@@ -1,6 +1,8 @@
 // CUDA kernels of LargestK. Elements become unsigned integers that rise as the elements are to come, so that CUB's
 // stable radix sort keeps of equal ones the first in front; the places of the first k are the indices. All of the GPU
-// sorts the elements of a few rows as one, and then by their rows; many rows are sorted by a block each.
+// sorts the elements of a few rows as one, and then by their rows; many rows are sorted by a block each. Where few
+// elements of a long row are kept, they are found first, by the digits of the last of them, and only they are sorted.
+#include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 
@@ -61,31 +63,203 @@ struct RowSizes {
   unsigned stride;
   unsigned length;
   unsigned kept;
+  unsigned sorted;  ///< Elements of a row that are sorted: all, or those that are kept.
 };
+
+/// Rises in the order of the results.
+template <class T>
+__device__ typename KeyOf<T>::Type key_at(const T* x, const RowSizes& sizes, unsigned row, unsigned place,
+                                          bool largest) {
+  using Key = typename KeyOf<T>::Type;
+  const unsigned outer = row / sizes.stride;
+  const Key key = rising_key(x[(outer * sizes.length + place) * sizes.stride + row - outer * sizes.stride]);
+  return largest ? static_cast<Key>(~key) : key;
+}
 
 /// A place is that of the element in all rows, one row after another.
 template <class T>
 __global__ void make_keys(const T* x, typename KeyOf<T>::Type* keys, int* places, RowSizes sizes, bool largest) {
-  using Key = typename KeyOf<T>::Type;
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
   if (index >= sizes.rows * sizes.length) return;
   const unsigned row = index / sizes.length;
-  const unsigned place = index - row * sizes.length;
-  const unsigned outer = row / sizes.stride;
-  const Key key = rising_key(x[(outer * sizes.length + place) * sizes.stride + row - outer * sizes.stride]);
-  keys[index] = largest ? static_cast<Key>(~key) : key;
+  keys[index] = key_at(x, sizes, row, index - row * sizes.length, largest);
   places[index] = static_cast<int>(index);
+}
+
+/// The sums of the values of all threads of a block before this one, and of all.
+__device__ unsigned sum_before(unsigned value, unsigned& total) {
+  using Scan = cub::BlockScan<unsigned, sort_threads>;
+  __shared__ typename Scan::TempStorage storage;
+  unsigned before = 0;
+  Scan(storage).ExclusiveSum(value, before, total);
+  __syncthreads();
+  return before;
+}
+
+/// The state of a row after the pass whose histogram it is, in which the last element that is kept is found.
+__device__ SelectState next_state(const unsigned* histogram, const SelectState& state) {
+  constexpr int own = select_digits / sort_threads;
+  __shared__ SelectState found;
+  unsigned counts[own];
+  unsigned sum = 0;
+#pragma unroll
+  for (int i = 0; i < own; ++i) {
+    counts[i] = histogram[threadIdx.x * own + i];
+    sum += counts[i];
+  }
+  unsigned total = 0;
+  std::int64_t before = sum_before(sum, total);
+#pragma unroll
+  for (int i = 0; i < own; ++i) {
+    if (before < state.rest && state.rest <= before + counts[i]) {
+      found = {state.prefix << select_digit_bits | (threadIdx.x * own + static_cast<unsigned>(i)), state.rest - before};
+    }
+    before += counts[i];
+  }
+  __syncthreads();
+  return found;
+}
+
+/// A row's tile of select_tile elements.
+struct SelectTile {
+  unsigned row;
+  unsigned number;
+  unsigned first;
+  unsigned end;
+};
+__device__ SelectTile select_tile_of_block(const RowSizes& sizes) {
+  const unsigned tiles = (sizes.length + select_tile - 1) / select_tile;
+  const unsigned row = blockIdx.x / tiles;
+  const unsigned number = blockIdx.x - row * tiles;
+  return {row, number, number * select_tile, ::min((number + 1) * select_tile, sizes.length)};
+}
+
+/// What the kernels of a selection work on.
+struct Selection {
+  unsigned* histograms;
+  SelectState* states;
+  uint2* tile_counts;
+  int passes;
+
+  [[nodiscard]] __device__ unsigned* histogram(unsigned row, int pass) const {
+    return histograms + (row * static_cast<unsigned>(passes) + static_cast<unsigned>(pass)) * select_digits;
+  }
+  /// Before `pass`, whose blocks all find it, and one keeps it for the next pass.
+  [[nodiscard]] __device__ SelectState state(unsigned row, int pass, unsigned kept, bool is_first_tile) const {
+    if (pass == 0) return {0, static_cast<std::int64_t>(kept)};
+    SelectState* const of_row = states + row * static_cast<unsigned>(passes + 1);
+    const SelectState before = pass == 1 ? SelectState{0, static_cast<std::int64_t>(kept)} : of_row[pass - 1];
+    const SelectState now = next_state(histogram(row, pass - 1), before);
+    if (is_first_tile && threadIdx.x == 0) of_row[pass] = now;
+    return now;
+  }
+};
+
+/// The first digits of a key, the last of them filled up with zeros.
+template <class Key>
+__device__ std::uint64_t key_prefix(Key key, int digits) {
+  const int shift = static_cast<int>(8 * sizeof(Key)) - digits * select_digit_bits;
+  return shift >= 0 ? static_cast<std::uint64_t>(key) >> shift : static_cast<std::uint64_t>(key) << -shift;
+}
+
+/// Counts the digits of those elements that share the prefix.
+template <class T>
+__global__ void count_digits(const T* x, const Selection selection, RowSizes sizes, int pass, bool largest) {
+  __shared__ unsigned counts[select_digits];
+  for (int i = static_cast<int>(threadIdx.x); i < select_digits; i += sort_threads) counts[i] = 0;
+  const SelectTile tile = select_tile_of_block(sizes);
+  const SelectState state = selection.state(tile.row, pass, sizes.kept, tile.number == 0);
+  __syncthreads();
+  for (unsigned place = tile.first + threadIdx.x; place < tile.end; place += sort_threads) {
+    const std::uint64_t prefix = key_prefix(key_at(x, sizes, tile.row, place, largest), pass + 1);
+    if (prefix >> select_digit_bits == state.prefix) atomicAdd(counts + prefix % select_digits, 1U);
+  }
+  __syncthreads();
+  unsigned* const histogram = selection.histogram(tile.row, pass);
+  for (int i = static_cast<int>(threadIdx.x); i < select_digits; i += sort_threads) {
+    if (counts[i] != 0) atomicAdd(histogram + i, counts[i]);
+  }
+}
+
+/// Counts the elements in front of the last that is kept, and those like it.
+template <class T>
+__global__ void count_selected(const T* x, const Selection selection, RowSizes sizes, bool largest) {
+  const SelectTile tile = select_tile_of_block(sizes);
+  const SelectState last = selection.state(tile.row, selection.passes, sizes.kept, tile.number == 0);
+  unsigned front = 0;
+  unsigned like = 0;
+  for (unsigned place = tile.first + threadIdx.x; place < tile.end; place += sort_threads) {
+    const std::uint64_t prefix = key_prefix(key_at(x, sizes, tile.row, place, largest), selection.passes);
+    front += prefix < last.prefix ? 1U : 0U;
+    like += prefix == last.prefix ? 1U : 0U;
+  }
+  unsigned all_front = 0;
+  unsigned all_like = 0;
+  sum_before(front, all_front);
+  sum_before(like, all_like);
+  if (threadIdx.x == 0) selection.tile_counts[blockIdx.x] = {all_front, all_like};
+}
+
+/// Keys and places of those that are kept, in the order of their places: of those like the last, the first.
+template <class T>
+__global__ void take_selected(const T* x, const Selection selection, typename KeyOf<T>::Type* keys, int* places,
+                              RowSizes sizes, bool largest) {
+  constexpr unsigned own = select_tile / sort_threads;
+  const SelectTile tile = select_tile_of_block(sizes);
+  const SelectState last =
+      selection
+          .states[tile.row * static_cast<unsigned>(selection.passes + 1) + static_cast<unsigned>(selection.passes)];
+  unsigned before_front = 0;
+  unsigned before_like = 0;
+  for (unsigned i = threadIdx.x; i < tile.number; i += sort_threads) {
+    const uint2 counts = selection.tile_counts[blockIdx.x - tile.number + i];
+    before_front += counts.x;
+    before_like += counts.y;
+  }
+  unsigned front_before_tile = 0;
+  unsigned like_before_tile = 0;
+  sum_before(before_front, front_before_tile);
+  sum_before(before_like, like_before_tile);
+
+  const unsigned first = tile.first + threadIdx.x * own;
+  typename KeyOf<T>::Type own_keys[own] = {};
+  unsigned is_front = 0;  // a bit for each
+  unsigned is_like = 0;
+#pragma unroll
+  for (unsigned i = 0; i < own; ++i) {
+    if (first + i >= tile.end) continue;
+    own_keys[i] = key_at(x, sizes, tile.row, first + i, largest);
+    const std::uint64_t prefix = key_prefix(own_keys[i], selection.passes);
+    is_front |= (prefix < last.prefix ? 1U : 0U) << i;
+    is_like |= (prefix == last.prefix ? 1U : 0U) << i;
+  }
+  unsigned total = 0;
+  unsigned front = front_before_tile + sum_before(static_cast<unsigned>(__popc(is_front)), total);
+  unsigned like = like_before_tile + sum_before(static_cast<unsigned>(__popc(is_like)), total);
+  const auto kept_like = static_cast<unsigned>(last.rest);
+#pragma unroll
+  for (unsigned i = 0; i < own; ++i) {
+    const bool in_front = (is_front >> i & 1U) != 0;
+    const bool alike = (is_like >> i & 1U) != 0;
+    if (in_front || (alike && like < kept_like)) {
+      const unsigned at = tile.row * sizes.kept + front + ::min(like, kept_like);
+      keys[at] = own_keys[i];
+      places[at] = static_cast<int>(tile.row * sizes.length + first + i);
+    }
+    front += in_front ? 1U : 0U;
+    like += alike ? 1U : 0U;
+  }
 }
 
 __global__ void make_offsets(int* offsets, RowSizes sizes) {
   const unsigned row = blockIdx.x * sort_threads + threadIdx.x;
-  if (row <= sizes.rows) offsets[row] = static_cast<int>(row * sizes.length);
+  if (row <= sizes.rows) offsets[row] = static_cast<int>(row * sizes.sorted);
 }
 
 /// The row of each place, as a key.
 __global__ void make_row_keys(const int* places, std::uint8_t* keys, RowSizes sizes) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
-  if (index >= sizes.rows * sizes.length) return;
+  if (index >= sizes.rows * sizes.sorted) return;
   keys[index] = static_cast<std::uint8_t>(static_cast<unsigned>(places[index]) / sizes.length);
 }
 
@@ -98,8 +272,8 @@ __global__ void take_first(const T* x, const int* places, T* values, std::int64_
   const unsigned inner = index - of_all_rows * sizes.stride;
   const unsigned outer = of_all_rows / sizes.kept;
   const unsigned rank = of_all_rows - outer * sizes.kept;
-  const unsigned row_begin = (outer * sizes.stride + inner) * sizes.length;
-  const unsigned place = static_cast<unsigned>(places[row_begin + rank]) - row_begin;
+  const unsigned row = outer * sizes.stride + inner;
+  const unsigned place = static_cast<unsigned>(places[row * sizes.sorted + rank]) - row * sizes.length;
   values[index] = x[(outer * sizes.length + place) * sizes.stride + inner];
   indices[index] = place;
 }
@@ -131,11 +305,10 @@ Status sort_all_by(cub::DoubleBuffer<Key>& keys, cub::DoubleBuffer<int>& places,
 template <class Key>
 Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPlan& plan, std::byte* workspace,
                  const int*& sorted, const CudaContext& context) {
-  constexpr std::int64_t enough_for_a_block_each = 128;
-  const auto count = static_cast<int>(rows.rows * rows.length);
+  const auto count = static_cast<int>(sizes.rows * sizes.sorted);
   auto keys = both_of<Key>(workspace, plan.keys);
   auto places = both_of<int>(workspace, plan.places);
-  if (rows.rows < enough_for_a_block_each) {
+  if (rows.rows < LargestRows::enough_for_a_block_each) {
     if (Status status = sort_all_by(keys, places, count, plan, workspace, context); !status.ok()) return status;
     if (rows.rows > 1) {
       auto row_keys = both_of<std::uint8_t>(workspace, plan.keys);
@@ -165,24 +338,56 @@ Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPl
   return status;
 }
 
+/// Keys and places of what is sorted.
+template <class T>
+Status select_rows(const T* x, const LargestRows& rows, const RowSizes& sizes, const LargestPlan& plan,
+                   std::byte* workspace, bool largest, const CudaContext& context) {
+  using Key = typename KeyOf<T>::Type;
+  const Selection selection{.histograms = reinterpret_cast<unsigned*>(workspace + plan.histograms),
+                            .states = reinterpret_cast<SelectState*>(workspace + plan.states),
+                            .tile_counts = reinterpret_cast<uint2*>(workspace + plan.tile_counts),
+                            .passes = select_passes(8 * static_cast<int>(sizeof(Key)))};
+  const auto cleared =
+      cudaMemsetAsync(selection.histograms, 0, static_cast<std::size_t>(plan.histograms_bytes), context.stream);
+  if (Status status = cuda_status(cleared, LargestK::name); !status.ok()) return status;
+  const Grid grid{rows.rows * ceil_divide(rows.length, select_tile), sort_threads};
+  for (int pass = 0; pass < selection.passes; ++pass) {
+    if (Status status = launch(LargestK::name, count_digits<T>, grid, context, x, selection, sizes, pass, largest);
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (Status status = launch(LargestK::name, count_selected<T>, grid, context, x, selection, sizes, largest);
+      !status.ok()) {
+    return status;
+  }
+  return launch(LargestK::name, take_selected<T>, grid, context, x, selection,
+                reinterpret_cast<Key*>(workspace + plan.keys[0]), reinterpret_cast<int*>(workspace + plan.places[0]),
+                sizes, largest);
+}
+
 Status run_sort(const LargestK& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   const LargestRows rows(op, problem);
   const LargestPlan plan(rows, problem.inputs[0].dtype);
   if (rows.rows == 0 || rows.kept == 0) return {};
-  const RowSizes sizes{static_cast<unsigned>(rows.rows), static_cast<unsigned>(rows.stride),
-                       static_cast<unsigned>(rows.length), static_cast<unsigned>(rows.kept)};
+  const bool are_selected = rows.are_selected(problem.inputs[0].dtype);
+  const RowSizes sizes{.rows = static_cast<unsigned>(rows.rows),
+                       .stride = static_cast<unsigned>(rows.stride),
+                       .length = static_cast<unsigned>(rows.length),
+                       .kept = static_cast<unsigned>(rows.kept),
+                       .sorted = static_cast<unsigned>(are_selected ? rows.kept : rows.length)};
   auto* workspace = static_cast<std::byte*>(buffers.workspace);
   return dispatch_numbers(problem.inputs[0].dtype, [&](auto element) -> Status {
     using T = decltype(element);
     using Key = typename KeyOf<T>::Type;
     const auto* x = static_cast<const T*>(buffers.inputs[0]);
-    if (Status made =
-            launch(LargestK::name, make_keys<T>, {ceil_divide(rows.rows * rows.length, sort_threads), sort_threads},
-                   context, x, reinterpret_cast<Key*>(workspace + plan.keys[0]),
-                   reinterpret_cast<int*>(workspace + plan.places[0]), sizes, op.largest);
-        !made.ok()) {
-      return made;
-    }
+    const auto make_all = [&] {
+      return launch(LargestK::name, make_keys<T>, {ceil_divide(rows.rows * rows.length, sort_threads), sort_threads},
+                    context, x, reinterpret_cast<Key*>(workspace + plan.keys[0]),
+                    reinterpret_cast<int*>(workspace + plan.places[0]), sizes, op.largest);
+    };
+    const auto select = [&] { return select_rows(x, rows, sizes, plan, workspace, op.largest, context); };
+    if (Status made = are_selected ? select() : make_all(); !made.ok()) return made;
     const int* sorted = nullptr;
     if (Status status = sort_rows<Key>(rows, sizes, plan, workspace, sorted, context); !status.ok()) return status;
     return launch(LargestK::name, take_first<T>, {ceil_divide(rows.rows * rows.kept, sort_threads), sort_threads},

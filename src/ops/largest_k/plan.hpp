@@ -1,6 +1,7 @@
 // The rows of a problem of LargestK, and where its kernels keep what they sort.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ops/largest_k/largest_k.hpp"
@@ -21,9 +22,32 @@ struct LargestRows {
   }
 
   std::int64_t rows = 1;
+  /// Whether those that are kept are found before they are sorted: few of very many, in no more rows than all of the
+  /// GPU sorts as one. On an H200 that pays from 2 million elements on. Not of i64, whose six digits have more than 64
+  /// bits.
+  [[nodiscard]] bool are_selected(DType dtype) const {
+    constexpr std::int64_t enough = std::int64_t{1} << 21;
+    return dtype != DType::i64 && rows < enough_for_a_block_each && length / 4 >= kept && rows * length >= enough;
+  }
+  static constexpr std::int64_t enough_for_a_block_each = 128;
+
   std::int64_t stride = 1;
   std::int64_t length = 0;
   std::int64_t kept = 0;
+};
+
+/// Elements of a row that a block of the selection reads, and the numbers of their digits.
+inline constexpr int select_tile = 4096;
+inline constexpr int select_digit_bits = 11;
+inline constexpr int select_digits = 1 << select_digit_bits;
+[[nodiscard]] constexpr int select_passes(int key_bits) {
+  return (key_bits + select_digit_bits - 1) / select_digit_bits;
+}
+
+/// What is known of the last element of a row that is kept after some of its digits.
+struct SelectState {
+  std::uint64_t prefix;  ///< Of its key.
+  std::int64_t rest;     ///< How many elements with that prefix are kept.
 };
 
 /// Byte offsets in the workspace.
@@ -37,6 +61,12 @@ struct LargestPlan : WorkspaceParts {
     constexpr std::int64_t tables = 128 * 1024;
     sort_bytes = elements + tables;
     sort = add(sort_bytes);
+    const std::int64_t few = std::min(rows.rows, LargestRows::enough_for_a_block_each);
+    const int passes = select_passes(8 * static_cast<int>(size_of(dtype)));
+    histograms_bytes = few * passes * select_digits * 4;
+    histograms = add(histograms_bytes);
+    states = add(few * (passes + 1) * static_cast<std::int64_t>(sizeof(SelectState)));
+    tile_counts = add(few * ((rows.length + select_tile - 1) / select_tile) * 8);
   }
 
   std::int64_t keys[2] = {};
@@ -44,6 +74,10 @@ struct LargestPlan : WorkspaceParts {
   std::int64_t offsets = 0;
   std::int64_t sort = 0;
   std::int64_t sort_bytes = 0;
+  std::int64_t histograms = 0;  ///< Of a row one after another, for each pass.
+  std::int64_t histograms_bytes = 0;
+  std::int64_t states = 0;       ///< Of a row, before each pass and after the last.
+  std::int64_t tile_counts = 0;  ///< Of each tile, the elements in front of the last that is kept, and those like it.
 };
 
 }  // namespace graft::ops

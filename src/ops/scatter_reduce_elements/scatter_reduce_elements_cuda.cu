@@ -1,6 +1,6 @@
 // CUDA kernels of ScatterReduceElements: where each update goes.
+#include "kernels/divisor.cuh"
 #include "kernels/scatter.cuh"
-#include "kernels/strides.cuh"
 #include "ops/scatter_reduce_elements/scatter_reduce_elements.hpp"
 
 namespace graft::ops {
@@ -12,19 +12,19 @@ struct ElementRow {
   const Index* indices;
   int rank;
   int axis;
-  std::int64_t sizes[Extents::max_rank];  ///< Of the data.
-  std::int64_t index_sizes[Extents::max_rank];
+  std::int64_t axis_size;                     ///< Of the data.
+  std::int64_t strides[Extents::max_rank];    ///< Of the data.
+  Divisor by_index_sizes[Extents::max_rank];  ///< The first is not used.
 
   [[nodiscard]] __device__ std::int64_t operator()(int update) const {
-    const std::int64_t along_axis = index_from_front(indices[update], sizes[axis]);
+    const std::int64_t along_axis = index_from_front(indices[update], axis_size);
     if (along_axis < 0) return -1;
-    std::int64_t rest = update;
+    int rest = update;
     std::int64_t row = 0;
-    std::int64_t stride = 1;
     for (int i = rank - 1; i >= 0; --i) {
-      const std::int64_t quotient = divide(rest, index_sizes[i]);
-      row += (i == axis ? along_axis : rest - quotient * index_sizes[i]) * stride;
-      stride *= sizes[i];
+      const int quotient = i == 0 ? 0 : by_index_sizes[i].quotient(rest);
+      const int place = i == 0 ? rest : by_index_sizes[i].remainder(rest);
+      row += (i == axis ? along_axis : place) * strides[i];
       rest = quotient;
     }
     return row;
@@ -36,10 +36,15 @@ Status scatter_elements(const ScatterReduceElements& op, const Problem& problem,
   const Extents& data = problem.inputs[0].extents;
   const ScatterTask task(op, problem, buffers);
   return dispatch_indices(problem.inputs[1].dtype, buffers.inputs[1], [&](const auto* indices) {
-    ElementRow<std::remove_cvref_t<decltype(*indices)>> row_of{indices, data.rank(), op.axis_of(data.rank()), {}, {}};
-    for (int i = 0; i < row_of.rank; ++i) {
-      row_of.sizes[i] = data[i];
-      row_of.index_sizes[i] = problem.inputs[1].extents[i];
+    ElementRow<std::remove_cvref_t<decltype(*indices)>> row_of{indices, data.rank(), op.axis_of(data.rank()),
+                                                               0,       {},          {}};
+    row_of.axis_size = data[row_of.axis];
+    std::int64_t stride = 1;
+    for (int i = row_of.rank - 1; i >= 0; --i) {
+      row_of.strides[i] = stride;
+      stride *= data[i];
+      const std::int64_t size = problem.inputs[1].extents[i];
+      if (i > 0 && size > 0) row_of.by_index_sizes[i] = Divisor(static_cast<int>(size));
     }
     return scatter(task, by_atomics, row_of, context);
   });

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import torch
-from graft.bench.peers import Attributes, Function, scattered_rows
+from graft.bench.peers import Attributes, Function, has_ordered_sums, scattered_rows
 
 inputs = scattered_rows
+is_deterministic = has_ordered_sums
 
 
 def peer(a: Attributes) -> Function:
@@ -12,13 +13,8 @@ def peer(a: Attributes) -> Function:
 
     def run(data: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> torch.Tensor:
         indices = indices.to(torch.int64)
-        if not (a["deterministic"] and data.is_floating_point() and a["reduction"] == "add"):
-            return data.scatter_reduce(a["axis"], indices, updates, reduction)
-        before = torch.are_deterministic_algorithms_enabled()
-        torch.use_deterministic_algorithms(True)
-        try:
-            return data.scatter_add(a["axis"], indices, updates)
-        finally:
-            torch.use_deterministic_algorithms(before)
+        if reduction == "sum":
+            return data.scatter_add(a["axis"], indices, updates)  # which has a deterministic form
+        return data.scatter_reduce(a["axis"], indices, updates, reduction)
 
     return run

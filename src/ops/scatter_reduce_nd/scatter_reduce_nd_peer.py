@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import torch
-from graft.bench.peers import Attributes, Function, scattered_rows
+from graft.bench.peers import Attributes, Function, has_ordered_sums, scattered_rows
 
 inputs = scattered_rows
+is_deterministic = has_ordered_sums
 
 
 def peer(a: Attributes) -> Function:

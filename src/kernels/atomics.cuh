@@ -1,0 +1,104 @@
+// Reductions into global memory by many threads at once.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/scatter.hpp"
+
+namespace graft {
+
+/// N elements that are loaded and stored at once.
+template <class T, int N>
+struct alignas(N * sizeof(T)) Elements {
+  T at[N];
+};
+
+/// i64 through the instructions for what has 64 bits in CUDA.
+__device__ inline void reduce_integer(ops::ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
+  static_assert(sizeof(long long) == sizeof(std::int64_t));
+  auto* number = reinterpret_cast<long long*>(y);
+  if (reduction == ops::ScatterReduction::add) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(y), static_cast<unsigned long long>(update));
+  } else if (reduction == ops::ScatterReduction::min) {
+    atomicMin(number, static_cast<long long>(update));
+  } else {
+    atomicMax(number, static_cast<long long>(update));
+  }
+}
+__device__ inline void reduce_integer(ops::ScatterReduction reduction, std::int32_t* y, std::int32_t update) {
+  if (reduction == ops::ScatterReduction::add) {
+    atomicAdd(y, update);
+  } else if (reduction == ops::ScatterReduction::min) {
+    atomicMin(y, update);
+  } else {
+    atomicMax(y, update);
+  }
+}
+
+/// N neighbors in one instruction from compute capability 9.0 on.
+template <class T, int N>
+__device__ void add_vector(T* y, const Elements<T, N>& update) {
+  [[maybe_unused]] const auto* words = reinterpret_cast<const unsigned*>(update.at);
+#if __CUDA_ARCH__ >= 900
+  if constexpr (std::is_same_v<T, float>) {
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(y), "f"(update.at[0]),
+                 "f"(update.at[1]), "f"(update.at[2]), "f"(update.at[3])
+                 : "memory");
+  } else if constexpr (std::is_same_v<T, __half>) {
+    asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(y), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+  } else {
+    asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(y), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+  }
+#else
+  if constexpr (std::is_same_v<T, float>) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) atomicAdd(y + i, update.at[i]);
+  } else {
+    using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      atomicAdd(reinterpret_cast<Pair*>(y) + i, *reinterpret_cast<const Pair*>(words + i));
+    }
+  }
+#endif
+}
+
+/// Reduces into the elements of y from number `place` on, of which y has `count`: integers by sum, minimum or maximum,
+/// floating-point numbers by sum.
+template <class T, int N>
+__device__ void reduce_atomically(ops::ScatterReduction reduction, T* y, std::int64_t place, std::int64_t count,
+                                  const Elements<T, N>& update) {
+  T* const to = y + place;
+  if constexpr (std::is_integral_v<T>) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) reduce_integer(reduction, to + i, update.at[i]);
+  } else if constexpr (N > 1) {
+    add_vector<T, N>(to, update);
+  } else if constexpr (std::is_same_v<T, float>) {
+    atomicAdd(to, update.at[0]);
+  } else {
+    // Memory adds pairs of 16 bits; a single one is a loop of two or more accesses (256 us against 114 us for 6.4
+    // million on an H200). The neighbor is given -0, which no number changes by. Those at the ends have none.
+    using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+    const bool is_upper = reinterpret_cast<std::uintptr_t>(to) % sizeof(Pair) != 0;
+    if (is_upper ? place == 0 : place + 1 == count) {
+      atomicAdd(to, update.at[0]);
+      return;
+    }
+    const T nothing = static_cast<T>(-0.F);
+    Pair pair;
+    pair.x = is_upper ? nothing : update.at[0];
+    pair.y = is_upper ? update.at[0] : nothing;
+    atomicAdd(reinterpret_cast<Pair*>(to - (is_upper ? 1 : 0)), pair);
+  }
+}
+
+}  // namespace graft
