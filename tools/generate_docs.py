@@ -83,7 +83,7 @@ def drop_in_row(drop_in):
         return f"`{field['name']}`" + ("" if field["name"] == field["attribute"] else f" is `{field['attribute']}`")
 
     fields = ", ".join(map(field_text, drop_in["fields"]))
-    inputs = ", ".join(f"`{name}`" if name else "one that is not read" for name in drop_in["inputs"])
+    inputs = ", ".join(f"`{name}`" if name else "(not read)" for name in drop_in["inputs"])
     return f"`{drop_in['name']}`", drop_in["version"], inputs, fields or "none", drop_in["doc"]
 
 
