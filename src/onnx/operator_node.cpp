@@ -176,7 +176,13 @@ std::vector<Value*> operator_inputs(const Node& node) {
   std::array<Value*, TypeRow::max_ports> storage{};
   const auto arranged = order.arrange<Value*>(node.inputs, nullptr, storage);
   std::vector<Value*> inputs(arranged.begin(), arranged.end());
-  while (inputs.back() == nullptr) inputs.pop_back();
+  const std::size_t required = match.type->required_input_count();
+  for (std::size_t port = 0; port < required; ++port) {
+    if (inputs[port] != nullptr) continue;
+    throw Error(fmt::format("{}: its input {} is left out: `{}` is required", describe(node),
+                            *order.index_of(port, given), match.type->ports[port].name));
+  }
+  while (inputs.size() > required && inputs.back() == nullptr) inputs.pop_back();
   return inputs;
 }
 

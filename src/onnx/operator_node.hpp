@@ -44,7 +44,8 @@ struct OperatorMatch {
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
 
 /// The node's inputs in the order of its operator's, null for one that is left out before others; those of other nodes
-/// as they are. Throws Error where a node under another name has more or fewer than the plugin of that name.
+/// as they are. Throws Error where a node under another name has more or fewer than the plugin of that name, or leaves
+/// out one that is required.
 [[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
 
 /// The type that an input which is left out before others would have: that of one which has to have the same. Nothing

@@ -217,6 +217,22 @@ TEST(Functions, AnAdoptedNodeHasAsManyInputsAsItsPlugin) {
             std::string::npos);
 }
 
+TEST(Functions, AnAdoptedNodeHasTheInputsThatItsOperatorRequires) {
+  for (const auto& [inputs, message] :
+       {std::pair("x, offset, mask, _", "its input 3 is left out: `weight` is required"),
+        std::pair("_, _, _, _", "its input 0 is left out: `x` is required")}) {
+    onnx::Model model = text_model(of_deformable_convolution,
+                                   "y = mmcv::MMCVModulatedDeformConv2d(" + std::string(inputs) + ")", {"y"});
+    EXPECT_NE(error_of([&] { adopt_drop_ins(model); }).find(message), std::string::npos) << inputs;
+    EXPECT_NE(error_of([&] { check_operator(producer(model, "y")); }).find(message), std::string::npos) << inputs;
+  }
+  // A mask that is left out is no trailing input of the plugin's, but one of the operator's.
+  onnx::Model model =
+      text_model(of_deformable_convolution, "y = mmcv::MMCVModulatedDeformConv2d(x, offset, _, weight)", {"y"});
+  EXPECT_EQ(adopt_drop_ins(model), 1U);
+  EXPECT_EQ(input_names(producer(model, "y")), (std::vector<std::string>{"x", "weight", "offset"}));
+}
+
 TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
   onnx::Model model = text_model({{"x"}}, "d = Cast<to=11>(x)\ny = NonZero(d)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(model), 0U);
