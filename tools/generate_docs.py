@@ -83,7 +83,8 @@ def drop_in_row(drop_in):
         return f"`{field['name']}`" + ("" if field["name"] == field["attribute"] else f" is `{field['attribute']}`")
 
     fields = ", ".join(map(field_text, drop_in["fields"]))
-    return f"`{drop_in['name']}`", drop_in["version"], fields or "none", drop_in["doc"]
+    inputs = ", ".join(f"`{name}`" if name else "(not read)" for name in drop_in["inputs"])
+    return f"`{drop_in['name']}`", drop_in["version"], inputs, fields or "none", drop_in["doc"]
 
 
 def kind_of(port):
@@ -339,8 +340,9 @@ def operator_page(op, graft):
     if op["drop_ins"]:
         parts += [
             "## Stands in for\n",
-            "A node or plugin field collection of these names works unchanged.\n",
-            table(("plugin", "version", "fields", "known from"), map(drop_in_row, op["drop_ins"])),
+            "A node or plugin field collection of these names works unchanged, with the inputs in the order that it "
+            "has them in.\n",
+            table(("plugin", "version", "inputs", "fields", "known from"), map(drop_in_row, op["drop_ins"])),
         ]
     if op["onnx_name"]:
         has_sizes = any(port["size"] for port in op["ports"])

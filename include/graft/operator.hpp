@@ -140,6 +140,9 @@ struct DropIn {
   /// From those translated fields that were given to attributes of the operator, which already holds what the other
   /// fields set. Engines keep the attributes. Called if a translated field was given.
   Status (*translate)(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) = nullptr;
+  /// The operator's input that each input of the other plugin is, by name; "" for one that the operator does not need.
+  /// Empty: the operator's own inputs in their order. See InputOrder.
+  std::vector<std::string_view> inputs = {};
 
   /// Null for an unknown name.
   [[nodiscard]] const DropInField* find(std::string_view field) const;

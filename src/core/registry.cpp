@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "graft/input_order.hpp"
+
 namespace graft {
 namespace {
 
@@ -53,6 +55,11 @@ Status check_type(const OperatorType& type) {
     if (row.count == type.ports.size()) continue;
     return invalid_argument(name + " has a type row of " + std::to_string(row.count) + " formats for " +
                             std::to_string(type.ports.size()) + " inputs and outputs");
+  }
+  for (const DropIn& drop_in : type.drop_ins) {
+    InputOrder order;
+    Status status = InputOrder::make(type, drop_in.inputs, order);
+    if (!status.ok()) return invalid_argument(std::string(drop_in.plugin_name) + ": " + status.message());
   }
   return {};
 }

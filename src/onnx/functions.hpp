@@ -68,7 +68,13 @@ std::vector<Node*> attach_functions(Model& model);
 std::size_t detach_functions(Model& model);
 
 /// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.
-std::size_t adopt_drop_ins(Graph& graph);
+/// Runs infer_shapes where a node leaves out an input before others and the type that it would have is unknown.
+std::size_t adopt_drop_ins(Model& model);
+
+/// Puts the inputs of a node under a drop-in name into the order of its operator's. What is left out before others
+/// becomes a tensor without elements; throws Error where the type that it would have is not known. The node has to get
+/// another name then, by which its inputs are in that order.
+void arrange_inputs(Node& node);
 
 /// Turns nodes of standard ONNX operators into nodes of the operators of Graft that compute the same, for a TensorRT
 /// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input. What is

@@ -100,16 +100,6 @@ bool is_for_others(const Node& node, const OperatorType& type,
   return !op->set(given).ok() || op->native_form(function_inputs(node)).has_value();
 }
 
-/// The type of an input that is left out before others: that of another which has to have the same.
-std::optional<DType> dtype_left_out(const Node& node, const OperatorType& type, std::size_t port) {
-  for (std::size_t i = 0; i < std::min(node.inputs.size(), type.input_count()); ++i) {
-    const Value* input = node.inputs[i];
-    const bool is_alike = type.ports[i].type.constraint == type.ports[port].type.constraint;
-    if (is_alike && input != nullptr && input->type) return to_dtype(*input->type);
-  }
-  return std::nullopt;
-}
-
 /// Nothing where an input that stays has no type that is known, or none that the operator takes, where the node has
 /// attributes that are not the operator's, as `plugin_version` of who asks for another plugin, and where TensorRT has a
 /// layer that computes it.
@@ -138,7 +128,7 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   for (std::size_t i = 0; i < count; ++i) {
     const Value* input = node.inputs[i];
     const bool is_left_out = input == nullptr && type.ports[i].is_optional && !type.find_attribute(type.ports[i].name);
-    std::optional<DType> dtype = is_left_out ? dtype_left_out(node, type, i) : std::nullopt;
+    std::optional<DType> dtype = is_left_out ? dtype_left_out(type, node.inputs, i) : std::nullopt;
     if (input != nullptr && input->type) dtype = to_dtype(*input->type);
     if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
     if (!dtype || !takes(type, i, *dtype)) return std::nullopt;
@@ -160,6 +150,7 @@ bool replace_by(Node& node, const Operator& op, const std::string& name, const s
         Error::Kind::internal,
         fmt::format("{}: the model is in operator set {}; upgrade_opset has to come first", describe(node), opset));
   }
+  arrange_inputs(node);
   const FunctionDefinition function = parse_function(op.type(), node.inputs.size(), name, text, opset);
   write_attributes(node, op);
   inline_call(node, function);
@@ -170,7 +161,7 @@ bool replace_by(Node& node, const Operator& op, const std::string& name, const s
 
 FunctionInputs function_inputs(const Node& node) {
   const Value* x = node.input(0);
-  FunctionInputs inputs{.dtype = DType::f32, .count = node.inputs.size(), .rank = -1};
+  FunctionInputs inputs{.dtype = DType::f32, .count = operator_inputs(node).size(), .rank = -1};
   if (x == nullptr) return inputs;
   if (x->type) inputs.dtype = to_dtype(*x->type).value_or(DType::f32);
   if (x->shape) inputs.rank = static_cast<int>(x->shape->size());
@@ -183,12 +174,43 @@ std::optional<FunctionDefinition> make_function(const Operator& op, const Functi
   return parse_function(op.type(), inputs.count, function->name, function->body, opset);
 }
 
-std::size_t adopt_drop_ins(Graph& graph) {
+void arrange_inputs(Node& node) {
+  const std::vector<Value*> inputs = operator_inputs(node);
+  if (inputs == node.inputs) return;
+  const OperatorType& type = *find_operator_for(node).type;
+  Graph& graph = *node.graph;
+  std::vector<std::optional<DType>> left_out(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] != nullptr) continue;
+    left_out[i] = dtype_left_out(type, inputs, i);
+    if (left_out[i]) continue;
+    throw Error(
+        fmt::format("{}: the type of its first input is not known, which `{}`, left out, would have; give the "
+                    "model's inputs a type",
+                    describe(node), type.ports[i].name));
+  }
+  while (!node.inputs.empty()) graph.remove_last_input(node);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Value* input = left_out[i] ? add_left_out(graph, type, i, to_element_type(*left_out[i])) : inputs[i];
+    graph.add_input_to(node, input);
+  }
+}
+
+std::size_t adopt_drop_ins(Model& model) {
+  bool types_known = true;
+  model.graph().for_each_node([&](const Node& node) {
+    if (!find_adopted_operator(node)) return;
+    const std::vector<Value*> inputs = operator_inputs(node);
+    const bool leaves_out = std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end();
+    if (leaves_out && inputs.front() != nullptr && !inputs.front()->type) types_known = false;
+  });
+  if (!types_known) infer_shapes(model);
   std::size_t count = 0;
-  graph.for_each_node([&](Node& node) {
+  model.graph().for_each_node([&](Node& node) {
     const OperatorMatch match = find_adopted_operator(node);
     if (!match) return;
     const auto op = make_operator(node);
+    arrange_inputs(node);
     node.graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
     node.op_type = std::string(match.type->name);
     node.domain = std::string(onnx_domain);
@@ -199,7 +221,7 @@ std::size_t adopt_drop_ins(Graph& graph) {
 }
 
 std::vector<Node*> attach_functions(Model& model) {
-  adopt_drop_ins(model.graph());
+  adopt_drop_ins(model);
   std::size_t graft_nodes = 0;
   bool types_known = true;
   model.graph().for_each_node([&](Node& node) {
@@ -253,7 +275,7 @@ std::vector<Node*> attach_functions(Model& model) {
 }
 
 std::size_t detach_functions(Model& model) {
-  adopt_drop_ins(model.graph());
+  adopt_drop_ins(model);
   std::size_t count = 0;
   model.graph().for_each_node([&](Node& node) {
     if (node.domain != onnx_domain) return;
@@ -299,10 +321,7 @@ std::size_t adopt_onnx_operators(Model& model) {
     for (std::size_t i = 0; i < dtypes.size(); ++i) {
       const ElementType wanted = to_element_type(dtypes[i]);
       if (node->inputs[i] == nullptr) {
-        TensorData nothing;
-        nothing.type = wanted;
-        nothing.dims = {0};
-        node->graph->set_input(*node, i, node->graph->add_constant(type.ports[i].name, nothing));
+        node->graph->set_input(*node, i, add_left_out(*node->graph, type, i, wanted));
         continue;
       }
       const Value& input = *node->inputs[i];

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/suggest.hpp"
+#include "graft/input_order.hpp"
 #include "graft/registry.hpp"
 #include "onnx/faults.hpp"
 
@@ -21,8 +22,8 @@ bool is_plugin_attribute(std::string_view name) { return name == "plugin_version
 /// A domain in which the name of a plugin means that plugin: TensorRT's parser looks at the name alone, but a node of
 /// somebody else's domain may be anything.
 bool is_plugin_domain(std::string_view domain) {
-  constexpr std::array<std::string_view, 7> domains = {"",    "ai.onnx",     onnx_domain,          "TRT",
-                                                       "trt", "trt.plugins", "com.nvidia.tensorrt"};
+  constexpr std::array<std::string_view, 9> domains = {
+      "", "ai.onnx", onnx_domain, "TRT", "trt", "trt.plugins", "com.nvidia.tensorrt", "mmcv", "mmdeploy"};
   return std::find(domains.begin(), domains.end(), domain) != domains.end();
 }
 
@@ -162,6 +163,45 @@ const OperatorType* find_onnx_operator(const Node& node) {
   return nullptr;
 }
 
+std::vector<Value*> operator_inputs(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  const InputOrder order = match ? InputOrder::of(*match.type, match.drop_in) : InputOrder();
+  if (order.is_own()) return node.inputs;
+  const std::size_t given = node.inputs.size();
+  if (given < order.least() || given > order.most()) {
+    const std::string least = order.least() == order.most() ? "" : fmt::format("{} to ", order.least());
+    throw Error(fmt::format("{}: found {} inputs, allowed are {}{}: {}", describe(node), given, least, order.most(),
+                            order.to_string(*match.type)));
+  }
+  std::array<Value*, TypeRow::max_ports> storage{};
+  const auto arranged = order.arrange<Value*>(node.inputs, nullptr, storage);
+  std::vector<Value*> inputs(arranged.begin(), arranged.end());
+  const std::size_t required = match.type->required_input_count();
+  for (std::size_t port = 0; port < required; ++port) {
+    if (inputs[port] != nullptr) continue;
+    throw Error(fmt::format("{}: its input {} is left out: `{}` is required", describe(node),
+                            *order.index_of(port, given), match.type->ports[port].name));
+  }
+  while (inputs.size() > required && inputs.back() == nullptr) inputs.pop_back();
+  return inputs;
+}
+
+std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs, std::size_t port) {
+  for (std::size_t i = 0; i < std::min(inputs.size(), type.input_count()); ++i) {
+    const Value* input = inputs[i];
+    const bool is_alike = type.ports[i].type.constraint == type.ports[port].type.constraint;
+    if (is_alike && input != nullptr && input->type) return to_dtype(*input->type);
+  }
+  return std::nullopt;
+}
+
+Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element) {
+  TensorData nothing;
+  nothing.type = element;
+  nothing.dims = {0};
+  return graph.add_constant(type.ports[port].name, nothing);
+}
+
 std::unique_ptr<Operator> make_operator(const Node& node) {
   const OperatorMatch match = find_operator_for(node);
   if (!match) return nullptr;
@@ -188,8 +228,16 @@ void check_operator(const Node& node) {
   }
   std::vector<TensorDesc> inputs;
   std::vector<DType> dtypes;
-  for (const Value* input : node.inputs) {
-    if (input == nullptr) break;
+  const std::vector<Value*> given = operator_inputs(node);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Value* input = given[i];
+    if (input == nullptr) {
+      const auto dtype = dtype_left_out(op->type(), given, i);
+      if (!dtype) return;
+      inputs.push_back({.dtype = *dtype, .layout = Layout::linear, .extents = {0}});
+      dtypes.push_back(*dtype);
+      continue;
+    }
     const auto dtype = input->type ? to_dtype(*input->type) : std::nullopt;
     const bool is_known = input->shape && std::all_of(input->shape->begin(), input->shape->end(),
                                                       [](const Dim& dim) { return dim.is_constant(); });

@@ -3,6 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,19 @@ struct OperatorMatch {
 /// The operator of Graft that computes what a node of ONNX's own operator does (OperatorType::onnx_name); null where
 /// there is none or the node lacks an attribute that it requires. The node itself is none of Graft's.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
+
+/// The node's inputs in the order of its operator's, null for one that is left out before others; those of other nodes
+/// as they are. Throws Error where a node under another name has more or fewer than the plugin of that name, or leaves
+/// out one that is required.
+[[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
+
+/// The type that an input which is left out before others would have: that of one which has to have the same. Nothing
+/// where that is not known.
+[[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
+                                                  std::size_t port);
+
+/// A tensor without elements: what stands for an input that is left out before others.
+Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element);
 
 /// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node
 /// and attribute for one that is unknown, ill-typed, out of range or required and missing.

@@ -70,17 +70,28 @@ class Inference {
   static void run_operator(NodeTypes& types) {
     const auto op = make_operator(types.node());
     if (op == nullptr) return;
+    const Node& node = types.node();
+    const std::vector<Value*> inputs = operator_inputs(node);
     std::vector<DType> dtypes;
     std::vector<Shape> shapes;
-    for (std::size_t i = 0; i < types.node().inputs.size(); ++i) {
-      const auto dtype = types.type(i) ? to_dtype(*types.type(i)) : std::nullopt;
+    for (std::size_t port = 0; port < inputs.size(); ++port) {
+      const auto at = std::find(node.inputs.begin(), node.inputs.end(), inputs[port]);
+      const auto i = static_cast<std::size_t>(at - node.inputs.begin());
+      const bool is_left_out = inputs[port] == nullptr && inputs != node.inputs;
+      const auto dtype = is_left_out     ? dtype_left_out(op->type(), inputs, port)
+                         : types.type(i) ? to_dtype(*types.type(i))
+                                         : std::nullopt;
       if (dtype) dtypes.push_back(*dtype);
-      if (types.shape(i) != nullptr) shapes.push_back(*types.shape(i));
+      if (is_left_out) {
+        shapes.push_back({0});
+      } else if (types.shape(i) != nullptr) {
+        shapes.push_back(*types.shape(i));
+      }
     }
     if (const auto outputs = op->type().output_dtypes(dtypes)) {
       for (std::size_t i = 0; i < outputs->size(); ++i) types.set_type(i, to_element_type((*outputs)[i]));
     }
-    if (shapes.size() != types.node().inputs.size()) return;
+    if (shapes.size() != inputs.size()) return;
     std::vector<Shape> outputs;
     if (Status status = op->infer_shapes(shapes, outputs); !status.ok()) types.fail(status.message());
     outputs = without_data_sizes(std::move(outputs));

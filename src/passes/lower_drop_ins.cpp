@@ -25,9 +25,9 @@ void lower_drop_ins(Rewriter& rewriter) {
     rewriter.record({.nodes = {ref_of(node)}}, to_text(*op),
                     fmt::format("{} stands in for the plugin {} {}: {}", op->type().name, found.drop_in->plugin_name,
                                 found.drop_in->version, found.drop_in->doc),
-                    "by definition: the plugin's fields are the operator's attributes");
+                    "by definition: the plugin's fields are the operator's attributes, its inputs the operator's");
   });
-  adopt_drop_ins(graph);
+  adopt_drop_ins(rewriter.model());
 }
 
 }  // namespace graft::passes

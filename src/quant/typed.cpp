@@ -490,7 +490,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
     if (value->initializer) prepared.graph().set_is_input(*value, false);
   }
   inline_functions(prepared, {.which = onnx::is_plain_call});
-  adopt_drop_ins(prepared.graph());
+  adopt_drop_ins(prepared);
   upgrade_opset(prepared);
   if (precision == verify::Precision::bf16) {
     const std::int64_t needed = opset_of_bf16(prepared);

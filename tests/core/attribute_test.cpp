@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "graft/input_order.hpp"
 #include "graft/registry.hpp"
 
 namespace graft {
@@ -35,6 +36,8 @@ TEST(Registry, EveryDefinitionIsComplete) {
         const bool is_translated = field.attribute.empty() && drop_in.translate != nullptr && !field.doc.empty();
         EXPECT_TRUE(is_translated || type->find_attribute(field.attribute) != nullptr) << field.name;
       }
+      InputOrder order;
+      EXPECT_EQ(InputOrder::make(*type, drop_in.inputs, order).message(), "") << drop_in.plugin_name;
     }
   }
 }

@@ -6,9 +6,12 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace graft {
 namespace {
@@ -46,6 +49,40 @@ TEST(Registry, WhatWasReadBeforeStaysAsItWas) {
   const Status again = add_operator_library({.file = "third.so", .plugin_namespace = "", .operators = {&other}});
   EXPECT_THAT(again.message(), HasSubstr("an operator of first.so has that name"));
   EXPECT_EQ(operators().size(), before.size() + 2);
+}
+
+/// What a plugin's inputs may be called, of an operator with two that are required and two that are not.
+TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
+  using Names = std::vector<std::string_view>;
+  static std::deque<std::string> names;
+  static std::deque<OperatorType> types;
+  const auto added = [](const Names& inputs) {
+    OperatorType type = type_of(names.emplace_back("RegistryTestPorts" + std::to_string(names.size())));
+    type.ports = {input("x", "T", "N", ""),          input("w", "T", "N", ""),
+                  optional_input("b", "T", "N", ""), optional_input("i", DType::i32, "N", ""),
+                  optional_input("m", "T", "N", ""), output("y", "T", "N", "")};
+    type.drop_ins = {{.plugin_name = type.name, .version = "1", .fields = {}, .doc = "", .inputs = inputs}};
+    const OperatorType* kept = &types.emplace_back(std::move(type));
+    return add_operator_library({.file = names.back(), .plugin_namespace = "", .operators = {kept}}).message();
+  };
+  for (const Names& right : {Names{}, Names{"x", "w"}, Names{"x", "", "w"}, Names{"x", "w", "b", "i", "m"},
+                             Names{"x", "b", "w"}, Names{"x", "i", "m", "w", "b"}}) {
+    EXPECT_EQ(added(right), "");
+  }
+  const std::size_t before = operators().size();
+  const std::pair<Names, const char*> wrong[] = {
+      {{"x", "w", "mask"}, "`mask` is no input of the operator"},
+      {{"x", "w", "y"}, "`y` is no input of the operator"},
+      {{"x", "b"}, "`w` is required and missing"},
+      {{"x", "w", "b", "b"}, "`b` is there twice"},
+      {{"w", "x"}, "`x` has to be the first"},
+      {{"", "x", "w"}, "`x` has to be the first"},
+      {{"x", "w", "b", "m"}, "`i` may be left out before `m`"},
+      {{"x", "w", "b", "m", "i"}, "`i` may be left out before `m`"},
+      {Names(33, ""), "allowed are at most 32"},
+  };
+  for (const auto& [inputs, message] : wrong) EXPECT_THAT(added(inputs), HasSubstr(message));
+  EXPECT_EQ(operators().size(), before);
 }
 
 TEST(Registry, ThreadsReadWhileOneAdds) {

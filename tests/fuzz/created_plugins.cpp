@@ -12,6 +12,7 @@
 
 #include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
+#include "adapters/tensorrt/plugin.hpp"
 #include "graft/operator.hpp"
 
 namespace graft {
@@ -58,11 +59,13 @@ class Fields {
   void add(TakenBytes& bytes, nvinfer1::IPluginCreatorV3One& creator) {
     const nvinfer1::PluginFieldCollection& announced = *creator.getFieldNames();
     PluginField field{nullptr, nullptr, static_cast<PluginFieldType>(bytes.take<std::int8_t>()), 1};
-    const std::size_t name = bytes.below(8);
+    const std::size_t name = bytes.below(9);
     if (name < 6 && announced.nbFields > 0) {
       const PluginField& known = announced.fields[bytes.below(static_cast<std::size_t>(announced.nbFields))];
       field.name = known.name;
       if (bytes.below(4) != 0) field.type = known.type;
+    } else if (name == 8) {
+      field.name = tensorrt::input_order_field;
     } else if (name != 7) {
       field.name = names_.emplace_back(bytes.take_text(bytes.below(20))).c_str();
     }
@@ -120,8 +123,8 @@ void use(nvinfer1::IPluginV3& plugin, TakenBytes& bytes) {
   auto* runtime = static_cast<nvinfer1::IPluginV3OneRuntime*>(plugin.getCapabilityInterface(Type::kRUNTIME));
   static_cast<void>(build->getTimingCacheID());
   static_cast<void>(build->getMetadataString());
-  constexpr std::size_t most_inputs = 4;
-  const auto inputs = static_cast<std::int32_t>(bytes.below(most_inputs));
+  constexpr std::size_t most_inputs = 5;
+  const auto inputs = static_cast<std::int32_t>(bytes.below(most_inputs + 1));
   const std::int32_t outputs = build->getNbOutputs();
   std::vector<nvinfer1::DynamicPluginTensorDesc> tensors(static_cast<std::size_t>(inputs + outputs));
   for (auto& each : tensors) each = tensor(bytes);

@@ -101,7 +101,7 @@ void run(std::string_view data) {
   std::vector<NamedAttribute> fields;
   constexpr std::size_t most_fields = 24;
   for (std::size_t i = bytes.below(most_fields); i-- > 0 && !bytes.empty();) {
-    if (drop_in != nullptr && bytes.below(2) == 0) {
+    if (drop_in != nullptr && !drop_in->fields.empty() && bytes.below(2) == 0) {
       const DropInField& field = drop_in->fields[bytes.below(drop_in->fields.size())];
       fields.push_back({field.name, value_of(bytes)});
     } else if (!type.attributes.empty()) {

@@ -159,6 +159,80 @@ TEST(Functions, WhatAnOnnxOperatorLeavesOutBeforeAnotherInputHasNoElements) {
   EXPECT_EQ(model.graph().nodes()[1]->inputs.size(), 2U);
 }
 
+std::vector<std::string> input_names(const onnx::Node& node) {
+  std::vector<std::string> names;
+  for (const onnx::Value* input : node.inputs) names.push_back(input == nullptr ? "" : input->name);
+  return names;
+}
+
+const std::vector<TextInput> of_deformable_convolution{{"x", onnx::ElementType::f16, {2, 4, 9, 8}},
+                                                       {"offset", onnx::ElementType::f16, {2, 36, 5, 4}},
+                                                       {"mask", onnx::ElementType::f16, {2, 18, 5, 4}},
+                                                       {"weight", onnx::ElementType::f16, {6, 4, 3, 3}},
+                                                       {"bias", onnx::ElementType::f16, {6}}};
+
+TEST(Functions, AdoptedNodesHaveTheInputsInTheirOperatorsOrder) {
+  onnx::Model model = text_model(of_deformable_convolution,
+                                 "y = mmdeploy::MMCVModulatedDeformConv2d<stride=[2, 2], padding=[1, 1], "
+                                 "deform_groups=2>(x, offset, mask, weight, bias)",
+                                 {"y"});
+  infer_shapes(model);
+  EXPECT_EQ(model.graph().find("y")->shape, (Shape{2, 6, 5, 4}));
+  EXPECT_EQ(adopt_drop_ins(model), 1U);
+  model.graph().check();
+  const onnx::Node& node = producer(model, "y");
+  EXPECT_EQ(node.op_type, "DeformableConvolution");
+  EXPECT_EQ(input_names(node), (std::vector<std::string>{"x", "weight", "offset", "bias", "mask"}));
+  EXPECT_EQ(node.attribute("pads")->value(), AttributeValue(std::vector<std::int64_t>{1, 1, 1, 1}));
+  EXPECT_EQ(node.attribute("offset_group")->value(), AttributeValue(std::int64_t{2}));
+  EXPECT_EQ(adopt_drop_ins(model), 0U);
+}
+
+/// The type of a bias that is left out before the mask is that of x, wherever x comes from.
+TEST(Functions, WhatAnAdoptedNodeLeavesOutBeforeAnotherInputHasNoElements) {
+  onnx::Model model = text_model(of_deformable_convolution,
+                                 "z = Neg(x)\ny = ModulatedDeformConv2d<stride=[2, 2], padding=[1, 1], "
+                                 "deformable_group=2>(z, offset, mask, weight)",
+                                 {"y"});
+  EXPECT_EQ(adopt_drop_ins(model), 1U);
+  model.graph().check();
+  const onnx::Node& node = producer(model, "y");
+  ASSERT_EQ(node.inputs.size(), 5U);
+  const auto nothing = node.inputs[3]->constant();
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->type, onnx::ElementType::f16);
+  EXPECT_EQ(nothing->dims, std::vector<std::int64_t>{0});
+  EXPECT_EQ(node.inputs[4]->name, "mask");
+  infer_shapes(model);
+  EXPECT_EQ(model.graph().find("y")->shape, (Shape{2, 6, 5, 4}));
+}
+
+TEST(Functions, AnAdoptedNodeHasAsManyInputsAsItsPlugin) {
+  onnx::Model model = text_model(of_deformable_convolution, "y = trt::ModulatedDeformConv2d(x, offset, mask)", {"y"});
+  EXPECT_EQ(error_of([&] { adopt_drop_ins(model); }),
+            "node 'y' (trt::ModulatedDeformConv2d): found 3 inputs, allowed are 4 to 5: x,offset,mask,weight,bias");
+  onnx::Model deformed =
+      text_model(of_deformable_convolution, "y = mmcv::MMCVDeformConv2d(x, offset, mask, weight)", {"y"});
+  EXPECT_NE(error_of([&] { infer_shapes(deformed); }).find("found 4 inputs, allowed are 3: x,offset,weight"),
+            std::string::npos);
+}
+
+TEST(Functions, AnAdoptedNodeHasTheInputsThatItsOperatorRequires) {
+  for (const auto& [inputs, message] :
+       {std::pair("x, offset, mask, _", "its input 3 is left out: `weight` is required"),
+        std::pair("_, _, _, _", "its input 0 is left out: `x` is required")}) {
+    onnx::Model model = text_model(of_deformable_convolution,
+                                   "y = mmcv::MMCVModulatedDeformConv2d(" + std::string(inputs) + ")", {"y"});
+    EXPECT_NE(error_of([&] { adopt_drop_ins(model); }).find(message), std::string::npos) << inputs;
+    EXPECT_NE(error_of([&] { check_operator(producer(model, "y")); }).find(message), std::string::npos) << inputs;
+  }
+  // A mask that is left out is no trailing input of the plugin's, but one of the operator's.
+  onnx::Model model =
+      text_model(of_deformable_convolution, "y = mmcv::MMCVModulatedDeformConv2d(x, offset, _, weight)", {"y"});
+  EXPECT_EQ(adopt_drop_ins(model), 1U);
+  EXPECT_EQ(input_names(producer(model, "y")), (std::vector<std::string>{"x", "weight", "offset"}));
+}
+
 TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
   onnx::Model model = text_model({{"x"}}, "d = Cast<to=11>(x)\ny = NonZero(d)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(model), 0U);

@@ -29,7 +29,7 @@ void run(graft::onnx::Model& model, graft::onnx::WriteOptions& options, const st
   } else if (step == "raise_newest") {
     graft::onnx::upgrade_opset(model, 22);
   } else if (step == "adopt") {
-    graft::onnx::adopt_drop_ins(model.graph());
+    graft::onnx::adopt_drop_ins(model);
   } else if (step == "native") {
     model.graph().for_each_node([](graft::onnx::Node& node) { graft::onnx::replace_with_native_form(node); });
   } else if (step == "body") {

@@ -504,7 +504,7 @@ def multi_scale_deformable_attention(
     sampling_locations: Array,
     attention_weights: Array,
     *,
-    points: Sequence[int],
+    points: Sequence[int] = (),
     out: Array | None = None,
 ) -> Array:
     """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as a part of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel beyond its map, or beyond value, adds nothing, whatever the weight. Positions and sums are held in f32.
@@ -516,11 +516,11 @@ def multi_scale_deformable_attention(
         attention_weights: of the points; T as that of the points (B,Q,M,T)
 
     Attributes:
-        points: of a query in each map, for each head (at least 1 and at most 32768)
+        points: of a query in each map, for each head; empty: P in each of L maps, into which sampling_locations is split (at least 1 and at most 32768)
 
     Returns y (B,Q,M,D): a sum for each query and head
 
-    Types: value f32 spatial_shapes i64 sampling_locations f32 attention_weights f32 y f32; value f16 spatial_shapes i64 sampling_locations f16 attention_weights f16 y f16; value bf16 spatial_shapes i64 sampling_locations bf16 attention_weights bf16 y bf16
+    Types: value f32 spatial_shapes i64 sampling_locations f32 attention_weights f32 y f32; value f32 spatial_shapes i32 sampling_locations f32 attention_weights f32 y f32; value f16 spatial_shapes i64 sampling_locations f16 attention_weights f16 y f16; value f16 spatial_shapes i32 sampling_locations f16 attention_weights f16 y f16; value bf16 spatial_shapes i64 sampling_locations bf16 attention_weights bf16 y bf16; value bf16 spatial_shapes i32 sampling_locations bf16 attention_weights bf16 y bf16
 
     Source: Zhu et al. 2020, Deformable DETR: Deformable Transformers for End-to-End Object Detection
     """

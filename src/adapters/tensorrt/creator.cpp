@@ -36,12 +36,23 @@ Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field
   return invalid_argument("field `" + known->name + "`: " + status.message());
 }
 
+/// `order` is that of the schema, and of an engine's own field where it has one.
 Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
-                     std::unique_ptr<Operator>& result) {
+                     nvinfer1::TensorRTPhase phase, std::unique_ptr<Operator>& result, InputOrder& order) {
+  const bool is_loaded = phase == nvinfer1::TensorRTPhase::kRUNTIME && schema.drop_in == nullptr;
+  order = InputOrder::of(*schema.type, schema.drop_in);
   std::vector<NamedAttribute> given;
   const std::int32_t count = fields == nullptr ? 0 : fields->nbFields;
   for (std::int32_t i = 0; i < count; ++i) {
-    if (Status status = read_field(schema, fields->fields[i], given.emplace_back()); !status.ok()) return status;
+    const nvinfer1::PluginField& field = fields->fields[i];
+    if (is_loaded && field.name != nullptr && std::string_view(field.name) == input_order_field) {
+      AttributeValue names;
+      if (Status status = from_tensorrt(field, AttributeType::text, names); !status.ok()) return status;
+      Status status = InputOrder::parse(*schema.type, std::get<std::string>(names), order);
+      if (!status.ok()) return status;
+      continue;
+    }
+    if (Status status = read_field(schema, field, given.emplace_back()); !status.ok()) return status;
   }
   return graft::make_operator(*schema.type, schema.drop_in, given, result);
 }
@@ -56,11 +67,12 @@ Creator::Creator(PluginSchema schema, const PluginSchema& own) : schema_(std::mo
 }
 
 nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
-                                           nvinfer1::TensorRTPhase /*phase*/) noexcept {
+                                           nvinfer1::TensorRTPhase phase) noexcept {
   try {
     std::unique_ptr<Operator> op;
-    const Status status = make_operator(schema_, fields, op);
-    if (status.ok()) return std::make_unique<Plugin>(own_, std::move(op)).release();  // TensorRT owns it from here
+    InputOrder order;
+    const Status status = make_operator(schema_, fields, phase, op, order);
+    if (status.ok()) return std::make_unique<Plugin>(own_, std::move(op), order).release();  // TensorRT's from here on
     const std::string layer = name == nullptr || *name == '\0' ? "" : " for `" + std::string(name) + "`";
     log_error(("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message()).c_str());
   } catch (const std::exception& error) {  // memory may have run out, so nothing is put together here

@@ -52,6 +52,52 @@ class Tensors {
   std::size_t output_count_ = 0;
 };
 
+/// What a call says of its inputs, in the operator's order; on the stack, so that enqueue allocates nothing.
+template <class T>
+class ArrangedInputs {
+ public:
+  ArrangedInputs(const InputOrder& order, const T* inputs, std::size_t count, const T& left_out)
+      : inputs_(order.arrange<T>(std::span(inputs, count), left_out, storage_)) {}
+  ArrangedInputs(const ArrangedInputs&) = delete;
+  ArrangedInputs& operator=(const ArrangedInputs&) = delete;
+  [[nodiscard]] const T* data() const { return inputs_.data(); }
+  [[nodiscard]] std::size_t size() const { return inputs_.size(); }
+  [[nodiscard]] std::span<const T> span() const { return inputs_; }
+
+ private:
+  std::array<T, TypeRow::max_ports> storage_;
+  std::span<const T> inputs_;
+};
+
+/// What stands for an input that is left out before others: no elements, of the type of the first.
+nvinfer1::PluginTensorDesc left_out(const nvinfer1::PluginTensorDesc* inputs, std::size_t count) {
+  nvinfer1::PluginTensorDesc desc{};
+  desc.dims.nbDims = 1;
+  desc.scale = -1;
+  if (count > 0) desc.type = inputs[0].type;
+  return desc;
+}
+nvinfer1::DynamicPluginTensorDesc left_out(const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t count) {
+  nvinfer1::DynamicPluginTensorDesc range{};
+  range.desc = left_out(count > 0 ? &inputs[0].desc : nullptr, count);
+  range.min = range.max = range.opt = range.desc.dims;
+  return range;
+}
+template <class Desc>
+ArrangedInputs<Desc> arranged(const InputOrder& order, const Desc* inputs, std::size_t count) {
+  return {order, inputs, count, left_out(inputs, count)};
+}
+
+Status check_input_count(const PluginSchema& schema, const InputOrder& order, std::size_t found) {
+  const OperatorType& type = *schema.type;
+  const std::size_t least = order.is_own() ? type.required_input_count() : order.least();
+  const std::size_t most = order.is_own() ? type.input_count() : order.most();
+  if (found >= least && found <= most) return {};
+  const std::string names = order.is_own() ? "" : ": " + order.to_string(type);
+  return invalid_argument(schema.name + " takes " + (least == most ? "" : std::to_string(least) + " to ") +
+                          std::to_string(most) + " inputs, found " + std::to_string(found) + names);
+}
+
 /// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
 /// wants the largest; there it allocates.
 Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
@@ -136,6 +182,11 @@ std::string attribute_text(const AttributeInfo& info, const AttributeValue& valu
   return " " + std::string(info.name) + "=" + text;
 }
 
+/// " graft.inputs=x,offset,mask"; empty for the operator's own order.
+std::string order_text(const OperatorType& type, const InputOrder& order) {
+  return order.is_own() ? "" : std::string(" ") + input_order_field + "=" + order.to_string(type);
+}
+
 std::vector<nvinfer1::PluginTensorDesc> descs_of(const nvinfer1::DynamicPluginTensorDesc* descs, std::size_t count) {
   std::vector<nvinfer1::PluginTensorDesc> result;
   for (std::size_t i = 0; i < count; ++i) result.push_back(descs[i].desc);
@@ -179,8 +230,11 @@ std::int32_t tactic_of(std::string_view variant) {
   return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT wants them positive
 }
 
-Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op)
-    : schema_(schema), operator_(std::move(op)), input_count_(schema.type->input_count()) {}
+Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order)
+    : schema_(schema),
+      operator_(std::move(op)),
+      order_(order),
+      input_count_(order.is_own() ? schema.type->input_count() : order.most()) {}
 
 nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
   switch (type) {
@@ -194,7 +248,7 @@ nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapa
 nvinfer1::IPluginV3* Plugin::clone() noexcept {
   nvinfer1::IPluginV3* copy = nullptr;
   guarded(schema_, "clone", success, failure, [&]() -> Status {
-    auto made = std::make_unique<Plugin>(schema_, operator_->clone());
+    auto made = std::make_unique<Plugin>(schema_, operator_->clone(), order_);
     made->input_count_ = input_count_;
     made->prepared_ = prepared_;
     made->fitting_ = fitting_;
@@ -212,15 +266,17 @@ const char* Plugin::getPluginVersion() const noexcept { return schema_.version.c
 const char* Plugin::getPluginNamespace() const noexcept { return schema_.space.c_str(); }
 std::int32_t Plugin::getNbOutputs() const noexcept { return static_cast<std::int32_t>(schema_.type->output_count()); }
 
-std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in, std::int32_t input_count,
+std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* given, std::int32_t given_count,
                                      const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "configurePlugin", success, failure, [&]() -> Status {
-    const auto inputs = static_cast<std::size_t>(input_count);
+    const auto arranged_inputs = arranged(order_, given, static_cast<std::size_t>(given_count));
+    const nvinfer1::DynamicPluginTensorDesc* in = arranged_inputs.data();
+    const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
     if (Status status = adopt_scales(descs_of(in, inputs), descs_of(out, outputs)); !status.ok()) return status;
     Tensors tensors;
     const bool has_data_sizes = schema_.type->size_output_count() > 0;
-    if (is_fixed(in, input_count) && (has_data_sizes || is_fixed(out, output_count))) {
+    if (is_fixed(in, static_cast<std::int32_t>(inputs)) && (has_data_sizes || is_fixed(out, output_count))) {
       if (Status status =
               read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::max, tensors);
           !status.ok()) {
@@ -237,11 +293,11 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
       }
       if (Status status = operator_->check(tensors.problem()); !status.ok()) {
         const std::string message = "at the profile's optimum: " + status.message();
-        if (!may_depend_on_data(in, input_count)) return {status.code(), message};
+        if (!may_depend_on_data(in, static_cast<std::int32_t>(inputs))) return {status.code(), message};
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
     }
-    input_count_ = inputs;
+    input_count_ = static_cast<std::size_t>(given_count);
     tactics_.clear();
     if (!schema_.type->timed_variants) return {};
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
@@ -257,6 +313,7 @@ const char* Plugin::getTimingCacheID() noexcept {
     for (const AttributeInfo& info : schema_.type->attributes) {
       timing_cache_id_ += attribute_text(info, operator_->get(info.name).value());
     }
+    timing_cache_id_ += order_text(*schema_.type, order_);
     return {};
   });
   return is_made ? timing_cache_id_.c_str() : nullptr;
@@ -269,6 +326,7 @@ const char* Plugin::getMetadataString() noexcept {
       const AttributeValue value = operator_->get(info.name).value();
       if (value != info.default_value) metadata_ += attribute_text(info, value);
     }
+    metadata_ += order_text(*schema_.type, order_);
     return {};
   });
   return is_made ? metadata_.c_str() : nullptr;
@@ -306,7 +364,8 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
 
 std::int32_t Plugin::getAliasedInput(std::int32_t output) noexcept {
   const std::optional<std::size_t> input = operator_->aliased_input(static_cast<std::size_t>(output));
-  return input ? static_cast<std::int32_t>(*input) : -1;
+  const std::optional<std::size_t> index = input ? order_.index_of(*input, input_count_) : std::nullopt;
+  return index ? static_cast<std::int32_t>(*index) : -1;
 }
 
 bool Plugin::has_aliased_ports() const noexcept {
@@ -342,11 +401,15 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
                                         const nvinfer1::DataType* input_types,
                                         std::int32_t input_count) const noexcept {
   return guarded(schema_, "getOutputDataTypes", success, failure, [&]() -> Status {
+    const auto given = static_cast<std::size_t>(input_count);
+    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
     std::vector<DType> inputs;
+    for (const nvinfer1::DataType each : ArrangedInputs(order_, input_types, given, input_types[0]).span()) {
+      if (const auto dtype = from_tensorrt(each)) inputs.push_back(*dtype);
+    }
     std::string found;
     for (std::int32_t i = 0; i < input_count; ++i) {
       const auto dtype = from_tensorrt(input_types[i]);
-      if (dtype) inputs.push_back(*dtype);
       found += (i == 0 ? "" : ", ") + std::string(dtype ? to_string(*dtype) : "a type that Graft does not have");
     }
     const auto outputs = schema_.type->output_dtypes(inputs);
@@ -367,7 +430,12 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
                                      nvinfer1::DimsExprs* outputs, std::int32_t output_count,
                                      nvinfer1::IExprBuilder& builder) noexcept {
   return guarded(schema_, "getOutputShapes", success, failure, [&]() -> Status {
-    return infer_shapes(*operator_, {inputs, static_cast<std::size_t>(input_count)},
+    const auto given = static_cast<std::size_t>(input_count);
+    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    nvinfer1::DimsExprs empty{};
+    empty.nbDims = 1;
+    empty.d[0] = builder.constant(0);
+    return infer_shapes(*operator_, ArrangedInputs(order_, inputs, given, empty).span(),
                         {outputs, static_cast<std::size_t>(output_count)}, builder);
   });
 }
@@ -381,22 +449,25 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
   bool supported = false;
   guarded(schema_, "supportsFormatCombination", success, failure, [&]() -> Status {
     const OperatorType& type = *schema_.type;
-    if (input_count < static_cast<std::int32_t>(type.required_input_count()) ||
-        input_count > static_cast<std::int32_t>(type.input_count())) {
-      return invalid_argument(schema_.name + " takes " + type.input_count_text() + " inputs, found " +
-                              std::to_string(input_count));
+    const auto given = static_cast<std::size_t>(input_count);
+    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    std::vector<int> given_ranks(given, -1);  // what lies beyond `position` holds nothing
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(position) && i < given; ++i) {
+      given_ranks[i] = in_out[i].desc.dims.nbDims;
     }
-    std::vector<int> ranks(static_cast<std::size_t>(input_count), -1);  // what lies beyond `position` holds nothing
-    for (std::int32_t i = 0; i <= position && i < input_count; ++i) {
-      ranks[static_cast<std::size_t>(i)] = in_out[i].desc.dims.nbDims;
-    }
+    const ArrangedInputs ranks(order_, given_ranks.data(), given, 1);
     for (const TypeRow& row : type.type_rows) {
-      bool matches = operator_->accepts(row, ranks) && (!has_groups_of_channels(row) || offers_groups_of_channels());
-      for (std::int32_t i = 0; matches && i <= position; ++i) {
-        const std::size_t port = type.port_of(ranks.size(), static_cast<std::size_t>(i));
-        const Format allowed = type.ports[port].is_size ? Format(size_dtype()) : row.formats[port];
-        matches =
-            in_out[i].desc.type == to_tensorrt(allowed.dtype) && in_out[i].desc.format == to_tensorrt(allowed.layout);
+      bool matches =
+          operator_->accepts(row, ranks.span()) && (!has_groups_of_channels(row) || offers_groups_of_channels());
+      for (std::size_t i = 0; matches && i <= static_cast<std::size_t>(position); ++i) {
+        const nvinfer1::PluginTensorDesc& found = in_out[i].desc;
+        const std::optional<std::size_t> port = i < given ? order_.port_of(i) : type.port_of(given, i);
+        if (!port) {  // nobody reads it
+          matches = found.format == nvinfer1::TensorFormat::kLINEAR;
+          continue;
+        }
+        const Format allowed = type.ports[*port].is_size ? Format(size_dtype()) : row.formats[*port];
+        matches = found.type == to_tensorrt(allowed.dtype) && found.format == to_tensorrt(allowed.layout);
       }
       supported = supported || matches;
     }
@@ -410,9 +481,10 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
                                      std::int32_t output_count) const noexcept {
   std::size_t bytes = 0;
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
+    const auto arranged_inputs = arranged(order_, inputs, static_cast<std::size_t>(input_count));
     Tensors tensors;
     if (Status status =
-            read_range(*operator_, inputs, static_cast<std::size_t>(input_count), outputs,
+            read_range(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
                        static_cast<std::size_t>(output_count), &nvinfer1::DynamicPluginTensorDesc::max, tensors);
         !status.ok()) {
       return status;
@@ -423,22 +495,25 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
   return bytes;
 }
 
-std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::int32_t input_count,
+std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                                    const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "onShapeChange", success, failure, [&]() -> Status {
-    const auto inputs = static_cast<std::size_t>(input_count);
+    const auto arranged_inputs = arranged(order_, given, static_cast<std::size_t>(given_count));
+    const nvinfer1::PluginTensorDesc* in = arranged_inputs.data();
+    const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
+    const bool has_known_count = static_cast<std::size_t>(given_count) == input_count_;
     Tensors tensors;
     if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) {
       prepared_.clear();
       return status;
     }
     const std::span<const TensorDesc> all = tensors.all();
-    if (inputs == input_count_ && std::equal(all.begin(), all.end(), prepared_.begin(), prepared_.end())) return {};
+    if (has_known_count && std::equal(all.begin(), all.end(), prepared_.begin(), prepared_.end())) return {};
     prepared_.clear();
     if (Status status = adopt_scales({in, inputs}, {out, outputs}); !status.ok()) return status;
     if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
-    input_count_ = inputs;
+    input_count_ = static_cast<std::size_t>(given_count);
     fitting_.clear();
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
       if (variant.fits.ok() && runs_on_current_device(variant.compute).ok()) fitting_.emplace_back(variant.name);
@@ -472,12 +547,14 @@ std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
                              const nvinfer1::PluginTensorDesc* output_desc, const void* const* inputs,
                              void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return guarded(schema_, "enqueue", success, failure, [&]() -> Status {
-    const std::size_t input_count = input_count_;
+    const auto descs = arranged(order_, input_desc, input_count_);
+    const ArrangedInputs<const void*> addresses(order_, inputs, input_count_, nullptr);
     const std::size_t output_count = schema_.type->output_count();
-    const Buffers buffers{{inputs, input_count}, {outputs, output_count}, workspace};
-    if (schema_.type->size_output_count() > 0) return run_with_room(input_desc, output_desc, buffers, stream);
+    const Buffers buffers{addresses.span(), {outputs, output_count}, workspace};
+    if (schema_.type->size_output_count() > 0) return run_with_room(descs.data(), output_desc, buffers, stream);
     Tensors tensors;
-    if (Status status = tensors.read(input_desc, input_count, output_desc, output_count); !status.ok()) return status;
+    if (Status status = tensors.read(descs.data(), descs.size(), output_desc, output_count); !status.ok())
+      return status;
     return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = variant_});
   });
 }
@@ -494,6 +571,11 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
           if (field.attribute == nullptr) continue;
           const auto& value = serialized_values_.emplace_back(operator_->get(field.attribute->name).value());
           serialized_fields_.push_back(to_field(field.name.c_str(), value));
+        }
+        if (!order_.is_own()) {
+          serialized_order_ = order_.to_string(*schema_.type);
+          serialized_fields_.emplace_back(input_order_field, serialized_order_.data(), nvinfer1::PluginFieldType::kCHAR,
+                                          static_cast<std::int32_t>(serialized_order_.size()));
         }
         serialized_ = {static_cast<std::int32_t>(serialized_fields_.size()), serialized_fields_.data()};
         return {};

@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "adapters/tensorrt/schema.hpp"
+#include "graft/input_order.hpp"
 #include "graft/operator.hpp"
 
 namespace graft::tensorrt {
+
+/// The field in which an engine keeps the order of a stand-in's inputs, as text. No attribute can have that name.
+inline constexpr const char* input_order_field = "graft.inputs";
 
 /// The number under which TensorRT remembers a variant that it chose.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
@@ -41,8 +45,9 @@ class Plugin final : public nvinfer1::IPluginV3,
                      public BuildCapability,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
-  /// `schema`, the operator's own, outlives the plugin: the library keeps it until it is unloaded.
-  Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op);
+  /// `schema`, the operator's own, outlives the plugin: the library keeps it until it is unloaded. TensorRT gives the
+  /// inputs in the order `order`: every call puts them into the operator's first.
+  Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order = {});
 
   // IPluginV3
   nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept override;
@@ -54,7 +59,7 @@ class Plugin final : public nvinfer1::IPluginV3,
   [[nodiscard]] const char* getPluginNamespace() const noexcept override;
 
   // IPluginV3OneBuild
-  std::int32_t configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in, std::int32_t input_count,
+  std::int32_t configurePlugin(const nvinfer1::DynamicPluginTensorDesc* given, std::int32_t given_count,
                                const nvinfer1::DynamicPluginTensorDesc* out,
                                std::int32_t output_count) noexcept override;
   std::int32_t getOutputDataTypes(nvinfer1::DataType* output_types, std::int32_t output_count,
@@ -84,7 +89,7 @@ class Plugin final : public nvinfer1::IPluginV3,
 
   // IPluginV3OneRuntime
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
-  std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* in, std::int32_t input_count,
+  std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                              const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
   std::int32_t enqueue(const nvinfer1::PluginTensorDesc* input_desc, const nvinfer1::PluginTensorDesc* output_desc,
                        const void* const* inputs, void* const* outputs, void* workspace,
@@ -104,6 +109,7 @@ class Plugin final : public nvinfer1::IPluginV3,
 
   const PluginSchema& schema_;
   std::unique_ptr<Operator> operator_;
+  InputOrder order_;
   std::size_t input_count_;           // what the network gives; enqueue is not told
   std::vector<TensorDesc> prepared_;  // what the last onShapeChange was told; also called when only addresses change
   std::vector<std::string> fitting_;  // the variants for these, best first
@@ -112,6 +118,7 @@ class Plugin final : public nvinfer1::IPluginV3,
   std::vector<std::int32_t> tactics_;
   std::string timing_cache_id_;
   std::string metadata_;
+  std::string serialized_order_;
   std::vector<AttributeValue> serialized_values_;
   std::vector<nvinfer1::PluginField> serialized_fields_;
   nvinfer1::PluginFieldCollection serialized_{};

@@ -145,4 +145,61 @@ std::size_t DeformableConvolution::workspace(const Problem& problem) const {
   return static_cast<std::size_t>(DeformableSections(sizes, problem.inputs[x].dtype).bytes);
 }
 
+std::vector<DropIn> DeformableConvolution::drop_ins() {
+  const auto translate = [](std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) -> Status {
+    for (const NamedAttribute& field : fields) {
+      if (field.name == "padding") {
+        const auto& found = std::get<std::vector<std::int64_t>>(field.value);
+        std::vector<std::int64_t> padding = found;
+        if (padding.size() == 2 * image_axes && padding[0] == padding[1] && padding[2] == padding[3]) {
+          padding = {padding[0], padding[2]};
+        }
+        if (padding.size() != image_axes) {
+          return refuse_deformable("attribute `padding`: found " + to_string(field.value) +
+                                   ", allowed are 2 numbers, of rows and columns, or each of them twice");
+        }
+        attributes.push_back({"pads", std::vector{padding[0], padding[1], padding[0], padding[1]}});
+      } else if (field.name == "bias" && std::get<std::int64_t>(field.value) != 0) {
+        return refuse_deformable("attribute `bias`: found " + to_string(field.value) + ", allowed is 0");
+      }
+    }
+    return {};
+  };
+  const DropInField padding{"padding", "", AttributeType::integers, "of rows and of columns, the same at both ends"};
+  const auto from_nvidia = [&](std::string_view plugin_version) -> DropIn {
+    return {.plugin_name = "ModulatedDeformConv2d",
+            .version = plugin_version,
+            .fields = {{"stride", "strides"},
+                       padding,
+                       {"dilation", "dilations"},
+                       {"group", "group"},
+                       {"deformable_group", "offset_group"}},
+            .doc = "NVIDIA's plugin of TensorRT 8.5 and later",
+            .translate = translate,
+            .inputs = {"x", "offset", "mask", "weight", "bias"}};
+  };
+  const std::vector<DropInField> of_mmcv{{"stride", "strides"},
+                                         padding,
+                                         {"dilation", "dilations"},
+                                         {"groups", "group"},
+                                         {"deform_groups", "offset_group"}};
+  std::vector<DropInField> of_first_version = of_mmcv;
+  of_first_version.push_back({"bias", "", AttributeType::integer, "has to be 0: it has no bias"});
+  of_first_version.push_back({"im2col_step", "", AttributeType::integer, "items that their kernel takes at a time"});
+  return {from_nvidia("1"),
+          from_nvidia("2"),
+          {.plugin_name = "MMCVModulatedDeformConv2d",
+           .version = "1",
+           .fields = of_mmcv,
+           .doc = "mmcv.ops.ModulatedDeformConv2d, as mmcv and mmdeploy export it",
+           .translate = translate,
+           .inputs = {"x", "offset", "mask", "weight", "bias"}},
+          {.plugin_name = "MMCVDeformConv2d",
+           .version = "1",
+           .fields = std::move(of_first_version),
+           .doc = "mmcv.ops.DeformConv2d, as mmcv and mmdeploy export it",
+           .translate = translate,
+           .inputs = {"x", "offset", "weight"}}};
+}
+
 }  // namespace graft::ops

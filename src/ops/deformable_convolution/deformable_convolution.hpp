@@ -66,6 +66,7 @@ struct DeformableConvolution {
   }
   static void fill_constant(std::size_t /*port*/, const TensorDesc& /*desc*/, std::byte* /*bytes*/) {}
   [[nodiscard]] std::size_t workspace(const Problem& problem) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
 };
 
 [[nodiscard]] Status run(const DeformableConvolution& op, const Problem& problem, const Buffers& buffers,

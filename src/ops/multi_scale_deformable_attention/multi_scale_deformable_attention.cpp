@@ -1,7 +1,6 @@
 // Definition of MultiScaleDeformableAttention: rules, shapes, ONNX function.
 #include "ops/multi_scale_deformable_attention/multi_scale_deformable_attention.hpp"
 
-#include <numeric>
 #include <stdexcept>
 
 namespace graft::ops {
@@ -25,8 +24,18 @@ std::int64_t count_after_heads(const Extents& extents, int end) {
 
 }  // namespace
 
-std::int64_t MultiScaleDeformableAttention::point_count() const {
-  return std::accumulate(points.begin(), points.end(), std::int64_t{0});
+std::size_t MultiScaleDeformableAttention::level_count(const Problem& problem) const {
+  return points.empty() ? static_cast<std::size_t>(problem.inputs[2].extents[leading_axes]) : points.size();
+}
+
+std::int64_t MultiScaleDeformableAttention::points_at(std::size_t level, const Problem& problem) const {
+  return points.empty() ? problem.inputs[2].extents[leading_axes + 1] : points[level];
+}
+
+std::int64_t MultiScaleDeformableAttention::point_count(const Problem& problem) const {
+  std::int64_t count = 0;
+  for (std::size_t level = 0; level < level_count(problem); ++level) count += points_at(level, problem);
+  return count;
 }
 
 std::vector<Shape> MultiScaleDeformableAttention::infer_shapes(std::span<const Shape> inputs) {
@@ -57,19 +66,33 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
     return invalid_argument("MultiScaleDeformableAttention: " + port + " has shape " + to_string(found) +
                             ", allowed is " + allowed);
   };
-  const std::string levels = std::to_string(points.size());
-  if (shapes[0] != std::ssize(points) || shapes[1] != 2) {
-    return refuse("spatial_shapes", shapes, levels + "x2: points has " + levels + " numbers");
+  if (points.empty()) {
+    constexpr int split_rank = 6;
+    const bool is_split = locations.rank() == split_rank && locations[3] >= 1 &&
+                          locations[3] <= static_cast<std::int64_t>(most_levels) && locations[4] >= 1 &&
+                          locations[4] <= most_points;
+    if (!is_split) {
+      return refuse("sampling_locations", locations,
+                    "BxQxMxLxPx2 without points, L at most " + std::to_string(most_levels) + " and P at most " +
+                        std::to_string(most_points));
+    }
+  }
+  const std::string levels = std::to_string(level_count(problem));
+  if (shapes[0] != static_cast<std::int64_t>(level_count(problem)) || shapes[1] != 2) {
+    return refuse("spatial_shapes", shapes,
+                  levels + "x2: " +
+                      (points.empty() ? "sampling_locations has as many maps" : "points has " + levels + " numbers"));
   }
   const int last = locations.rank() - 1;
+  const std::int64_t all_points = point_count(problem);
   if (locations[0] != value[0] || locations[2] != value[2] || locations[last] != 2 ||
-      count_after_heads(locations, last) != point_count()) {
+      count_after_heads(locations, last) != all_points) {
     return refuse("sampling_locations", locations,
-                  std::to_string(value[0]) + "xQx" + std::to_string(value[2]) + "x" + std::to_string(point_count()) +
+                  std::to_string(value[0]) + "xQx" + std::to_string(value[2]) + "x" + std::to_string(all_points) +
                       "x2: of value, and the sum of points");
   }
   if (weights[0] != locations[0] || weights[1] != locations[1] || weights[2] != locations[2] ||
-      count_after_heads(weights, weights.rank()) != point_count()) {
+      count_after_heads(weights, weights.rank()) != all_points) {
     return refuse("attention_weights", weights, "that of sampling_locations without its last axis");
   }
   constexpr std::int64_t most = 0x7FFFFFFF;  // kernels index pixels, and the channels of one, with 32 bits
@@ -81,12 +104,11 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
 
 /// A row of zeros behind the pixels stands for all that lie beyond. The last axis of what a point has is its corners.
 std::optional<Function> MultiScaleDeformableAttention::function(const FunctionInputs& /*inputs*/) const {
-  if (points.empty()) return std::nullopt;
   std::vector<std::int64_t> level_of;
   for (std::size_t level = 0; level < points.size(); ++level) {
     level_of.insert(level_of.end(), static_cast<std::size_t>(points[level]), static_cast<std::int64_t>(level));
   }
-  const std::string count = std::to_string(point_count());
+  const std::string count = std::to_string(level_of.size());
   std::string body = "levels = Constant<value_ints=[" + joined(level_of, ", ") +
                      "]>()\n"
                      "split = Constant<value_ints=[0, 0, 0, " +
@@ -94,6 +116,25 @@ std::optional<Function> MultiScaleDeformableAttention::function(const FunctionIn
                      ", 2]>()\n"
                      "together = Constant<value_ints=[0, 0, 0, " +
                      count + "]>()\n";
+  if (points.empty()) {
+    body = R"(three = Constant<value_int=3>()
+four = Constant<value_int=4>()
+first = Constant<value_int=0>()
+step = Constant<value_int=1>()
+front = Constant<value_ints=[0, 0, 0]>()
+pair = Constant<value_ints=[2]>()
+axis = Constant<value_ints=[0]>()
+split_shape = Shape(sampling_locations)
+level_count = Gather(split_shape, three)
+points_of_level = Gather(split_shape, four)
+point_count = Mul(level_count, points_of_level)
+point = Range(first, point_count, step)
+levels = Div(point, points_of_level)
+count = Unsqueeze(point_count, axis)
+together = Concat<axis=0>(front, count)
+split = Concat<axis=0>(together, pair)
+)";
+  }
   body += R"(zero = Constant<value_int=0>()
 one = Constant<value_int=1>()
 last = Constant<value_ints=[-1]>()
@@ -104,7 +145,8 @@ right = Constant<value_ints=[0, 1, 0, 1]>()
 down = Constant<value_ints=[0, 0, 1, 1]>()
 left32 = Constant<value_floats=[1.0, 0.0, 1.0, 0.0]>()
 up32 = Constant<value_floats=[1.0, 1.0, 0.0, 0.0]>()
-shapes = Max(spatial_shapes, zero)
+shapes64 = Cast<to=7>(spatial_shapes)
+shapes = Max(shapes64, zero)
 areas = ReduceProd<axes=[1], keepdims=0>(shapes)
 first_pixels = CumSum<exclusive=1>(areas, zero)
 first_pixel_of = Gather(first_pixels, levels)
@@ -187,7 +229,18 @@ sums = ReduceSum<keepdims=0>(terms, summed_axes)
 sums_of_queries = Transpose<perm=[0, 2, 1, 3]>(sums)
 y = CastLike(sums_of_queries, value)
 )";
-  return Function{std::string(name) + "_" + joined(points, "_"), std::move(body)};
+  return Function{std::string(name) + (points.empty() ? "" : "_" + joined(points, "_")), std::move(body)};
+}
+
+std::vector<DropIn> MultiScaleDeformableAttention::drop_ins() {
+  const auto from_nvidia = [](std::string_view plugin_version) -> DropIn {
+    return {.plugin_name = "MultiscaleDeformableAttnPlugin_TRT",
+            .version = plugin_version,
+            .fields = {},
+            .doc = "NVIDIA's plugin of TensorRT 8.5 and later; where each map begins follows from the maps' sizes",
+            .inputs = {"value", "spatial_shapes", "", "sampling_locations", "attention_weights"}};
+  };
+  return {from_nvidia("1"), from_nvidia("2")};
 }
 
 }  // namespace graft::ops

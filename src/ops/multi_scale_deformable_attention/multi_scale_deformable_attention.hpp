@@ -25,29 +25,38 @@ struct MultiScaleDeformableAttention {
 
   /// Maps that a network may have: kernels keep them in a table.
   static constexpr std::size_t most_levels = 16;
+  /// Of a query in one map.
+  static constexpr std::int64_t most_points = 1 << 15;
 
   static constexpr auto attributes() {
-    return std::tuple{required_attribute("points", &MultiScaleDeformableAttention::points,
-                                         "of a query in each map, for each head", {.lowest = 1, .highest = 1 << 15})};
+    return std::tuple{attribute(
+        "points", &MultiScaleDeformableAttention::points,
+        "of a query in each map, for each head; empty: P in each of L maps, into which sampling_locations is split",
+        {.lowest = 1, .highest = most_points})};
   }
   static constexpr auto ports() {
     return std::array{input("value", "T", "B,S,M,D", "pixels of all maps"),
-                      input("spatial_shapes", DType::i64, "L,2", "height and width of each map"),
+                      input("spatial_shapes", "I", "L,2", "height and width of each map"),
                       input("sampling_locations", "T", "B,Q,M,T,2", "points; T may be split into several axes, as L,P"),
                       input("attention_weights", "T", "B,Q,M,T", "of the points; T as that of the points"),
                       output("y", "T", "B,Q,M,D", "a sum for each query and head")};
   }
   static constexpr auto types() {
     using enum DType;
-    return std::array{TypeConstraint("T", f32, f16, bf16)};
+    return std::array{TypeConstraint("T", f32, f16, bf16), TypeConstraint("I", i64, i32)};
   }
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs);
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
 
+  /// L.
+  [[nodiscard]] std::size_t level_count(const Problem& problem) const;
+  /// Of a query in one map.
+  [[nodiscard]] std::int64_t points_at(std::size_t level, const Problem& problem) const;
   /// T.
-  [[nodiscard]] std::int64_t point_count() const;
+  [[nodiscard]] std::int64_t point_count(const Problem& problem) const;
 };
 
 [[nodiscard]] Status run(const MultiScaleDeformableAttention& op, const Problem& problem, const Buffers& buffers,

@@ -23,28 +23,39 @@ inline void place_points(HostTensor& locations) {
   if (locations.desc.dtype == DType::bf16) place(reinterpret_cast<Eigen::bfloat16*>(bytes));
 }
 
+/// Writes f(index, number) in the place of each of the maps' sizes.
+template <class F>
+void change_sizes(HostTensor& sizes, F&& f) {
+  const auto change = [&]<class Number>(Number* numbers) {
+    for (std::int64_t i = 0; i < sizes.desc.extents.element_count(); ++i) {
+      numbers[i] = static_cast<Number>(f(i, std::int64_t{numbers[i]}));
+    }
+  };
+  if (sizes.desc.dtype == DType::i32) change(reinterpret_cast<std::int32_t*>(sizes.bytes.data()));
+  if (sizes.desc.dtype == DType::i64) change(reinterpret_cast<std::int64_t*>(sizes.bytes.data()));
+}
+
 /// The maps become about square, each a fourth of the one before it, and have the pixels of value but for a few.
 inline void place_maps(std::span<HostTensor> inputs) {
-  auto* sizes = reinterpret_cast<std::int64_t*>(inputs[1].bytes.data());
   const std::int64_t levels = inputs[1].desc.extents[0];
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(2 * levels));
   std::int64_t left = inputs[0].desc.extents[1];
   for (std::int64_t level = 0; level < levels; ++level) {
     const std::int64_t share = level + 1 < levels ? left * 3 / 4 : left;
     const auto width = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(share))));
-    sizes[2 * level] = width == 0 ? 0 : share / width;
-    sizes[2 * level + 1] = width;
-    left -= sizes[2 * level] * width;
+    const std::int64_t height = width == 0 ? 0 : share / width;
+    sizes[static_cast<std::size_t>(2 * level)] = height;
+    sizes[static_cast<std::size_t>(2 * level + 1)] = width;
+    left -= height * width;
   }
+  change_sizes(inputs[1], [&](std::int64_t i, std::int64_t) { return sizes[static_cast<std::size_t>(i)]; });
   place_points(inputs[2]);
 }
 
 /// The maps have from -2 to 9 rows and columns, whatever value has.
 inline void place_any_maps(std::span<HostTensor> inputs) {
-  auto* sizes = reinterpret_cast<std::int64_t*>(inputs[1].bytes.data());
   constexpr std::int64_t some = 12;
-  for (std::int64_t i = 0; i < inputs[1].desc.extents.element_count(); ++i) {
-    sizes[i] = (sizes[i] % some + some) % some - 2;
-  }
+  change_sizes(inputs[1], [](std::int64_t, std::int64_t number) { return (number % some + some) % some - 2; });
   place_points(inputs[2]);
 }
 
@@ -95,6 +106,12 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
     add(dtype, {3, 1, 2, 8}, 5, {4, 2}, "_one_pixel");
     add(dtype, {2, 2100, 8, 32}, 100, {4, 4, 4}, "_decoder");
     split(add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_levels_apart"), 3, 4);
+    OperatorCase& told = add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_points_by_shape");
+    told.op = make_operator(operator_type<MultiScaleDeformableAttention>(), {});
+    split(told, 3, 4);
+    add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_narrow_sizes").inputs[1].dtype = DType::i32;
+    add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_any_narrow_maps").inputs[1].dtype = DType::i32;
+    cases.back().arrange = place_any_maps;
     add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_any_maps").arrange = place_any_maps;
     add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_any_maps_special", Fill::special).arrange = place_any_maps;
     add(dtype, {2, 84, 4, 16}, 11, {4, 4, 4}, "_shifted").shift = 1;
@@ -118,6 +135,14 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
   refuse("_queries", 3, {2, 10, 4, 12}, "attention_weights has shape 2x10x4x12");
   refuse("_rank", 0, {2, 84, 64}, "`value` has rank 3, allowed is 4");
   refuse("_rank_of_points", 2, {2, 11, 4, 24}, "`sampling_locations` has rank 4, allowed is 5 or more");
+  const auto refuse_split = [&](const std::string& what, const Extents& locations, const std::string& words) {
+    refuse(what, 2, locations, words);
+    cases.back().op = make_operator(operator_type<MultiScaleDeformableAttention>(), {});
+  };
+  refuse_split("_points_of_no_shape", {2, 11, 4, 12, 2}, "allowed is BxQxMxLxPx2 without points");
+  refuse_split("_no_points_at_all", {2, 11, 4, 3, 0, 2}, "allowed is BxQxMxLxPx2 without points");
+  refuse_split("_too_many_levels", {2, 11, 4, 17, 4, 2}, "L at most 16");
+  refuse_split("_other_levels", {2, 11, 4, 4, 3, 2}, "spatial_shapes has shape 3x2, allowed is 4x2");
   add(DType::f32, {1, std::int64_t{1} << 31, 1, 1}, 0, {4}, "_pixels").refused = "at most 2147483647 pixels";
   add(DType::f32, {1, 4, 4, 16}, 1, {4}, "_type").inputs[3].dtype = DType::f16;
   cases.back().refused = "does not take";

@@ -10,7 +10,7 @@ Status run(const MultiScaleDeformableAttention& op, const Problem& problem, cons
   return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* value = static_cast<const Element*>(buffers.inputs[0]);
-    const auto* shapes = static_cast<const std::int64_t*>(buffers.inputs[1]);
+    const bool are_narrow = problem.inputs[1].dtype == DType::i32;
     const auto* locations = static_cast<const Element*>(buffers.inputs[2]);
     const auto* weights = static_cast<const Element*>(buffers.inputs[3]);
     auto* y = static_cast<Element*>(buffers.outputs[0]);
@@ -20,9 +20,9 @@ Status run(const MultiScaleDeformableAttention& op, const Problem& problem, cons
     const std::int64_t channels = extents[3];
     const std::int64_t queries = problem.inputs[2].extents[1];
     std::vector<AttentionLevel> level_of;
-    for (std::size_t level = 0; level < op.points.size(); ++level) {
-      level_of.insert(level_of.end(), static_cast<std::size_t>(op.points[level]),
-                      level_at(shapes, static_cast<int>(level), pixels));
+    for (std::size_t level = 0; level < op.level_count(problem); ++level) {
+      level_of.insert(level_of.end(), static_cast<std::size_t>(op.points_at(level, problem)),
+                      level_at(buffers.inputs[1], are_narrow, static_cast<int>(level), pixels));
     }
     context.parallel_for(extents[0] * queries * heads, [&](std::int64_t begin, std::int64_t end) {
       std::vector<double> sums(static_cast<std::size_t>(channels));
@@ -30,7 +30,7 @@ Status run(const MultiScaleDeformableAttention& op, const Problem& problem, cons
         const std::int64_t item = row / (queries * heads);
         const Element* of_head = value + (item * pixels * heads + row % heads) * channels;
         std::fill(sums.begin(), sums.end(), 0.);
-        std::int64_t point = row * op.point_count();
+        std::int64_t point = row * static_cast<std::int64_t>(level_of.size());
         for (const AttentionLevel& level : level_of) {
           const auto corners =
               corners_at(static_cast<float>(locations[2 * point]), static_cast<float>(locations[2 * point + 1]),

@@ -28,19 +28,20 @@ struct AttentionSizes {
   int points;
   int levels;
   int ends[MultiScaleDeformableAttention::most_levels];  ///< The points of each level end before this one.
+  bool has_narrow_shapes;                                ///< i32, otherwise i64.
   int lanes;                                             ///< Threads of a group, a power of two.
   int chunk_bits;  ///< A group's points are prepared in chunks of 2 to the power of this.
 };
 
 template <class T, int N>
 __global__ void __launch_bounds__(attention_warps* warp_threads)
-    attend(const T* value, const std::int64_t* spatial_shapes, const T* locations, const T* weights, T* y,
+    attend(const T* value, const void* spatial_shapes, const T* locations, const T* weights, T* y,
            const __grid_constant__ AttentionSizes sizes) {
   __shared__ AttentionLevel levels[MultiScaleDeformableAttention::most_levels];
   __shared__ int4 block_pixels[attention_warps][prepared_points];
   __shared__ float4 block_coefficients[attention_warps][prepared_points];
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread < sizes.levels) levels[thread] = level_at(spatial_shapes, thread, sizes.pixels);
+  if (thread < sizes.levels) levels[thread] = level_at(spatial_shapes, sizes.has_narrow_shapes, thread, sizes.pixels);
   __syncthreads();
 
   const int lane = thread % warp_threads;
@@ -117,11 +118,12 @@ AttentionSizes sizes_of(const MultiScaleDeformableAttention& op, const Problem& 
   sizes.heads = value[2];
   sizes.channels = value[3];
   sizes.queries = problem.inputs[2].extents[1];
-  sizes.points = static_cast<int>(op.point_count());
-  sizes.levels = static_cast<int>(op.points.size());
+  sizes.has_narrow_shapes = problem.inputs[1].dtype == DType::i32;
+  sizes.points = static_cast<int>(op.point_count(problem));
+  sizes.levels = static_cast<int>(op.level_count(problem));
   int end = 0;
-  for (std::size_t level = 0; level < op.points.size(); ++level) {
-    end += static_cast<int>(op.points[level]);
+  for (std::size_t level = 0; level < op.level_count(problem); ++level) {
+    end += static_cast<int>(op.points_at(level, problem));
     sizes.ends[level] = end;
   }
   const auto vectors = static_cast<unsigned>(std::min<std::int64_t>(sizes.channels / vector, warp_threads));
@@ -146,9 +148,8 @@ Status attend_in_vectors(const MultiScaleDeformableAttention& op, const Problem&
   const std::int64_t warps = ceil_divide(sizes.groups, warp_threads / sizes.lanes);
   const Grid grid{.blocks = ceil_divide(warps, attention_warps), .threads = attention_warps * warp_threads};
   return launch(MultiScaleDeformableAttention::name, attend<T, N>, grid, context,
-                static_cast<const T*>(buffers.inputs[0]), static_cast<const std::int64_t*>(buffers.inputs[1]),
-                static_cast<const T*>(buffers.inputs[2]), static_cast<const T*>(buffers.inputs[3]),
-                static_cast<T*>(buffers.outputs[0]), sizes);
+                static_cast<const T*>(buffers.inputs[0]), buffers.inputs[1], static_cast<const T*>(buffers.inputs[2]),
+                static_cast<const T*>(buffers.inputs[3]), static_cast<T*>(buffers.outputs[0]), sizes);
 }
 
 Status fits_attention(const MultiScaleDeformableAttention& /*op*/, const Problem& /*problem*/) { return {}; }

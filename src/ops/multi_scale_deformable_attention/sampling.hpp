@@ -20,7 +20,8 @@ struct AttentionLevel {
 };
 
 /// Of map `level`. Sizes are data, and may be any number.
-GRAFT_ATTENTION_INLINE AttentionLevel level_at(const std::int64_t* shapes, int level, std::int64_t pixels) {
+template <class Size>
+GRAFT_ATTENTION_INLINE AttentionLevel level_at(const Size* shapes, int level, std::int64_t pixels) {
   constexpr std::int64_t most = 0x7FFFFFFF;
   AttentionLevel result;
   for (int i = 0; i <= level; ++i) {
@@ -32,6 +33,12 @@ GRAFT_ATTENTION_INLINE AttentionLevel level_at(const std::int64_t* shapes, int l
     result.width = static_cast<int>(width < 0 ? 0 : width < most ? width : most);
   }
   return result;
+}
+
+/// The same where the type of the sizes is known only at run time: i32, or i64.
+GRAFT_ATTENTION_INLINE AttentionLevel level_at(const void* shapes, bool are_narrow, int level, std::int64_t pixels) {
+  if (are_narrow) return level_at(static_cast<const std::int32_t*>(shapes), level, pixels);
+  return level_at(static_cast<const std::int64_t*>(shapes), level, pixels);
 }
 
 /// The pixels between which a point lies, and their weights; a pixel that is not there is -1 and has the weight 0.

@@ -50,8 +50,14 @@ Json to_json(const toolkit::OperatorFacts& facts) {
     for (const DropInField& field : drop_in.fields) {
       fields.push_back({{"name", field.name}, {"attribute", field.attribute}, {"doc", field.doc}});
     }
-    drop_ins.push_back(
-        {{"name", drop_in.plugin_name}, {"version", drop_in.version}, {"fields", fields}, {"doc", drop_in.doc}});
+    Json inputs = Json::array();
+    for (const std::string_view input : drop_in.inputs) inputs.push_back(input.empty() ? Json() : Json(input));
+    for (std::size_t i = 0; drop_in.inputs.empty() && i < type.input_count(); ++i) inputs.push_back(type.ports[i].name);
+    drop_ins.push_back({{"name", drop_in.plugin_name},
+                        {"version", drop_in.version},
+                        {"inputs", inputs},
+                        {"fields", fields},
+                        {"doc", drop_in.doc}});
   }
   Json functions = Json::array();
   for (const auto& function : facts.functions) functions.push_back({{"name", function.name}, {"body", function.body}});

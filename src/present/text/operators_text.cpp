@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "graft/input_order.hpp"
+
 namespace graft::present {
 namespace {
 
@@ -100,7 +102,8 @@ Listing operator_text(const toolkit::OperatorFacts& facts) {
         fields += fmt::format(" = {}", field.attribute);
       }
     }
-    drop_ins.add({{drop_in_text(drop_in), Color::strong}, fields, std::string(drop_in.doc)});
+    const std::string inputs = drop_in.inputs.empty() ? "" : InputOrder::of(type, &drop_in).to_string(type) + "; ";
+    drop_ins.add({{drop_in_text(drop_in), Color::strong}, inputs + fields, std::string(drop_in.doc)});
   }
   if (!type.onnx_name.empty()) {
     drop_ins.add({{std::string(type.onnx_name), Color::strong}, "", "ONNX, for a TensorRT that has no layer of it"});

@@ -23,11 +23,29 @@
 namespace graft::runtime {
 namespace {
 
+/// OpenVINO's reader takes a constant without elements for a scalar (2026.4); a tensor that is made keeps its shape.
+void make_what_has_no_elements(onnx::Node& node) {
+  onnx::Graph& graph = *node.graph;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto constant = node.inputs[i] == nullptr ? std::nullopt : node.inputs[i]->constant();
+    if (!constant || constant->element_count() != 0) continue;
+    onnx::Value* shape = graph.add_constant("shape", onnx::TensorData::from_ints(constant->dims));
+    onnx::Node* made = graph.add_node("ConstantOfShape", {shape}, {node.inputs[i]->name}, &node);
+    made->attributes.emplace(
+        "value", onnx::NodeAttribute(onnx::AttributeData(onnx::TensorData::from_numbers(constant->type, {1}, {0}))));
+    made->output()->type = constant->type;
+    made->output()->shape = node.inputs[i]->shape;
+    graph.set_input(node, i, made->output());
+  }
+}
+
 void place_operators(PreparedModel& prepared) {
   prepared.model.graph().for_each_node([&](onnx::Node& node) {
     std::shared_ptr<const Operator> op = make_operator(node);
     if (op == nullptr) return;
     const OperatorType& type = op->type();
+    arrange_inputs(node);
+    make_what_has_no_elements(node);
     const bool ports_fit = node.inputs.size() >= type.required_input_count() &&
                            node.inputs.size() <= type.input_count() && node.outputs.size() <= type.output_count() &&
                            std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end();

@@ -92,6 +92,51 @@ std::span<const Variant<Kept>> cuda_kernels(const Kept& /*op*/) {
   return variants;
 }
 
+/// An operator whose only variant keeps the inputs that it is told of.
+struct Ordered {
+  static constexpr auto name = "Ordered";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = x";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::vector<TensorDesc> told;
+  static inline std::vector<const void*> addresses;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N", ""), input("weight", "T", "M", ""),
+                      optional_input("bias", "T", "K or 0", ""), optional_input("mask", "T", "L or 0", ""),
+                      output("y", "T", "N,M,L", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32, DType::f16)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
+    return {{inputs[0][0], inputs[1][0], inputs.size() > 3 ? inputs[3][0] : Dim(0)}};
+  }
+  static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
+    return {.dtype = given[0].dtype, .extents = {0}};
+  }
+  static void fill_constant(std::size_t /*port*/, const TensorDesc& /*desc*/, std::byte* /*bytes*/) {}
+  static std::size_t workspace(const Problem& problem) {
+    std::size_t bytes = 0;
+    for (const TensorDesc& desc : problem.inputs) bytes = bytes * 100 + static_cast<std::size_t>(desc.extents[0]);
+    return bytes;
+  }
+};
+Status run(const Ordered& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+           const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Ordered>> cuda_kernels(const Ordered& /*op*/) {
+  static constexpr auto fits = [](const Ordered&, const Problem&) { return Status(); };
+  static constexpr auto run = [](const Ordered&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
+    Ordered::told.assign(problem.inputs.begin(), problem.inputs.end());
+    Ordered::addresses.assign(buffers.inputs.begin(), buffers.inputs.end());
+    return Status();
+  };
+  static const std::array variants{Variant<Ordered>{"only", fits, run}};
+  return variants;
+}
+
 /// An operator that says what `aliased` says of the memory of its outputs.
 struct Updated {
   static constexpr auto name = "Updated";
@@ -320,6 +365,93 @@ TEST(DataSizes, AHostThatCallsAsTensorRTDoesBuildsThem) {
 nvinfer1::IPluginV3OneBuild& build_of(Plugin& plugin) {
   return *static_cast<nvinfer1::IPluginV3OneBuild*>(
       plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD));
+}
+
+/// Another library's plugin has mask before weight, and an input between them that the operator does not need.
+constexpr std::string_view other_order = "x,mask,,weight,bias";
+
+std::unique_ptr<nvinfer1::IPluginV3> make_ordered(nvinfer1::TensorRTPhase phase, std::string_view names) {
+  detail::register_cuda_kernels_of<Ordered>();
+  static const PluginSchema schema = own_schema(operator_type<Ordered>());
+  static Creator creator(schema, schema);
+  const nvinfer1::PluginField field{input_order_field, names.data(), nvinfer1::PluginFieldType::kCHAR,
+                                    static_cast<std::int32_t>(names.size())};
+  const nvinfer1::PluginFieldCollection fields{1, &field};
+  return std::unique_ptr<nvinfer1::IPluginV3>(creator.createPlugin("layer", &fields, phase));
+}
+
+TEST(InputsInAnotherOrder, EveryCallPutsThemIntoTheOperators) {
+  Log log;
+  std::unique_ptr<nvinfer1::IPluginV3> made = make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, other_order);
+  ASSERT_NE(made, nullptr);
+  made.reset(made->clone());
+  auto& plugin = static_cast<Plugin&>(*made);
+  const std::array inputs{desc({3}, DataType::kHALF), desc({7}, DataType::kHALF), desc({9}, DataType::kINT32),
+                          desc({5}, DataType::kHALF), desc({4}, DataType::kHALF)};
+  const PluginTensorDesc y = desc({3, 5, 7}, DataType::kHALF);
+  constexpr std::array<int, 5> memory{};
+  for (const std::size_t count : {4U, 5U}) {
+    const auto given = static_cast<std::int32_t>(count);
+    std::vector<DataType> types;
+    std::vector<DynamicPluginTensorDesc> in_out;
+    std::vector<const void*> addresses;
+    for (std::size_t i = 0; i < count; ++i) {
+      types.push_back(inputs[i].type);
+      in_out.push_back(fixed(inputs[i]));
+      addresses.push_back(&memory[i]);
+    }
+    in_out.push_back(fixed(y));
+    DataType type_of_y{};
+    ASSERT_EQ(plugin.getOutputDataTypes(&type_of_y, 1, types.data(), given), 0);
+    EXPECT_EQ(type_of_y, DataType::kHALF);
+    for (std::int32_t position = 0; position <= given; ++position) {
+      EXPECT_TRUE(plugin.supportsFormatCombination(position, in_out.data(), given, 1)) << position;
+    }
+    std::vector<DynamicPluginTensorDesc> mixed = in_out;
+    mixed[3].desc.type = DataType::kFLOAT;  // weight
+    EXPECT_FALSE(plugin.supportsFormatCombination(3, mixed.data(), given, 1));
+    EXPECT_EQ(plugin.configurePlugin(in_out.data(), given, &in_out[count], 1), 0);
+    const std::size_t bias = count == 5 ? 4 : 0;
+    EXPECT_EQ(plugin.getWorkspaceSize(in_out.data(), given, &in_out[count], 1), 3050007 + bias * 100);
+    ASSERT_EQ(plugin.onShapeChange(inputs.data(), given, &y, 1), 0);
+    void* output = nullptr;
+    ASSERT_EQ(plugin.enqueue(inputs.data(), &y, addresses.data(), &output, nullptr, nullptr), 0);
+    ASSERT_EQ(Ordered::told.size(), 4U);
+    EXPECT_EQ(Ordered::told[0].extents, Extents{3});
+    EXPECT_EQ(Ordered::told[1].extents, Extents{5});
+    EXPECT_EQ(Ordered::told[2].extents, Extents{static_cast<std::int64_t>(bias)});
+    EXPECT_EQ(Ordered::told[3].extents, Extents{7});
+    const void* address_of_bias = count == 5 ? &memory[4] : nullptr;
+    EXPECT_EQ(Ordered::addresses, (std::vector<const void*>{memory.data(), &memory[3], address_of_bias, &memory[1]}));
+  }
+  EXPECT_THAT(log.errors, IsEmpty());
+  EXPECT_THAT(log.warnings, IsEmpty());
+  const auto* kept = plugin.getFieldsToSerialize();
+  ASSERT_EQ(kept->nbFields, 1);
+  EXPECT_STREQ(kept->fields[0].name, input_order_field);
+  EXPECT_EQ(std::string_view(static_cast<const char*>(kept->fields[0].data),
+                             static_cast<std::size_t>(kept->fields[0].length)),
+            other_order);
+  EXPECT_THAT(plugin.getMetadataString(), HasSubstr(std::string("graft.inputs=") + std::string(other_order)));
+}
+
+TEST(InputsInAnotherOrder, AnotherNumberOfThemIsRefused) {
+  Log log;
+  const auto made = make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, other_order);
+  ASSERT_NE(made, nullptr);
+  std::array<DynamicPluginTensorDesc, 4> in_out{};
+  in_out.fill(fixed(desc({3})));
+  EXPECT_FALSE(static_cast<Plugin&>(*made).supportsFormatCombination(0, in_out.data(), 3, 1));
+  EXPECT_THAT(log.errors, Contains(HasSubstr("Ordered takes 4 to 5 inputs, found 3: x,mask,,weight,bias")));
+}
+
+TEST(InputsInAnotherOrder, OnlyEnginesSaySo) {
+  Log log;
+  EXPECT_EQ(make_ordered(nvinfer1::TensorRTPhase::kBUILD, other_order), nullptr);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("field `graft.inputs` is unknown")));
+  EXPECT_EQ(make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, "x,mask,scale,weight"), nullptr);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("`scale` is no input of the operator")));
+  EXPECT_NE(make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, ""), nullptr);
 }
 
 /// TensorRT 10.0 to 10.2 have the first form of the interface alone.

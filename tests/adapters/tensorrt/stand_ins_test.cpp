@@ -242,5 +242,78 @@ TEST(StandIns, NormalizeDividesByAFactorForEachChannelAcrossSpace) {
   EXPECT_THAT(floats(made_by("Normalize_TRT", "1", fields, image).at("weights")), ElementsAre(8));
 }
 
+/// The host plays TensorRT with the inputs in their owner's order, and loads what it wrote.
+TEST(StandIns, TakeTheirOwnersInputs) {
+  const auto f32 = [](const Extents& extents) { return TensorDesc{DType::f32, Layout::linear, extents}; };
+  const TensorDesc x = f32({2, 4, 9, 8});
+  const TensorDesc offset = f32({2, 36, 5, 4});
+  const TensorDesc mask = f32({2, 18, 5, 4});
+  const TensorDesc weight = f32({6, 4, 3, 3});
+  const TensorDesc bias = f32({6});
+  const PluginFields steps{{"stride", std::vector<std::int64_t>{2, 2}}, {"padding", std::vector<std::int64_t>{1, 1}}};
+  const auto with_groups = [&](const char* groups) {
+    PluginFields fields = steps;
+    fields.emplace(groups, std::int64_t{2});
+    return fields;
+  };
+  const struct {
+    const char* plugin;
+    const char* version;
+    PluginFields fields;
+    std::vector<TensorDesc> inputs;
+    const char* order;
+  } nodes[] = {
+      {"ModulatedDeformConv2d",
+       "1",
+       with_groups("deformable_group"),
+       {x, offset, mask, weight, bias},
+       "x,offset,mask,weight,bias"},
+      {"ModulatedDeformConv2d",
+       "2",
+       with_groups("deformable_group"),
+       {x, offset, mask, weight},
+       "x,offset,mask,weight,bias"},
+      {"MMCVModulatedDeformConv2d",
+       "1",
+       with_groups("deform_groups"),
+       {x, offset, mask, weight, bias},
+       "x,offset,mask,weight,bias"},
+      {"MMCVDeformConv2d", "1", with_groups("deform_groups"), {x, offset, weight}, "x,offset,weight"},
+  };
+  for (const auto& [plugin, version, fields, inputs, order] : nodes) {
+    SCOPED_TRACE(plugin);
+    auto& creator = *library().find(plugin, version);
+    const BuiltPlugin built = build_plugin(creator, fields, inputs, {}, own_creator(plugin));
+    ASSERT_EQ(built.outputs.size(), 1U);
+    EXPECT_EQ(built.outputs[0], f32({2, 6, 5, 4}));
+    std::string kept;
+    for (const SerializedField& field : built.serialized) {
+      if (field.name == "graft.inputs") kept = text(field);
+    }
+    EXPECT_EQ(kept, order);
+    std::vector<TensorDesc> in_onnx_order{x, weight, offset, bias, mask};
+    in_onnx_order.resize(inputs.size());
+    EXPECT_THROW(static_cast<void>(build_plugin(creator, fields, in_onnx_order, {}, own_creator(plugin))), Error);
+    EXPECT_THROW(static_cast<void>(build_plugin(creator, fields, {&x, 1}, {}, own_creator(plugin))), Error);
+  }
+}
+
+TEST(StandIns, AttentionNeedsNoFirstPixels) {
+  std::vector<TensorDesc> inputs{{DType::f16, Layout::linear, {2, 60, 4, 8}},
+                                 {DType::i32, Layout::linear, {3, 2}},
+                                 {DType::i32, Layout::linear, {3}},
+                                 {DType::f16, Layout::linear, {2, 7, 4, 3, 5, 2}},
+                                 {DType::f16, Layout::linear, {2, 7, 4, 3, 5}}};
+  const char* name = "MultiscaleDeformableAttnPlugin_TRT";
+  for (const auto& [version, sizes] : {std::pair("1", DType::i32), {"2", DType::i32}, {"1", DType::i64}}) {
+    inputs[1].dtype = inputs[2].dtype = sizes;
+    const BuiltPlugin built = build_plugin(*library().find(name, version), {}, inputs, {}, own_creator(name));
+    EXPECT_EQ(built.outputs[0], (TensorDesc{DType::f16, Layout::linear, {2, 7, 4, 8}}));
+    ASSERT_EQ(built.serialized.size(), 2U);
+    EXPECT_EQ(built.serialized[1].name, "graft.inputs");
+    EXPECT_EQ(text(built.serialized[1]), "value,spatial_shapes,,sampling_locations,attention_weights");
+  }
+}
+
 }  // namespace
 }  // namespace graft::tensorrt

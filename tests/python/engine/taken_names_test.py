@@ -14,7 +14,8 @@ from conftest import driver_environment
 from onnx import TensorProto, helper
 
 TAKEN = ["InstanceNormalization_TRT 1", "InstanceNormalization_TRT 2", "InstanceNormalization_TRT 3"]
-TAKEN += ["LReLU_TRT 1", "Normalize_TRT 1", "ResizeNearest_TRT 1"]
+TAKEN += ["LReLU_TRT 1", "Normalize_TRT 1", "ResizeNearest_TRT 1", "ModulatedDeformConv2d 1", "ModulatedDeformConv2d 2"]
+TAKEN += ["MultiscaleDeformableAttnPlugin_TRT 1", "MultiscaleDeformableAttnPlugin_TRT 2"]
 
 # As trtexec and the driver do it: the standard plugins first, then the libraries that were named. Prints what each
 # load returned and all creators. With a model, an engine is built of it.
@@ -68,7 +69,8 @@ def run(
 
 LIST = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops" / "ops.inc"
 OPERATORS = re.findall(r"graft::ops::(\w+)\)", LIST.read_text())
-FREE = {"CONVOLUTION", "LeakyReluPlugin", "ReflectPad", "SPP_TRT", "UpsamplePlugin", "l2norm_helper"}
+FREE = {"CONVOLUTION", "LeakyReluPlugin", "MMCVDeformConv2d", "MMCVModulatedDeformConv2d", "ReflectPad", "SPP_TRT"}
+FREE |= {"UpsamplePlugin", "l2norm_helper"}
 
 
 def names(answer: dict[str, list[object]], space: str) -> set[str]:

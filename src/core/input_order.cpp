@@ -1,0 +1,113 @@
+// Which inputs of an operator the inputs of a plugin are that has them in another order.
+#include "graft/input_order.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace graft {
+namespace {
+
+Status refuse_order(const OperatorType& type, std::span<const std::string_view> names, const std::string& why) {
+  std::string found;
+  for (const std::string_view name : names) found += (found.empty() ? "`" : ", `") + std::string(name) + "`";
+  return invalid_argument("operator " + std::string(type.name) + ", a plugin's inputs " + found + ": " + why);
+}
+
+}  // namespace
+
+Status InputOrder::make(const OperatorType& type, std::span<const std::string_view> names, InputOrder& result) {
+  InputOrder order;
+  const std::size_t inputs = type.input_count();
+  const auto refuse = [&](std::size_t port, const std::string& why) {
+    return refuse_order(type, names, "`" + std::string(type.ports[port].name) + "` " + why);
+  };
+  if (names.size() > order.ports_.size()) {
+    return refuse_order(type, names, "allowed are at most " + std::to_string(order.ports_.size()));
+  }
+  for (const std::string_view name : names) {
+    std::size_t port = 0;
+    while (port < inputs && type.ports[port].name != name) ++port;
+    if (!name.empty() && port == inputs) {
+      return refuse_order(type, names, "`" + std::string(name) + "` is no input of the operator");
+    }
+    const auto known = std::span(order.ports_).first(order.count_);
+    if (!name.empty() && std::find(known.begin(), known.end(), port) != known.end()) {
+      return refuse(port, "is there twice");
+    }
+    order.ports_[order.count_++] = name.empty() ? unused : port;
+  }
+  if (order.count_ == 0) {
+    result = order;
+    return {};
+  }
+  if (order.ports_[0] != 0) return refuse(0, "has to be the first");
+  for (std::size_t port = 0; port < inputs; ++port) {
+    const std::optional<std::size_t> index = order.index_of(port, order.count_);
+    if (!type.ports[port].is_optional) {
+      if (!index) return refuse(port, "is required and missing");
+      order.least_ = std::max(order.least_, *index + 1);
+      continue;
+    }
+    for (std::size_t later = port + 1; later < inputs; ++later) {
+      const std::optional<std::size_t> index_of_later = order.index_of(later, index.value_or(order.count_));
+      const bool has_type_of_first = !type.ports[port].type.constraint.empty() &&
+                                     type.ports[port].type.constraint == type.ports[0].type.constraint;
+      if (index_of_later && !has_type_of_first) {
+        return refuse(port, "may be left out before `" + std::string(type.ports[later].name) +
+                                "`, which only an input of the type of `" + std::string(type.ports[0].name) + "` may");
+      }
+    }
+  }
+  result = order;
+  return {};
+}
+
+InputOrder InputOrder::of(const OperatorType& type, const DropIn* drop_in) {
+  InputOrder order;
+  if (drop_in != nullptr) static_cast<void>(make(type, drop_in->inputs, order));
+  return order;
+}
+
+std::optional<std::size_t> InputOrder::port_of(std::size_t index) const {
+  if (is_own()) return index;
+  return index < count_ && ports_[index] != unused ? std::optional(ports_[index]) : std::nullopt;
+}
+
+std::optional<std::size_t> InputOrder::index_of(std::size_t port, std::size_t given) const {
+  if (is_own()) return port < given ? std::optional(port) : std::nullopt;
+  const auto known = std::span(ports_).first(std::min(given, count_));
+  const auto found = std::find(known.begin(), known.end(), port);
+  return found == known.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - known.begin()));
+}
+
+std::size_t InputOrder::port_count(std::size_t given) const {
+  if (is_own()) return given;
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < std::min(given, count_); ++index) {
+    if (ports_[index] != unused) count = std::max(count, ports_[index] + 1);
+  }
+  return count;
+}
+
+std::string InputOrder::to_string(const OperatorType& type) const {
+  std::string text;
+  for (std::size_t index = 0; index < count_; ++index) {
+    if (index > 0) text += ',';
+    if (ports_[index] != unused) text += type.ports[ports_[index]].name;
+  }
+  return text;
+}
+
+Status InputOrder::parse(const OperatorType& type, std::string_view text, InputOrder& result) {
+  std::vector<std::string_view> names;
+  if (!text.empty()) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      names.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return make(type, names, result);
+}
+
+}  // namespace graft
