@@ -53,15 +53,27 @@ struct PortType {
   constexpr PortType(DType dtype) : fixed(dtype) {}           // NOLINT(google-explicit-constructor)
 };
 
+/// In the order in which ports come.
+enum class PortKind {
+  input,
+  optional_input,  ///< A node may leave it out; the definition then supplies it.
+  variadic_input,  ///< A node has one tensor of it or more.
+  output,
+  size_output,  ///< Says how large others are.
+};
+
 /// An input or output. `shape` is for people: "N,C,..." .
 struct Port {
   std::string_view name;
   PortType type;
   std::string_view shape;
   std::string_view doc;
-  bool is_output = false;
-  bool is_optional = false;  ///< An input that a node may leave out; the definition then supplies it.
-  bool is_size = false;      ///< An output that says how large others are.
+  PortKind kind = PortKind::input;
+
+  [[nodiscard]] constexpr bool is_output() const { return kind >= PortKind::output; }
+  [[nodiscard]] constexpr bool is_optional() const { return kind == PortKind::optional_input; }
+  [[nodiscard]] constexpr bool is_variadic() const { return kind == PortKind::variadic_input; }
+  [[nodiscard]] constexpr bool is_size() const { return kind == PortKind::size_output; }
 };
 [[nodiscard]] constexpr Port input(std::string_view name, PortType type, std::string_view shape, std::string_view doc) {
   return {name, type, shape, doc};
@@ -69,21 +81,27 @@ struct Port {
 /// Only other optional inputs follow it. See `constant` in define_operator.hpp.
 [[nodiscard]] constexpr Port optional_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
-  return {name, type, shape, doc, false, true};
+  return {name, type, shape, doc, PortKind::optional_input};
+}
+/// One tensor or more, all of one type, the last inputs of a node: in its function "x" is x_1, x_2 and so on. An
+/// operator with one has no optional inputs.
+[[nodiscard]] constexpr Port variadic_input(std::string_view name, PortType type, std::string_view shape,
+                                            std::string_view doc) {
+  return {name, type, shape, doc, PortKind::variadic_input};
 }
 [[nodiscard]] constexpr Port output(std::string_view name, PortType type, std::string_view shape,
                                     std::string_view doc) {
-  return {name, type, shape, doc, true};
+  return {name, type, shape, doc, PortKind::output};
 }
 /// What a data_size() of the outputs' shapes turned out to be: one i64, or an i32 where TensorRT is older than 10.15
 /// and asks for that; kernels write it as Problem says. Only other size outputs follow it.
 [[nodiscard]] constexpr Port size_output(std::string_view name, std::string_view doc) {
-  return {name, DType::i64, "scalar", doc, true, false, true};
+  return {name, DType::i64, "scalar", doc, PortKind::size_output};
 }
 
 /// One combination of formats that an operator accepts: a format for each port, inputs first, optional ones among them.
 struct TypeRow {
-  static constexpr std::size_t max_ports = 32;
+  static constexpr std::size_t max_ports = 32;  ///< Of an operator, and tensors of a node.
   std::array<Format, max_ports> formats{};
   std::size_t count = 0;
 
@@ -111,7 +129,7 @@ struct Function {
 /// What a function or native form may depend on beside the attributes.
 struct FunctionInputs {
   DType dtype = DType::f32;  ///< Of the first input.
-  std::size_t count = 1;     ///< Inputs that the node has; optional ones may be left out.
+  std::size_t count = 1;     ///< Inputs that the node has; optional ones may be left out, variadic ones repeated.
   int rank = -1;             ///< Of the first input; -1 where it is not known.
 };
 
@@ -250,13 +268,16 @@ struct OperatorType {
   std::string_view onnx_name = {};
   std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
 
-  [[nodiscard]] std::size_t input_count() const;  ///< With the optional ones.
+  [[nodiscard]] std::size_t input_count() const;  ///< Ports: with the optional ones, and a variadic one once.
   [[nodiscard]] std::size_t required_input_count() const;
+  [[nodiscard]] std::size_t most_inputs() const;   ///< Of a node.
   [[nodiscard]] std::size_t output_count() const;  ///< With the size outputs.
   [[nodiscard]] std::size_t size_output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
-  /// "2" or "1 to 3".
+  /// How many a node has: "2" or "1 to 3".
   [[nodiscard]] std::string input_count_text() const;
+  /// What input `index` of a node is called: as its port, tensors of a variadic one as x_1, x_2 and so on.
+  [[nodiscard]] std::string input_name(std::size_t index) const;
   /// The port of tensor `index` of a node with `given` inputs, its outputs counted after those.
   [[nodiscard]] std::size_t port_of(std::size_t given, std::size_t index) const;
   /// The format that a row asks of tensor `index` of a node with `given` inputs, its outputs counted after those.

@@ -114,10 +114,11 @@ std::vector<TimedCase> in_formats(const std::vector<Format>& formats, const std:
 
 const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs) {
   for (const TypeRow& row : type.type_rows) {
-    const auto is_format_of = [](const TensorDesc& desc, const Format& format) {
-      return format == Format(desc.dtype, desc.layout);
-    };
-    if (std::equal(inputs.begin(), inputs.end(), row.formats.begin(), is_format_of)) return &row;
+    bool matches = true;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      matches = matches && type.format_of(row, inputs.size(), i) == Format(inputs[i].dtype, inputs[i].layout);
+    }
+    if (matches) return &row;
   }
   return nullptr;
 }
@@ -199,7 +200,8 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
       continue;
     }
     const bool is_scalar = input.desc.extents.rank() == 0;
-    const std::vector<float> scales = scales_of(op, op.type().ports[i].name, is_scalar ? 1 : input.desc.extents[0]);
+    const Port& port = op.type().ports[op.type().port_of(inputs.size(), i)];
+    const std::vector<float> scales = scales_of(op, port.name, is_scalar ? 1 : input.desc.extents[0]);
     const std::int64_t per_scale = input.desc.extents.element_count() / std::max<std::int64_t>(1, std::ssize(scales));
     auto& linear = values.emplace_back(static_cast<std::size_t>(input.desc.extents.element_count()));
     check(dispatch(input.desc.dtype, [&](auto element) -> Status {

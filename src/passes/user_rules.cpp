@@ -432,7 +432,7 @@ class RuleRun {
     std::size_t outputs = plan.outputs.size();
     if (plan.with.graft != nullptr) {
       fewest = plan.with.graft->required_input_count();
-      most = plan.with.graft->input_count();
+      most = plan.with.graft->most_inputs();
       outputs = plan.with.graft->output_count();
     } else if (const onnx::OperatorSchema* form =
                    plan.with.domain.empty() ? onnx::find_schema(plan.with.op_type, onnx::newest_opset) : nullptr) {

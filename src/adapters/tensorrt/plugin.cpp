@@ -284,7 +284,7 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
     const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
     // -1 where there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX 1.7).
     if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
-    const std::size_t port = i < inputs.size() ? i : type.input_count() + i - inputs.size();
+    const std::size_t port = type.port_of(inputs.size(), i);
     if (port >= type.ports.size()) continue;
     const std::string& name = names.emplace_back(std::string(type.ports[port].name) + "_scale");
     const AttributeInfo* info = type.find_attribute(name);
@@ -355,7 +355,7 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
                          "` lists the allowed ones");
     }
     for (std::size_t i = 0; i < outputs->size(); ++i) {
-      const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size;
+      const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size();
       output_types[i] = to_tensorrt(is_size ? size_dtype() : (*outputs)[i]);
     }
     return {};
@@ -382,7 +382,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
   guarded(schema_, "supportsFormatCombination", success, failure, [&]() -> Status {
     const OperatorType& type = *schema_.type;
     if (input_count < static_cast<std::int32_t>(type.required_input_count()) ||
-        input_count > static_cast<std::int32_t>(type.input_count())) {
+        input_count > static_cast<std::int32_t>(type.most_inputs())) {
       return invalid_argument(schema_.name + " takes " + type.input_count_text() + " inputs, found " +
                               std::to_string(input_count));
     }
@@ -394,7 +394,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
       bool matches = operator_->accepts(row, ranks) && (!has_groups_of_channels(row) || offers_groups_of_channels());
       for (std::int32_t i = 0; matches && i <= position; ++i) {
         const std::size_t port = type.port_of(ranks.size(), static_cast<std::size_t>(i));
-        const Format allowed = type.ports[port].is_size ? Format(size_dtype()) : row.formats[port];
+        const Format allowed = type.ports[port].is_size() ? Format(size_dtype()) : row.formats[port];
         matches =
             in_out[i].desc.type == to_tensorrt(allowed.dtype) && in_out[i].desc.format == to_tensorrt(allowed.layout);
       }

@@ -29,7 +29,7 @@ void place_operators(PreparedModel& prepared) {
     if (op == nullptr) return;
     const OperatorType& type = op->type();
     const bool ports_fit = node.inputs.size() >= type.required_input_count() &&
-                           node.inputs.size() <= type.input_count() && node.outputs.size() <= type.output_count() &&
+                           node.inputs.size() <= type.most_inputs() && node.outputs.size() <= type.output_count() &&
                            std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end();
     if (!ports_fit) {
       throw Error(prepared.model.source + ": " + onnx::describe(node) + " has " + std::to_string(node.inputs.size()) +
