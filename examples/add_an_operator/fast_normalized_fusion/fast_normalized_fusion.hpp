@@ -52,6 +52,14 @@ struct FastNormalizedFusion {
     }
     return {};
   }
+  /// The text with a number in the place of each #, and the one before it in the place of each %.
+  static std::string numbered(std::string_view text, std::size_t number) {
+    std::string result;
+    for (const char c : text) {
+      result += c == '#' ? std::to_string(number) : c == '%' ? std::to_string(number - 1) : std::string(1, c);
+    }
+    return result;
+  }
   /// A body for each count of inputs, under a name of its own.
   static std::optional<graft::Function> function(const graft::FunctionInputs& inputs) {
     std::string body =
@@ -63,12 +71,13 @@ struct FastNormalizedFusion {
         "shares = Div(positive, divisor)\n";
     std::string terms;
     for (std::size_t i = 1; i < inputs.count; ++i) {
-      const std::string at = std::to_string(i);
-      body += "index_" + at + " = Constant<value_int=" + std::to_string(i - 1) + ">()\n";
-      body += "share_" + at + " = Gather<axis=0>(shares, index_" + at + ")\n";
-      body += "wide_" + at + " = Cast<to=1>(x_" + at + ")\n";
-      body += "term_" + at + " = Mul(wide_" + at + ", share_" + at + ")\n";
-      terms += (i == 1 ? "term_" : ", term_") + at;
+      body += numbered(
+          "index_# = Constant<value_int=%>()\n"
+          "share_# = Gather<axis=0>(shares, index_#)\n"
+          "wide_# = Cast<to=1>(x_#)\n"
+          "term_# = Mul(wide_#, share_#)\n",
+          i);
+      terms += numbered(i == 1 ? "term_#" : ", term_#", i);
     }
     body += "mean = Sum(" + terms + ")\n";
     body += "y = CastLike(mean, x_1)";
