@@ -91,6 +91,8 @@ def kind_of(port):
         return "size output"
     if port["variadic"]:
         return "variadic input"
+    if port["shape_input"]:
+        return "shape input"
     return "output" if port["output"] else "optional input" if port["optional"] else "input"
 
 

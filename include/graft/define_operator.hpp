@@ -33,7 +33,8 @@ struct Variant {
 /// Optional members, found if they are there; one that cannot be called as written here does not compile:
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks; a
 ///                                                                           rank that is not known yet is -1
-///   Status check(const Problem&) const                                      facts known only at run time
+///   Status check(const Problem&) const                                      facts known only at run time; with shape
+///                                                                           inputs also the outputs' sizes
 ///   std::size_t workspace(const Problem&) const
 ///   std::optional<Function> function(const FunctionInputs&) const
 ///   std::optional<std::string> native_form(const FunctionInputs&) const
@@ -76,7 +77,8 @@ concept OperatorDefinition =
 /// A matching type row. `problem` has all inputs, the first `given` of them from the node.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
-/// The outputs have the shapes that infer_extents gives them, and those that take the memory of an input its shape.
+/// The outputs have the shapes that infer_extents gives them, unless shape inputs decide that, and those that take the
+/// memory of an input its shape.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
 /// There is a shape for each output, and what data sizes name is a size output, with the same bounds everywhere.
 [[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
@@ -232,8 +234,8 @@ template <class D>
 constexpr bool has_ports_in_order() {
   PortKind last = PortKind::input;
   for (const Port& port : D::ports()) {
-    const bool is_first_of_its_kind = last < PortKind::optional_input;
-    if (port.kind < last || (port.is_variadic() && !is_first_of_its_kind)) return false;
+    const bool is_after_others = last == PortKind::optional_input || last == PortKind::variadic_input;
+    if (port.kind < last || (is_after_others && (port.is_variadic() || port.is_shape()))) return false;
     last = port.kind;
   }
   return true;
@@ -269,8 +271,14 @@ constexpr bool check_ports() {
   static_assert(D::ports().size() <= TypeRow::max_ports, "an operator has at most 32 inputs and outputs");
   static_assert(has_types_of_ports<D>(), "the type of each port has to be a DType or the name of one of types()");
   static_assert(has_constraints_of_inputs<D>(), "each of types() has to be that of an input");
-  static_assert(has_ports_in_order<D>(),
-                "ports come as inputs, optional inputs or one variadic input, outputs, size outputs");
+  static_assert(
+      has_ports_in_order<D>(),
+      "ports come as inputs, then optional inputs, one variadic input or shape inputs, outputs, size outputs");
+  static_assert(
+      has_check<D> || !has_port_of<D>(PortKind::shape_input),
+      "an operator with a shape input has a member `check`: kernels know it by the sizes of the outputs alone");
+  static_assert(!has_port_of<D>(PortKind::shape_input) || !has_port_of<D>(PortKind::size_output),
+                "an operator with a shape input has no size outputs");
   static_assert(!has_variadic_int8<D>(), "a variadic input cannot be i8: each of its tensors would need a scale");
   return true;
 }

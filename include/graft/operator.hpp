@@ -58,6 +58,7 @@ enum class PortKind {
   input,
   optional_input,  ///< A node may leave it out; the definition then supplies it.
   variadic_input,  ///< A node has one tensor of it or more.
+  shape_input,     ///< Integers that sizes of outputs are computed from, known before the operator runs.
   output,
   size_output,  ///< Says how large others are.
 };
@@ -73,6 +74,7 @@ struct Port {
   [[nodiscard]] constexpr bool is_output() const { return kind >= PortKind::output; }
   [[nodiscard]] constexpr bool is_optional() const { return kind == PortKind::optional_input; }
   [[nodiscard]] constexpr bool is_variadic() const { return kind == PortKind::variadic_input; }
+  [[nodiscard]] constexpr bool is_shape() const { return kind == PortKind::shape_input; }
   [[nodiscard]] constexpr bool is_size() const { return kind == PortKind::size_output; }
 };
 [[nodiscard]] constexpr Port input(std::string_view name, PortType type, std::string_view shape, std::string_view doc) {
@@ -88,6 +90,13 @@ struct Port {
 [[nodiscard]] constexpr Port variadic_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
   return {name, type, shape, doc, PortKind::variadic_input};
+}
+/// An i64 tensor of at most 8 values and 1 axis, which shapes of outputs are made of: infer_shapes has its values as
+/// dimensions where other inputs have their shape. Kernels do not get it, they know it by the sizes of the outputs; nor
+/// do Problem and Buffers hold it. The last inputs; an operator with one has a `check` of the outputs' sizes, and
+/// neither optional nor variadic inputs.
+[[nodiscard]] constexpr Port shape_input(std::string_view name, std::string_view shape, std::string_view doc) {
+  return {name, DType::i64, shape, doc, PortKind::shape_input};
 }
 [[nodiscard]] constexpr Port output(std::string_view name, PortType type, std::string_view shape,
                                     std::string_view doc) {
@@ -129,8 +138,9 @@ struct Function {
 /// What a function or native form may depend on beside the attributes.
 struct FunctionInputs {
   DType dtype = DType::f32;  ///< Of the first input.
-  std::size_t count = 1;     ///< Inputs that the node has; optional ones may be left out, variadic ones repeated.
-  int rank = -1;             ///< Of the first input; -1 where it is not known.
+  /// Inputs that the node has, shape inputs among them; optional ones may be left out, variadic ones repeated.
+  std::size_t count = 1;
+  int rank = -1;  ///< Of the first input; -1 where it is not known.
 };
 
 struct NamedAttribute {
@@ -209,6 +219,7 @@ class Operator {
   /// Nothing for an unknown name.
   [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
 
+  /// Of a shape input `inputs` has the values.
   [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
   /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks, and -1 stands for
   /// one that it has not told yet. The first input's is always known.
@@ -270,8 +281,9 @@ struct OperatorType {
 
   [[nodiscard]] std::size_t input_count() const;  ///< Ports: with the optional ones, and a variadic one once.
   [[nodiscard]] std::size_t required_input_count() const;
-  [[nodiscard]] std::size_t most_inputs() const;   ///< Of a node.
-  [[nodiscard]] std::size_t output_count() const;  ///< With the size outputs.
+  [[nodiscard]] std::size_t most_inputs() const;        ///< Of a node.
+  [[nodiscard]] std::size_t shape_input_count() const;  ///< They are the last of a node's inputs.
+  [[nodiscard]] std::size_t output_count() const;       ///< With the size outputs.
   [[nodiscard]] std::size_t size_output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
   /// How many a node has: "2" or "1 to 3".
@@ -282,7 +294,8 @@ struct OperatorType {
   [[nodiscard]] std::size_t port_of(std::size_t given, std::size_t index) const;
   /// The format that a row asks of tensor `index` of a node with `given` inputs, its outputs counted after those.
   [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
-  /// The output types that go with these input types; nothing where no row matches.
+  /// The output types that go with these input types, those of shape inputs among them or not; nothing where no row
+  /// matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
 
@@ -291,8 +304,9 @@ struct OperatorType {
 [[nodiscard]] Status check_sizes(const OperatorType& type, const Problem& problem);
 
 /// The extents of the outputs, each dimension that depends on data as large as it may become: what Problem wants.
+/// `shape_values`: those of each shape input.
 [[nodiscard]] Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs,
-                                   std::vector<Extents>& outputs);
+                                   std::vector<Extents>& outputs, std::span<const Extents> shape_values = {});
 /// The same once the operator has run: size outputs are read from `addresses`, one in host memory for each output of
 /// `problem`. Fails if one holds what it may not.
 [[nodiscard]] Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,

@@ -65,6 +65,11 @@ std::size_t OperatorType::most_inputs() const {
   return is_variadic ? TypeRow::max_ports - output_count() : input_count();
 }
 
+std::size_t OperatorType::shape_input_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return p.is_shape(); }));
+}
+
 std::size_t OperatorType::output_count() const { return ports.size() - input_count(); }
 
 std::size_t OperatorType::size_output_count() const {
@@ -104,7 +109,7 @@ const AttributeInfo* OperatorType::find_attribute(std::string_view attribute) co
 
 std::optional<std::vector<DType>> OperatorType::output_dtypes(std::span<const DType> input_dtypes) const {
   const std::size_t given = input_dtypes.size();
-  if (given < required_input_count() || given > most_inputs()) return std::nullopt;
+  if (given + shape_input_count() < required_input_count() || given > most_inputs()) return std::nullopt;
   for (const TypeRow& row : type_rows) {
     bool matches = true;
     for (std::size_t i = 0; i < given; ++i) matches = matches && input_dtypes[i] == format_of(row, given, i).dtype;
@@ -155,10 +160,11 @@ namespace {
 
 /// With what `size_of` says of each dimension.
 template <class SizeOf>
-Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, const SizeOf& size_of,
-                  std::vector<Extents>& outputs) {
+Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::span<const Extents> shape_values,
+                  const SizeOf& size_of, std::vector<Extents>& outputs) {
   std::vector<Shape> input_shapes;
   for (const TensorDesc& desc : inputs) input_shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+  for (const Extents& values : shape_values) input_shapes.emplace_back(values.begin(), values.end());
   std::vector<Shape> shapes;
   if (Status status = op.infer_shapes(input_shapes, shapes); !status.ok()) return status;
   outputs.clear();
@@ -191,9 +197,10 @@ Status check_narrow_sizes(const OperatorType& type, const Problem& problem) {
 
 }  // namespace
 
-Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs, std::vector<Extents>& outputs) {
+Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs, std::vector<Extents>& outputs,
+                     std::span<const Extents> shape_values) {
   return extents_of(
-      op, inputs, [](const Dim& dim) { return dim.largest().value_or(no_size); }, outputs);
+      op, inputs, shape_values, [](const Dim& dim) { return dim.largest().value_or(no_size); }, outputs);
 }
 
 Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,
@@ -202,6 +209,11 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
     if (problem.outputs[output].dtype == DType::i32) return *static_cast<const std::int32_t*>(addresses[output]);
     return *static_cast<const std::int64_t*>(addresses[output]);
   };
+  if (op.type().size_output_count() == 0) {
+    outputs.clear();
+    for (const TensorDesc& desc : problem.outputs) outputs.push_back(desc.extents);
+    return {};
+  }
   std::string wrong;
   const auto size_of = [&](const Dim& dim) {
     const std::int64_t largest = dim.largest().value_or(no_size);
@@ -214,7 +226,7 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
             ", allowed is 0 to " + std::to_string(largest);
     return std::int64_t{0};
   };
-  if (Status status = extents_of(op, problem.inputs, size_of, outputs); !status.ok()) return status;
+  if (Status status = extents_of(op, problem.inputs, {}, size_of, outputs); !status.ok()) return status;
   return wrong.empty() ? Status() : Status(StatusCode::invalid_argument, wrong);
 }
 
@@ -247,7 +259,9 @@ Status check_output_shapes(const OperatorType& type, std::span<const Shape> outp
 
 Status check_shapes(const Operator& op, const Problem& problem) {
   std::vector<Extents> allowed;
-  if (Status status = infer_extents(op, problem.inputs, allowed); !status.ok()) return status;
+  if (op.type().shape_input_count() == 0) {
+    if (Status status = infer_extents(op, problem.inputs, allowed); !status.ok()) return status;
+  }
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     const Extents& found = problem.outputs[i].extents;
     if (found == allowed[i]) continue;
@@ -268,7 +282,7 @@ Status check_shapes(const Operator& op, const Problem& problem) {
 }
 
 Status check_port_counts(const OperatorType& type, const Problem& problem) {
-  const std::size_t given = problem.inputs.size();
+  const std::size_t given = problem.inputs.size() + type.shape_input_count();
   if (given >= type.required_input_count() && given <= type.most_inputs() &&
       problem.outputs.size() == type.output_count()) {
     return {};

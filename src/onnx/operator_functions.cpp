@@ -265,6 +265,13 @@ std::size_t detach_functions(Model& model) {
     const OperatorLibrary* library = library_of(op->type());
     const std::string space = library == nullptr ? std::string(onnx_domain) : library->plugin_namespace;
     node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(space));
+    std::vector<std::int64_t> shape_inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (is_shape_input(op->type(), node, i)) shape_inputs.push_back(static_cast<std::int64_t>(i));
+    }
+    if (!shape_inputs.empty()) {
+      node.attributes[std::string(shape_input_indices)] = NodeAttribute(AttributeData(std::move(shape_inputs)));
+    }
     ++count;
   });
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });

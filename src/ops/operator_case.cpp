@@ -123,9 +123,10 @@ const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc
   return nullptr;
 }
 
-std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs) {
+std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs,
+                                     std::span<const Extents> shape_values) {
   std::vector<Extents> results;
-  check(infer_extents(op, inputs, results));
+  check(infer_extents(op, inputs, results, shape_values));
   const TypeRow* row = matching_row(op.type(), inputs);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -188,7 +189,8 @@ float scale_of(const Operator& op, std::string_view port) {
   return value && std::holds_alternative<float>(*value) ? std::get<float>(*value) : 1.F;
 }
 
-std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs) {
+std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs,
+                                             std::span<const Extents> shape_values) {
   std::deque<std::vector<float>> values;  // a deque never moves its elements
   std::vector<TensorDesc> descs;
   std::vector<const void*> addresses;
@@ -216,7 +218,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
     descs.push_back({.dtype = DType::f32, .layout = Layout::linear, .extents = input.desc.extents});
     addresses.push_back(linear.data());
   }
-  const std::vector<TensorDesc> outputs = output_descs(op, descs);
+  const std::vector<TensorDesc> outputs = output_descs(op, descs, shape_values);
   std::vector<std::vector<std::byte>> results;
   for (const TensorDesc& desc : outputs) results.emplace_back(static_cast<std::size_t>(desc.storage_bytes()));
   std::vector<void*> result_addresses;
@@ -402,7 +404,7 @@ std::string check_coverage(const OperatorCases& all) {
 std::string check_on_cpu(const OperatorCase& test) {
   std::vector<TensorDesc> descs;
   try {
-    descs = output_descs(*test.op, test.inputs);
+    descs = output_descs(*test.op, test.inputs, test.shape_values);
   } catch (const std::invalid_argument& error) {  // no output has a shape: refused when an engine is built
     return check_refusal(test, error.what());
   }
@@ -424,7 +426,7 @@ std::string check_on_cpu(const OperatorCase& test) {
   for (HostTensor& output : outputs) output_addresses.push_back(output.bytes.data());
   const Status status = test.op->run_cpu({test.inputs, descs}, {input_addresses, output_addresses, nullptr}, in_pieces);
   if (!status.ok()) return "the reference kernel: " + status.message();
-  const auto expected = expected_outputs(*test.op, inputs);
+  const auto expected = expected_outputs(*test.op, inputs, test.shape_values);
   const OperatorType& type = test.op->type();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);

@@ -88,7 +88,13 @@ def with_library(*arguments):
 def test_ops_lists_them_beside_grafts_own(graft):
     own = [each["name"] for each in graft("ops", "--json").json["operators"]]
     listed = graft(*with_library("ops", "--json")).json["operators"]
-    assert [each["name"] for each in listed] == [*own, *OPERATORS, "SelectRows", "FastNormalizedFusion"]
+    assert [each["name"] for each in listed] == [
+        *own,
+        *OPERATORS,
+        "SelectRows",
+        "FastNormalizedFusion",
+        "AffineSampling",
+    ]
     assert {each["library"] for each in listed} == {None, str(LIBRARY.resolve())}
     one = graft(*with_library("ops", "pixelunshuffle"))
     assert one.code == 0 and str(LIBRARY.resolve()) in one.out and "factor" in one.out
@@ -364,6 +370,97 @@ def test_a_rule_fuses_into_any_number_of_inputs(graft, tmp_path):
     answer = graft(*with_library(*command))
     assert answer.code == 0, answer.err
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["FastNormalizedFusion_2"]
+
+
+# ---- An input whose values are sizes: AffineSampling, judged by ONNX Runtime's AffineGrid
+
+
+def sampling(path, size, operator=("AffineSampling", "my"), element=TensorProto.FLOAT, **attributes):
+    """`size` is numbers, "x", which stands for its shape with H and W doubled, or "input", an input of the network."""
+    name, domain = operator
+    axes = len(size) - 2 if isinstance(size, list) else 2
+    inputs = [helper.make_tensor_value_info("theta", element, ["n", axes, axes + 1])]
+    nodes, stored = [], []
+    if size == "x":
+        inputs.append(helper.make_tensor_value_info("x", element, ["n", 3, "h", "w"]))
+        nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "twice"], ["size"])]
+        stored = [onnx.numpy_helper.from_array(np.array([1, 1, 2, 2]), "twice")]
+    elif size == "input":
+        inputs.append(helper.make_tensor_value_info("size", TensorProto.INT64, [4]))
+    else:
+        stored = [onnx.numpy_helper.from_array(np.array(size), "size")]
+    nodes.append(helper.make_node(name, ["theta", "size"], ["grid"], "it", domain=domain, **attributes))
+    nodes.append(helper.make_node("Neg", ["grid"], ["y"]))
+    ends = [helper.make_tensor_value_info("y", element, None)]
+    save(path, nodes, inputs, ends, stored, domains=[domain] if domain else [])
+    model = onnx.load(path)
+    for opset in model.opset_import:
+        opset.version = 20 if opset.domain == "" else opset.version
+    model.ir_version = 9
+    onnx.save(model, path)
+    return path
+
+
+def sampling_feeds(size):
+    axes = len(size) - 2 if isinstance(size, list) else 2
+    feeds = {"theta": RANDOM.normal(size=(2, axes, axes + 1)).astype(np.float32)}
+    if size == "x":
+        feeds["x"] = np.zeros((2, 3, 4, 5), np.float32)
+    elif size == "input":
+        feeds["size"] = np.array([2, 3, 6, 5])
+    return feeds
+
+
+SIZES = pytest.mark.parametrize("size", [[2, 3, 5, 7], [2, 1, 3, 4, 5], "x", "input"], ids=str)
+
+
+@SIZES
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+def test_values_of_an_input_are_sizes(graft, tmp_path, size, corners, kernels):
+    feeds = sampling_feeds(size)
+    wanted = run_onnx(sampling(tmp_path / "r.onnx", size, ("AffineGrid", ""), align_corners=corners), feeds)
+    model = sampling(tmp_path / "m.onnx", size, align_corners=corners)
+    command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_allclose(out["y"], wanted["y"], rtol=1e-5, atol=1e-5)
+
+
+@SIZES
+@pytest.mark.parametrize("plugins", ["auto", "never"])
+def test_convert_keeps_values_that_are_sizes(graft, tmp_path, size, plugins):
+    feeds = sampling_feeds(size)
+    wanted = run_onnx(sampling(tmp_path / "r.onnx", size, ("AffineGrid", "")), feeds)
+    out = tmp_path / "out.onnx"
+    command = ["convert", sampling(tmp_path / "m.onnx", size), "-o", out, "--plugins", plugins]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    np.testing.assert_allclose(run_onnx(out, feeds)["y"], wanted["y"], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("size", "dims"),
+    [([2, 3, 5, 7], ["n", 5, 7, 2]), ("x", ["n", "(h * 2)", "(w * 2)", 2]), ("input", ["n", "", "", 2])],
+)
+def test_shapes_follow_from_values(graft, tmp_path, size, dims):
+    out = tmp_path / "out.onnx"
+    answer = graft(*with_library("convert", sampling(tmp_path / "m.onnx", size), "-o", out))
+    assert answer.code == 0, answer.err
+    shape = onnx.load(out).graph.output[0].type.tensor_type.shape
+    found = [dim.dim_value or dim.dim_param for dim in shape.dim]
+    assert [wanted if isinstance(wanted, int) or wanted == "n" else bool(wanted) for wanted in dims] == [
+        each if isinstance(each, int) or each == "n" else bool("*" in each or "2" in each) for each in found
+    ], found
+
+
+def test_wrong_values_are_refused(graft, tmp_path):
+    model = sampling(tmp_path / "m.onnx", [2, 3, 5])
+    given = arguments_for(tmp_path, {"theta": np.zeros((2, 1, 2), np.float32)})
+    for command in (["run", model, *given, "-o", tmp_path / "out.npz"], ["convert", model, "-o", tmp_path / "o.onnx"]):
+        answer = graft(*with_library(*command))
+        assert answer.code == 2 and "`size` 3 values" in answer.err and "'it'" in answer.err, answer.err
 
 
 def gated(path, fault=0.0):
@@ -669,6 +766,28 @@ def test_engines_hold_their_plugins(graft, tmp_path, name):
         answer = built(graft, each, *shapes, "--operators", PLUGINS)
         assert answer.code == 0, answer.err
         assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == [name] * len(counts)
+
+
+@pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
+@pytest.mark.parametrize("size", [[2, 3, 5, 7], [2, 1, 3, 4, 5], "x"], ids=str)
+@pytest.mark.parametrize("operator", [("AffineSampling", "my"), ("AffineGrid", "")], ids=lambda each: each[0])
+def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
+    """Also where the network has ONNX's own node, which TensorRT-RTX does not build."""
+    model = sampling(tmp_path / "m.onnx", size, operator)
+    axes = len(size) - 2 if isinstance(size, list) else 2
+    shapes = ["--shapes", "theta=" + "..".join(f"{n}x{axes}x{axes + 1}" for n in (1, 2, 4))]
+    if size == "x":
+        shapes += ["--shapes", "x=1x3x4x4..2x3x4x5..4x3x8x9"]
+    assert built(graft, model, *shapes).code != 0, "without the library"
+    models = [model]
+    if operator[1]:  # `convert` has standard operators in the place of ONNX's own
+        models.append(tmp_path / "converted.onnx")
+        answer = graft("convert", model, "-o", models[1], "--operators", PLUGINS)
+        assert answer.code == 0, answer.err
+    for each in models:
+        answer = built(graft, each, *shapes, "--operators", PLUGINS)
+        assert answer.code == 0, answer.err
+        assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == ["AffineSampling"]
 
 
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")

@@ -180,7 +180,9 @@ std::int32_t tactic_of(std::string_view variant) {
 }
 
 Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op)
-    : schema_(schema), operator_(std::move(op)), input_count_(schema.type->input_count()) {}
+    : schema_(schema),
+      operator_(std::move(op)),
+      input_count_(schema.type->input_count() - schema.type->shape_input_count()) {}
 
 nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
   switch (type) {
@@ -363,11 +365,12 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
 }
 
 std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int32_t input_count,
-                                     const nvinfer1::DimsExprs* /*shape_inputs*/, std::int32_t /*shape_input_count*/,
+                                     const nvinfer1::DimsExprs* shape_inputs, std::int32_t shape_input_count,
                                      nvinfer1::DimsExprs* outputs, std::int32_t output_count,
                                      nvinfer1::IExprBuilder& builder) noexcept {
   return guarded(schema_, "getOutputShapes", success, failure, [&]() -> Status {
     return infer_shapes(*operator_, {inputs, static_cast<std::size_t>(input_count)},
+                        {shape_inputs, static_cast<std::size_t>(shape_input_count)},
                         {outputs, static_cast<std::size_t>(output_count)}, builder);
   });
 }
@@ -381,10 +384,10 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
   bool supported = false;
   guarded(schema_, "supportsFormatCombination", success, failure, [&]() -> Status {
     const OperatorType& type = *schema_.type;
-    if (input_count < static_cast<std::int32_t>(type.required_input_count()) ||
-        input_count > static_cast<std::int32_t>(type.most_inputs())) {
+    const std::size_t given = static_cast<std::size_t>(input_count) + type.shape_input_count();
+    if (given < type.required_input_count() || given > type.most_inputs()) {
       return invalid_argument(schema_.name + " takes " + type.input_count_text() + " inputs, found " +
-                              std::to_string(input_count));
+                              std::to_string(given));
     }
     std::vector<int> ranks(static_cast<std::size_t>(input_count), -1);  // what lies beyond `position` holds nothing
     for (std::int32_t i = 0; i <= position && i < input_count; ++i) {

@@ -33,6 +33,7 @@ Json to_json(const toolkit::OperatorFacts& facts) {
                      {"output", port.is_output()},
                      {"optional", port.is_optional()},
                      {"variadic", port.is_variadic()},
+                     {"shape_input", port.is_shape()},
                      {"size", port.is_size()},
                      {"shape", port.shape},
                      {"doc", port.doc}});

@@ -18,6 +18,7 @@ std::string_view kind_text(PortKind kind) {
   switch (kind) {
     case PortKind::optional_input: return "optional input";
     case PortKind::variadic_input: return "variadic input";
+    case PortKind::shape_input: return "shape input";
     case PortKind::output: return "output";
     case PortKind::size_output: return "size output";
     case PortKind::input: break;

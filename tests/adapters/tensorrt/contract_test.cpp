@@ -148,6 +148,40 @@ std::span<const Variant<Gathered>> cuda_kernels(const Gathered& /*op*/) {
   return variants;
 }
 
+/// An operator with a shape input, whose only variant keeps what it is told.
+struct Tiled {
+  static constexpr auto name = "Tiled";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y has the sizes that `size` says";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::size_t told = 0;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N", ""), shape_input("size", "2", ""), output("y", "T", "N,2A,B", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32, DType::f16)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
+    return {{inputs[0][0], inputs[1][0] * 2, inputs[1][1]}};
+  }
+  static Status check(const Problem& problem) {
+    return problem.outputs[0].extents.rank() == 3 ? Status() : invalid_argument("allowed is rank 3");
+  }
+};
+Status run(const Tiled& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/, const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Tiled>> cuda_kernels(const Tiled& /*op*/) {
+  static constexpr auto fits = [](const Tiled&, const Problem&) { return Status(); };
+  static constexpr auto run = [](const Tiled&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
+    Tiled::told = problem.inputs.size() == buffers.inputs.size() ? problem.inputs.size() : 0;
+    return Status();
+  };
+  static const std::array variants{Variant<Tiled>{"only", fits, run}};
+  return variants;
+}
+
 namespace {
 
 using nvinfer1::DataType;
@@ -309,6 +343,38 @@ TEST(VariadicInputs, AllReachTheKernel) {
     EXPECT_EQ(Gathered::told.back().extents, Extents{3});
   }
   EXPECT_THAT(log.errors, IsEmpty());
+}
+
+TEST(ShapeInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
+  const Log log;
+  detail::register_cuda_kernels_of<Tiled>();
+  const PluginSchema schema = own_schema(operator_type<Tiled>());
+  Creator creator(schema, schema);
+  const TensorDesc x{.dtype = DType::f16, .extents = {3}};
+  const Extents size{5, 7};
+  const BuiltPlugin built = build_plugin(creator, {}, {&x, 1}, {}, nullptr, {&size, 1});
+  EXPECT_EQ(built.outputs, std::vector{(TensorDesc{.dtype = DType::f16, .extents = {3, 10, 7}})});
+  EXPECT_THROW(static_cast<void>(build_plugin(creator, {}, {&x, 1})), Error);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("Tiled has 1 shape inputs, TensorRT gave 0; a node for its ONNX parser "
+                                             "names them in `tensorrt_plugin_shape_input_indices`")));
+}
+
+/// Seen in TensorRT-RTX 1.7: no call but getOutputShapes is told of them.
+TEST(ShapeInputs, AreNoneOfTheKernels) {
+  const Log log;
+  Made<Tiled> made;
+  const std::array in_out{fixed(desc({3})), fixed(desc({3, 10, 7}))};
+  EXPECT_TRUE(made.plugin.supportsFormatCombination(1, in_out.data(), 1, 1));
+  EXPECT_EQ(made.plugin.configurePlugin(in_out.data(), 1, &in_out[1], 1), 0);
+  EXPECT_FALSE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1));
+  const PluginTensorDesc in = desc({3});
+  const PluginTensorDesc out = desc({3, 10, 7});
+  const void* input = nullptr;
+  void* output = nullptr;
+  ASSERT_EQ(made.plugin.onShapeChange(&in, 1, &out, 1), 0);
+  ASSERT_EQ(made.plugin.enqueue(&in, &out, &input, &output, nullptr, nullptr), 0);
+  EXPECT_EQ(Tiled::told, 1U);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("Tiled takes 2 inputs, found 3")));
 }
 
 TEST(ImplicitQuantization, ScalesOfTensorRTAreTaken) {
