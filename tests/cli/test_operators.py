@@ -455,6 +455,23 @@ def test_shapes_follow_from_values(graft, tmp_path, size, dims):
     ], found
 
 
+@SIZES
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_quantize_leaves_values_that_are_sizes(graft, tmp_path, size, kernels, precision):
+    model = sampling(tmp_path / "m.onnx", size)
+    assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
+    command = ["quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    (node,) = [node for node in onnx.load(tmp_path / "q.onnx").graph.node if node.domain == "graft"]
+    assert node.input[1] == "size"
+    np.savez(tmp_path / "in.npz", **sampling_feeds(size))
+    given = ["--data", tmp_path / "in.npz", "--snr", 20, "--kernels", kernels]
+    answer = graft(*with_library("verify", model, tmp_path / "q.onnx", *given))
+    assert answer.code == 0, answer.out + answer.err
+
+
 def test_wrong_values_are_refused(graft, tmp_path):
     model = sampling(tmp_path / "m.onnx", [2, 3, 5])
     given = arguments_for(tmp_path, {"theta": np.zeros((2, 1, 2), np.float32)})

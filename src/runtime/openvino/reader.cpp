@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <istream>
 #include <limits>
@@ -241,7 +242,9 @@ class OperatorNode : public ov::op::Op {
 
   [[nodiscard]] KernelTypes kernel_types(const std::vector<ov::element::Type>& arrived) const {
     for (const auto* types : {&arrived, &declared_}) {
-      const auto inputs = dtypes_of(*types);
+      auto inputs = dtypes_of(*types);
+      // Shape inputs arrive as i32, and say nothing of the others.
+      if (inputs) std::fill(inputs->begin() + std::ptrdiff_t(tensor_input_count()), inputs->end(), DType::i64);
       const auto outputs = inputs ? op().type().output_dtypes(*inputs) : std::nullopt;
       if (outputs) return {*inputs, *outputs};
     }
