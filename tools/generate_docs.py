@@ -90,6 +90,10 @@ def drop_in_row(drop_in):
 def kind_of(port):
     if port["size"]:
         return "size output"
+    if port["variadic"]:
+        return "variadic input"
+    if port["shape_input"]:
+        return "shape input"
     return "output" if port["output"] else "optional input" if port["optional"] else "input"
 
 

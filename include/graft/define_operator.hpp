@@ -33,7 +33,8 @@ struct Variant {
 /// Optional members, found if they are there; one that cannot be called as written here does not compile:
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks; a
 ///                                                                           rank that is not known yet is -1
-///   Status check(const Problem&) const                                      facts known only at run time
+///   Status check(const Problem&) const                                      facts known only at run time; with shape
+///                                                                           inputs also the outputs' sizes
 ///   std::size_t workspace(const Problem&) const
 ///   std::optional<Function> function(const FunctionInputs&) const
 ///   std::optional<std::string> native_form(const FunctionInputs&) const
@@ -76,12 +77,13 @@ concept OperatorDefinition =
 /// A matching type row. `problem` has all inputs, the first `given` of them from the node.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
-/// The outputs have the shapes that infer_extents gives them, and those that take the memory of an input its shape.
+/// The outputs have the shapes that infer_extents gives them, unless shape inputs decide that, and those that take the
+/// memory of an input its shape.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
 /// There is a shape for each output, and what data sizes name is a size output, with the same bounds everywhere.
 [[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
 /// The channel-vector layouts are for N,C,H,W.
-[[nodiscard]] bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks);
+[[nodiscard]] bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<const int> input_ranks);
 /// Each by itself, and that none is given twice with different values.
 [[nodiscard]] Status check_attributes(const OperatorType& type, std::span<const NamedAttribute> values);
 
@@ -221,23 +223,47 @@ constexpr bool has_constraints_of_inputs() {
   for (const TypeConstraint& constraint : D::types()) {
     bool is_named = false;
     for (const Port& port : D::ports()) {
-      is_named = is_named || (!port.is_output && port.type.constraint == constraint.name);
+      is_named = is_named || (!port.is_output() && port.type.constraint == constraint.name);
     }
     if (!is_named) return false;
   }
   return true;
 }
 
-/// Inputs that are required, optional ones, outputs, size outputs.
 template <class D>
 constexpr bool has_ports_in_order() {
-  int last = 0;
+  PortKind last = PortKind::input;
   for (const Port& port : D::ports()) {
-    const int kind = port.is_size ? 3 : port.is_output ? 2 : port.is_optional ? 1 : 0;
-    if (kind < last) return false;
-    last = kind;
+    const bool is_after_others = last == PortKind::optional_input || last == PortKind::variadic_input;
+    if (port.kind < last || (is_after_others && (port.is_variadic() || port.is_shape()))) return false;
+    last = port.kind;
   }
   return true;
+}
+
+/// Each of its tensors would need a scale of its own.
+template <class D>
+constexpr bool has_variadic_int8() {
+  const auto constraints = D::types();
+  for (const Port& port : D::ports()) {
+    if (!port.is_variadic()) continue;
+    if (port.type.constraint.empty() && port.type.fixed == DType::i8) return true;
+    for (const TypeConstraint& constraint : constraints) {
+      if (constraint.name != port.type.constraint) continue;
+      for (std::size_t i = 0; i < constraint.count; ++i) {
+        if (constraint.formats[i].dtype == DType::i8) return true;
+      }
+    }
+  }
+  return false;
+}
+
+template <class D>
+constexpr bool has_port_of(PortKind kind) {
+  for (const Port& port : D::ports()) {
+    if (port.kind == kind) return true;
+  }
+  return false;
 }
 
 template <class D>
@@ -245,7 +271,15 @@ constexpr bool check_ports() {
   static_assert(D::ports().size() <= TypeRow::max_ports, "an operator has at most 32 inputs and outputs");
   static_assert(has_types_of_ports<D>(), "the type of each port has to be a DType or the name of one of types()");
   static_assert(has_constraints_of_inputs<D>(), "each of types() has to be that of an input");
-  static_assert(has_ports_in_order<D>(), "ports come as inputs, optional inputs, outputs, size outputs");
+  static_assert(
+      has_ports_in_order<D>(),
+      "ports come as inputs, then optional inputs, one variadic input or shape inputs, outputs, size outputs");
+  static_assert(
+      has_check<D> || !has_port_of<D>(PortKind::shape_input),
+      "an operator with a shape input has a member `check`: kernels know it by the sizes of the outputs alone");
+  static_assert(!has_port_of<D>(PortKind::shape_input) || !has_port_of<D>(PortKind::size_output),
+                "an operator with a shape input has no size outputs");
+  static_assert(!has_variadic_int8<D>(), "a variadic input cannot be i8: each of its tensors would need a scale");
   return true;
 }
 
@@ -281,7 +315,10 @@ template <OperatorDefinition D>
 class OperatorOf final : public Operator {
   static_assert(detail::check_optional_members<D>());
   static_assert(detail::check_ports<D>());
-  static constexpr std::size_t port_count = D::ports().size();
+  static constexpr bool has_optional_inputs = detail::has_port_of<D>(PortKind::optional_input);
+  /// Of a node, at most.
+  static constexpr std::size_t tensor_count =
+      detail::has_port_of<D>(PortKind::variadic_input) ? TypeRow::max_ports : D::ports().size();
 
  public:
   OperatorOf() = default;
@@ -321,7 +358,7 @@ class OperatorOf final : public Operator {
   }
 
   [[nodiscard]] Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const override {
-    if (inputs.size() < type().required_input_count() || inputs.size() > type().input_count()) {
+    if (inputs.size() < type().required_input_count() || inputs.size() > type().most_inputs()) {
       return invalid_argument(std::string(D::name) + " takes " + type().input_count_text() + " inputs, found " +
                               std::to_string(inputs.size()));
     }
@@ -334,7 +371,7 @@ class OperatorOf final : public Operator {
   }
 
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const override {
-    if (!has_rank_of_layout(row, input_ranks)) return false;
+    if (!has_rank_of_layout(type(), row, input_ranks)) return false;
     if constexpr (detail::has_accepts<D>) return definition_.accepts(row, input_ranks);
     return true;
   }
@@ -364,8 +401,8 @@ class OperatorOf final : public Operator {
   [[nodiscard]] Status run_cpu(const Problem& given, const Buffers& buffers, const CpuContext& context) const override {
     if (Status status = check(given); !status.ok()) return status;
     const Completed all(definition_, given);
-    std::array<std::vector<std::byte>, port_count> constants;
-    std::array<const void*, port_count> addresses = all.addresses(buffers);
+    std::array<std::vector<std::byte>, tensor_count> constants;
+    std::array<const void*, tensor_count> addresses = all.addresses(buffers);
     if constexpr (has_optional_inputs) {
       const std::span<const TensorDesc> inputs = all.problem().inputs;
       for (std::size_t port = given.inputs.size(); port < all.input_count(); ++port) {
@@ -382,7 +419,7 @@ class OperatorOf final : public Operator {
   [[nodiscard]] Status prepare_cuda(const Problem& given) const override {
     if (!carries_kernels()) return no_kernels();
     const Completed all(definition_, given);
-    std::array<const void*, port_count> addresses{};
+    std::array<const void*, tensor_count> addresses{};
     return add_constants(all, given.inputs.size(), addresses);
   }
 
@@ -390,7 +427,7 @@ class OperatorOf final : public Operator {
                                 const CudaContext& context) const override {
     if (!carries_kernels()) return no_kernels();
     const Completed all(definition_, given);
-    std::array<const void*, port_count> addresses = all.addresses(buffers);
+    std::array<const void*, tensor_count> addresses = all.addresses(buffers);
     if (Status status = add_constants(all, given.inputs.size(), addresses); !status.ok()) return status;
     const Buffers completed{std::span(addresses).first(all.input_count()), buffers.outputs, buffers.workspace};
     std::string reasons;
@@ -430,13 +467,6 @@ class OperatorOf final : public Operator {
   }
 
  private:
-  static constexpr bool has_optional_inputs = [] {
-    for (const Port& port : D::ports()) {
-      if (port.is_optional) return true;
-    }
-    return false;
-  }();
-
   /// A problem with the inputs that the node leaves out; on the stack, so that enqueue allocates nothing.
   class Completed {
    public:
@@ -453,15 +483,15 @@ class OperatorOf final : public Operator {
       if constexpr (has_optional_inputs) return {std::span(inputs_).first(count_), given_.outputs};
       return given_;
     }
-    [[nodiscard]] std::array<const void*, port_count> addresses(const Buffers& buffers) const {
-      std::array<const void*, port_count> result{};
+    [[nodiscard]] std::array<const void*, tensor_count> addresses(const Buffers& buffers) const {
+      std::array<const void*, tensor_count> result{};
       std::copy_n(buffers.inputs.begin(), given_.inputs.size(), result.begin());
       return result;
     }
 
    private:
     Problem given_;
-    std::array<TensorDesc, has_optional_inputs ? port_count : 0> inputs_;
+    std::array<TensorDesc, has_optional_inputs ? tensor_count : 0> inputs_;
     std::size_t count_;
   };
 

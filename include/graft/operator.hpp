@@ -53,15 +53,29 @@ struct PortType {
   constexpr PortType(DType dtype) : fixed(dtype) {}           // NOLINT(google-explicit-constructor)
 };
 
+/// In the order in which ports come.
+enum class PortKind {
+  input,
+  optional_input,  ///< A node may leave it out; the definition then supplies it.
+  variadic_input,  ///< A node has one tensor of it or more.
+  shape_input,     ///< Integers that sizes of outputs are computed from, known before the operator runs.
+  output,
+  size_output,  ///< Says how large others are.
+};
+
 /// An input or output. `shape` is for people: "N,C,..." .
 struct Port {
   std::string_view name;
   PortType type;
   std::string_view shape;
   std::string_view doc;
-  bool is_output = false;
-  bool is_optional = false;  ///< An input that a node may leave out; the definition then supplies it.
-  bool is_size = false;      ///< An output that says how large others are.
+  PortKind kind = PortKind::input;
+
+  [[nodiscard]] constexpr bool is_output() const { return kind >= PortKind::output; }
+  [[nodiscard]] constexpr bool is_optional() const { return kind == PortKind::optional_input; }
+  [[nodiscard]] constexpr bool is_variadic() const { return kind == PortKind::variadic_input; }
+  [[nodiscard]] constexpr bool is_shape() const { return kind == PortKind::shape_input; }
+  [[nodiscard]] constexpr bool is_size() const { return kind == PortKind::size_output; }
 };
 [[nodiscard]] constexpr Port input(std::string_view name, PortType type, std::string_view shape, std::string_view doc) {
   return {name, type, shape, doc};
@@ -69,21 +83,34 @@ struct Port {
 /// Only other optional inputs follow it. See `constant` in define_operator.hpp.
 [[nodiscard]] constexpr Port optional_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
-  return {name, type, shape, doc, false, true};
+  return {name, type, shape, doc, PortKind::optional_input};
+}
+/// One tensor or more, all of one type, the last inputs of a node: in its function "x" is x_1, x_2 and so on. An
+/// operator with one has no optional inputs.
+[[nodiscard]] constexpr Port variadic_input(std::string_view name, PortType type, std::string_view shape,
+                                            std::string_view doc) {
+  return {name, type, shape, doc, PortKind::variadic_input};
+}
+/// An i64 tensor of at most 8 values and 1 axis, which shapes of outputs are made of: infer_shapes has its values as
+/// dimensions where other inputs have their shape. Kernels do not get it, they know it by the sizes of the outputs; nor
+/// do Problem and Buffers hold it. The last inputs; an operator with one has a `check` of the outputs' sizes, and
+/// neither optional nor variadic inputs.
+[[nodiscard]] constexpr Port shape_input(std::string_view name, std::string_view shape, std::string_view doc) {
+  return {name, DType::i64, shape, doc, PortKind::shape_input};
 }
 [[nodiscard]] constexpr Port output(std::string_view name, PortType type, std::string_view shape,
                                     std::string_view doc) {
-  return {name, type, shape, doc, true};
+  return {name, type, shape, doc, PortKind::output};
 }
 /// What a data_size() of the outputs' shapes turned out to be: one i64, or an i32 where TensorRT is older than 10.15
 /// and asks for that; kernels write it as Problem says. Only other size outputs follow it.
 [[nodiscard]] constexpr Port size_output(std::string_view name, std::string_view doc) {
-  return {name, DType::i64, "scalar", doc, true, false, true};
+  return {name, DType::i64, "scalar", doc, PortKind::size_output};
 }
 
 /// One combination of formats that an operator accepts: a format for each port, inputs first, optional ones among them.
 struct TypeRow {
-  static constexpr std::size_t max_ports = 32;
+  static constexpr std::size_t max_ports = 32;  ///< Of an operator, and tensors of a node.
   std::array<Format, max_ports> formats{};
   std::size_t count = 0;
 
@@ -111,8 +138,9 @@ struct Function {
 /// What a function or native form may depend on beside the attributes.
 struct FunctionInputs {
   DType dtype = DType::f32;  ///< Of the first input.
-  std::size_t count = 1;     ///< Inputs that the node has; optional ones may be left out.
-  int rank = -1;             ///< Of the first input; -1 where it is not known.
+  /// Inputs that the node has, shape inputs among them; optional ones may be left out, variadic ones repeated.
+  std::size_t count = 1;
+  int rank = -1;  ///< Of the first input; -1 where it is not known.
 };
 
 struct NamedAttribute {
@@ -194,6 +222,7 @@ class Operator {
   /// Nothing for an unknown name.
   [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
 
+  /// Of a shape input `inputs` has the values.
   [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
   /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks, and -1 stands for
   /// one that it has not told yet. The first input's is always known.
@@ -253,18 +282,23 @@ struct OperatorType {
   std::string_view onnx_name = {};
   std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
 
-  [[nodiscard]] std::size_t input_count() const;  ///< With the optional ones.
+  [[nodiscard]] std::size_t input_count() const;  ///< Ports: with the optional ones, and a variadic one once.
   [[nodiscard]] std::size_t required_input_count() const;
-  [[nodiscard]] std::size_t output_count() const;  ///< With the size outputs.
+  [[nodiscard]] std::size_t most_inputs() const;        ///< Of a node.
+  [[nodiscard]] std::size_t shape_input_count() const;  ///< They are the last of a node's inputs.
+  [[nodiscard]] std::size_t output_count() const;       ///< With the size outputs.
   [[nodiscard]] std::size_t size_output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
-  /// "2" or "1 to 3".
+  /// How many a node has: "2" or "1 to 3".
   [[nodiscard]] std::string input_count_text() const;
+  /// What input `index` of a node is called: as its port, tensors of a variadic one as x_1, x_2 and so on.
+  [[nodiscard]] std::string input_name(std::size_t index) const;
   /// The port of tensor `index` of a node with `given` inputs, its outputs counted after those.
   [[nodiscard]] std::size_t port_of(std::size_t given, std::size_t index) const;
   /// The format that a row asks of tensor `index` of a node with `given` inputs, its outputs counted after those.
   [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
-  /// The output types that go with these input types; nothing where no row matches.
+  /// The output types that go with these input types, those of shape inputs among them or not; nothing where no row
+  /// matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
 
@@ -273,8 +307,9 @@ struct OperatorType {
 [[nodiscard]] Status check_sizes(const OperatorType& type, const Problem& problem);
 
 /// The extents of the outputs, each dimension that depends on data as large as it may become: what Problem wants.
+/// `shape_values`: those of each shape input.
 [[nodiscard]] Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs,
-                                   std::vector<Extents>& outputs);
+                                   std::vector<Extents>& outputs, std::span<const Extents> shape_values = {});
 /// The same once the operator has run: size outputs are read from `addresses`, one in host memory for each output of
 /// `problem`. Fails if one holds what it may not.
 [[nodiscard]] Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,

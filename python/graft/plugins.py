@@ -119,6 +119,7 @@ def add(
     operator: str,
     inputs: Any,
     *,
+    shape_inputs: Iterable[Any] = (),
     name: str | None = None,
     namespace: str | None = None,
     **attributes: Any,
@@ -126,6 +127,7 @@ def add(
     """Adds a layer to a network and returns it: `add(network, "L2Normalize", [x], axes=[1]).get_output(0)`.
 
     inputs: tensors of the network, or a single one; optional ones may be left out at the end.
+    shape_inputs: those of the operator's shape inputs, whose values TensorRT knows before the layer runs.
     name: of the layer; without it the operator's.
     namespace: of the plugin. Without it Graft's, the empty one, or the only other one that has the operator.
     attributes: those that `graft ops OPERATOR` lists; what is left out has its default.
@@ -152,7 +154,7 @@ def add(
             f"`graft ops {operator}` lists what each may be"
         )
     tensors = list(inputs) if isinstance(inputs, Iterable) else [inputs]
-    layer = network.add_plugin_v3(tensors, [], plugin)
+    layer = network.add_plugin_v3(tensors, list(shape_inputs), plugin)
     if layer is None:
         raise Error(
             f"{label}: the network refused {operator} with {len(tensors)} inputs; TensorRT's log says why\n"

@@ -117,14 +117,14 @@ std::vector<DType> output_dtypes(const OperatorType& type, std::span<const DType
     const std::string allowed = allowed_dtypes(type, inputs, i);
     const std::string_view found = to_string(inputs[i]);
     if ((", " + allowed + ", ").find(", " + std::string(found) + ", ") != std::string::npos) continue;
-    throw std::invalid_argument(std::string(type.name) + ": input " + std::string(type.ports[i].name) + " is " +
-                                std::string(found) + "; allowed: " + allowed);
+    throw std::invalid_argument(std::string(type.name) + ": input " + type.input_name(i) + " is " + std::string(found) +
+                                "; allowed: " + allowed);
   }
   throw std::invalid_argument(std::string(type.name) + " does not take these types together");
 }
 
 void check_input_count(const OperatorType& type, std::size_t count) {
-  if (count >= type.required_input_count() && count <= type.input_count()) return;
+  if (count >= type.required_input_count() && count <= type.most_inputs()) return;
   throw std::invalid_argument(std::string(type.name) + " takes " + type.input_count_text() + " inputs, found " +
                               std::to_string(count));
 }
@@ -178,9 +178,9 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
   for (const AttributeInfo& info : type.attributes) result["attributes"].push_back(to_json(info));
   for (const Port& port : type.ports) {
     result["ports"].push_back({{"name", port.name},
-                               {"is_output", port.is_output},
-                               {"is_size", port.is_size},
-                               {"is_optional", port.is_optional},
+                               {"is_output", port.is_output()},
+                               {"is_size", port.is_size()},
+                               {"is_optional", port.is_optional()},
                                {"shape", port.shape},
                                {"doc", port.doc}});
   }
@@ -213,8 +213,8 @@ bool is_integer(const nlohmann::ordered_json& value) {
 
 /// Of the tensors alone: the rest is for graft_workspace_bytes and graft_cuda_variants, which are asked once.
 void check_counts(const OperatorType& type, const Call& call) {
-  if (call.inputs.empty() || call.inputs.size() > type.input_count() || call.outputs.size() != type.output_count()) {
-    throw std::invalid_argument(std::string(type.name) + " takes up to " + std::to_string(type.input_count()) +
+  if (call.inputs.empty() || call.inputs.size() > type.most_inputs() || call.outputs.size() != type.output_count()) {
+    throw std::invalid_argument(std::string(type.name) + " takes up to " + std::to_string(type.most_inputs()) +
                                 " inputs and gives " + std::to_string(type.output_count()) + " outputs; found " +
                                 std::to_string(call.inputs.size()) + " and " + std::to_string(call.outputs.size()));
   }
@@ -259,8 +259,8 @@ std::shared_ptr<const Operator> make_from_json(const char* name, const char* tex
   return ops::make_operator(*type, attributes);
 }
 
-nlohmann::ordered_json to_json(const Port& port, const TensorDesc& desc) {
-  return {{"port", port.name},
+nlohmann::ordered_json to_json(std::string_view port, const TensorDesc& desc) {
+  return {{"port", port},
           {"dtype", to_string(desc.dtype)},
           {"layout", to_string(desc.layout)},
           {"shape", std::vector(desc.extents.begin(), desc.extents.end())}};
@@ -301,10 +301,10 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
                                 {"operations", timed.operations},
                                 {"choose_variant", type.timed_variants}};
   for (std::size_t i = 0; i < timed.inputs.size(); ++i) {
-    result["inputs"].push_back(to_json(type.ports[i], timed.inputs[i]));
+    result["inputs"].push_back(to_json(type.input_name(i), timed.inputs[i]));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    result["outputs"].push_back(to_json(type.ports[type.input_count() + i], outputs[i]));
+    result["outputs"].push_back(to_json(type.ports[type.input_count() + i].name, outputs[i]));
   }
   return result;
 }

@@ -43,7 +43,7 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
   if (order.ports_[0] != 0) return refuse(0, "has to be the first");
   for (std::size_t port = 0; port < inputs; ++port) {
     const std::optional<std::size_t> index = order.index_of(port, order.count_);
-    if (!type.ports[port].is_optional) {
+    if (!type.ports[port].is_optional()) {
       if (!index) return refuse(port, "is required and missing");
       order.least_ = std::max(order.least_, *index + 1);
       continue;

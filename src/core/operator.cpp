@@ -24,7 +24,7 @@ std::string describe_row(const OperatorType& type, const TypeRow& row) {
 
 /// TensorRT before 10.15 has sizes of 32 bits.
 bool is_taken(const Format& found, const Format& allowed, const Port& port) {
-  return found == allowed || (port.is_size && found == Format(DType::i32));
+  return found == allowed || (port.is_size() && found == Format(DType::i32));
 }
 
 }  // namespace
@@ -52,27 +52,44 @@ std::vector<TypeRow> rows_of(std::span<const Port> ports, std::span<const TypeCo
 
 std::size_t OperatorType::input_count() const {
   return static_cast<std::size_t>(
-      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output; }));
+      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output(); }));
 }
 
 std::size_t OperatorType::required_input_count() const {
   return static_cast<std::size_t>(
-      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output && !p.is_optional; }));
+      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output() && !p.is_optional(); }));
+}
+
+std::size_t OperatorType::most_inputs() const {
+  const bool is_variadic = std::any_of(ports.begin(), ports.end(), [](const Port& p) { return p.is_variadic(); });
+  return is_variadic ? TypeRow::max_ports - output_count() : input_count();
+}
+
+std::size_t OperatorType::shape_input_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return p.is_shape(); }));
 }
 
 std::size_t OperatorType::output_count() const { return ports.size() - input_count(); }
 
 std::size_t OperatorType::size_output_count() const {
-  return static_cast<std::size_t>(std::count_if(ports.begin(), ports.end(), [](const Port& p) { return p.is_size; }));
+  return static_cast<std::size_t>(std::count_if(ports.begin(), ports.end(), [](const Port& p) { return p.is_size(); }));
 }
 
 std::string OperatorType::input_count_text() const {
-  const std::string most = std::to_string(input_count());
-  return required_input_count() == input_count() ? most : std::to_string(required_input_count()) + " to " + most;
+  const std::string most = std::to_string(most_inputs());
+  return required_input_count() == most_inputs() ? most : std::to_string(required_input_count()) + " to " + most;
+}
+
+std::string OperatorType::input_name(std::size_t index) const {
+  const std::size_t last = input_count() - 1;
+  const Port& port = ports[std::min(index, last)];
+  return std::string(port.name) + (port.is_variadic() ? "_" + std::to_string(index - last + 1) : "");
 }
 
 std::size_t OperatorType::port_of(std::size_t given, std::size_t index) const {
-  return index < given ? index : index - given + input_count();
+  const std::size_t inputs = input_count();
+  return index < given ? std::min(index, inputs - 1) : index - given + inputs;
 }
 
 const Format& OperatorType::format_of(const TypeRow& row, std::size_t given, std::size_t index) const {
@@ -92,10 +109,10 @@ const AttributeInfo* OperatorType::find_attribute(std::string_view attribute) co
 
 std::optional<std::vector<DType>> OperatorType::output_dtypes(std::span<const DType> input_dtypes) const {
   const std::size_t given = input_dtypes.size();
-  if (given < required_input_count() || given > input_count()) return std::nullopt;
+  if (given + shape_input_count() < required_input_count() || given > most_inputs()) return std::nullopt;
   for (const TypeRow& row : type_rows) {
-    const bool matches = std::equal(input_dtypes.begin(), input_dtypes.end(), row.formats.begin(),
-                                    [](DType found, const Format& allowed) { return found == allowed.dtype; });
+    bool matches = true;
+    for (std::size_t i = 0; i < given; ++i) matches = matches && input_dtypes[i] == format_of(row, given, i).dtype;
     if (!matches) continue;
     std::vector<DType> outputs;
     for (std::size_t i = input_count(); i < row.count; ++i) outputs.push_back(row.formats[i].dtype);
@@ -130,9 +147,11 @@ Status Operator::set(std::string_view attribute, const AttributeValue& value) {
   return set(std::span(&one, 1));
 }
 
-bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks) {
+bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<const int> input_ranks) {
   for (std::size_t i = 0; i < input_ranks.size(); ++i) {
-    if (row.formats[i].layout != Layout::linear && input_ranks[i] >= 0 && input_ranks[i] != 4) return false;
+    if (type.format_of(row, input_ranks.size(), i).layout != Layout::linear && input_ranks[i] >= 0 &&
+        input_ranks[i] != 4)
+      return false;
   }
   return true;
 }
@@ -141,10 +160,11 @@ namespace {
 
 /// With what `size_of` says of each dimension.
 template <class SizeOf>
-Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, const SizeOf& size_of,
-                  std::vector<Extents>& outputs) {
+Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::span<const Extents> shape_values,
+                  const SizeOf& size_of, std::vector<Extents>& outputs) {
   std::vector<Shape> input_shapes;
   for (const TensorDesc& desc : inputs) input_shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+  for (const Extents& values : shape_values) input_shapes.emplace_back(values.begin(), values.end());
   std::vector<Shape> shapes;
   if (Status status = op.infer_shapes(input_shapes, shapes); !status.ok()) return status;
   outputs.clear();
@@ -177,9 +197,10 @@ Status check_narrow_sizes(const OperatorType& type, const Problem& problem) {
 
 }  // namespace
 
-Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs, std::vector<Extents>& outputs) {
+Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs, std::vector<Extents>& outputs,
+                     std::span<const Extents> shape_values) {
   return extents_of(
-      op, inputs, [](const Dim& dim) { return dim.largest().value_or(no_size); }, outputs);
+      op, inputs, shape_values, [](const Dim& dim) { return dim.largest().value_or(no_size); }, outputs);
 }
 
 Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,
@@ -188,6 +209,11 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
     if (problem.outputs[output].dtype == DType::i32) return *static_cast<const std::int32_t*>(addresses[output]);
     return *static_cast<const std::int64_t*>(addresses[output]);
   };
+  if (op.type().size_output_count() == 0) {
+    outputs.clear();
+    for (const TensorDesc& desc : problem.outputs) outputs.push_back(desc.extents);
+    return {};
+  }
   std::string wrong;
   const auto size_of = [&](const Dim& dim) {
     const std::int64_t largest = dim.largest().value_or(no_size);
@@ -200,7 +226,7 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
             ", allowed is 0 to " + std::to_string(largest);
     return std::int64_t{0};
   };
-  if (Status status = extents_of(op, problem.inputs, size_of, outputs); !status.ok()) return status;
+  if (Status status = extents_of(op, problem.inputs, {}, size_of, outputs); !status.ok()) return status;
   return wrong.empty() ? Status() : Status(StatusCode::invalid_argument, wrong);
 }
 
@@ -215,7 +241,7 @@ Status check_output_shapes(const OperatorType& type, std::span<const Shape> outp
     for (const Dim& dim : shape) {
       if (dim.kind() != Dim::Kind::data_size) continue;
       const std::size_t output = dim.size_output();
-      const bool is_size = output < outputs.size() && type.ports[type.input_count() + output].is_size;
+      const bool is_size = output < outputs.size() && type.ports[type.input_count() + output].is_size();
       if (!is_size || !outputs[output].empty()) {
         return invalid_argument(of_shapes + "names output " + std::to_string(output) +
                                 " as a size, which is no size_output() of rank 0");
@@ -233,7 +259,9 @@ Status check_output_shapes(const OperatorType& type, std::span<const Shape> outp
 
 Status check_shapes(const Operator& op, const Problem& problem) {
   std::vector<Extents> allowed;
-  if (Status status = infer_extents(op, problem.inputs, allowed); !status.ok()) return status;
+  if (op.type().shape_input_count() == 0) {
+    if (Status status = infer_extents(op, problem.inputs, allowed); !status.ok()) return status;
+  }
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     const Extents& found = problem.outputs[i].extents;
     if (found == allowed[i]) continue;
@@ -245,7 +273,7 @@ Status check_shapes(const Operator& op, const Problem& problem) {
     if (!input || (*input < problem.inputs.size() && problem.inputs[*input] == problem.outputs[i])) continue;
     const OperatorType& type = op.type();
     const bool is_given = *input < problem.inputs.size();
-    return invalid_argument(std::string(type.name) + ": `" + std::string(type.ports[*input].name) + "` is " +
+    return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is " +
                             (is_given ? to_string(problem.inputs[*input]) : "left out") + ", allowed is " +
                             to_string(problem.outputs[i]) + ", as `" +
                             std::string(type.ports[type.input_count() + i].name) + "` takes its memory");
@@ -254,8 +282,8 @@ Status check_shapes(const Operator& op, const Problem& problem) {
 }
 
 Status check_port_counts(const OperatorType& type, const Problem& problem) {
-  const std::size_t given = problem.inputs.size();
-  if (given >= type.required_input_count() && given <= type.input_count() &&
+  const std::size_t given = problem.inputs.size() + type.shape_input_count();
+  if (given >= type.required_input_count() && given <= type.most_inputs() &&
       problem.outputs.size() == type.output_count()) {
     return {};
   }
@@ -285,14 +313,17 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
   std::array<int, TypeRow::max_ports> ranks{};
   for (std::size_t i = 0; i < given; ++i) ranks[i] = problem.inputs[i].extents.rank();
   const std::span<const int> input_ranks(ranks.data(), given);
+  const std::size_t inputs = problem.inputs.size();
   const auto format_at = [&](std::size_t i) -> Format {
-    const TensorDesc& desc = i < problem.inputs.size() ? problem.inputs[i] : problem.outputs[i - problem.inputs.size()];
+    const TensorDesc& desc = i < inputs ? problem.inputs[i] : problem.outputs[i - inputs];
     return {desc.dtype, desc.layout};
   };
   for (const TypeRow& row : type.type_rows) {
     bool matches = op.accepts(row, input_ranks);
-    for (std::size_t i = 0; matches && i < row.count; ++i)
-      matches = is_taken(format_at(i), row.formats[i], type.ports[i]);
+    for (std::size_t i = 0; matches && i < inputs + problem.outputs.size(); ++i) {
+      const std::size_t port = type.port_of(inputs, i);
+      matches = is_taken(format_at(i), row.formats[port], type.ports[port]);
+    }
     if (matches) return {};
   }
   std::string found;

@@ -23,12 +23,9 @@ FunctionDefinition parse_function(const OperatorType& type, std::size_t input_co
   Graph& body = *function.body;
   body.opset_imports[""] = working_opset;
   std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < std::min(input_count, type.most_inputs()); ++i) body.add_input(type.input_name(i));
   for (const Port& port : type.ports) {
-    if (port.is_output) {
-      outputs.emplace_back(port.name);
-    } else if (body.inputs().size() < input_count) {
-      body.add_input(std::string(port.name));
-    }
+    if (port.is_output()) outputs.emplace_back(port.name);
   }
   try {
     parse_nodes(body, text, outputs, [&](std::string_view attribute) -> std::optional<AttributeType> {
@@ -51,7 +48,7 @@ void write_whole(Node& node, const Operator& op) {
   while (node.outputs.size() < type.output_count()) {
     const Port& port = type.ports[type.input_count() + node.outputs.size()];
     Value* value = node.graph->add_output_to(node, fmt::format("{}_{}", stem, port.name));
-    if (!port.is_size) continue;
+    if (!port.is_size()) continue;
     value->type = ElementType::i64;
     value->shape = Shape{};
   }
@@ -109,8 +106,8 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   }
   Adoption adoption;
   std::size_t count = node.inputs.size();
-  for (; count > type.input_count(); --count) {
-    const std::size_t beyond = count - 1 - type.input_count();
+  for (; count > type.most_inputs(); --count) {
+    const std::size_t beyond = count - 1 - type.most_inputs();
     if (beyond >= type.attributes.size()) return std::nullopt;
     const Value* input = node.inputs[count - 1];
     const auto value = input == nullptr ? std::nullopt : value_for_attribute(input, type.attributes[beyond]);
@@ -118,7 +115,7 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
     adoption.attributes.emplace_back(type.attributes[beyond].name, *value);
   }
   for (; count > type.required_input_count(); --count) {
-    const std::string_view name = type.ports[count - 1].name;
+    const std::string_view name = type.ports[type.port_of(count, count - 1)].name;
     const AttributeInfo* info = type.find_attribute(name);
     const auto value = info == nullptr ? std::nullopt : value_for_attribute(node.inputs[count - 1], *info);
     if (!value) break;
@@ -127,11 +124,13 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   if (count < type.required_input_count() || is_for_others(node, type, adoption.attributes)) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
     const Value* input = node.inputs[i];
-    const bool is_left_out = input == nullptr && type.ports[i].is_optional && !type.find_attribute(type.ports[i].name);
+    const std::size_t at = type.port_of(count, i);
+    const Port& port = type.ports[at];
+    const bool is_left_out = input == nullptr && port.is_optional() && !type.find_attribute(port.name);
     std::optional<DType> dtype = is_left_out ? dtype_left_out(type, node.inputs, i) : std::nullopt;
     if (input != nullptr && input->type) dtype = to_dtype(*input->type);
     if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
-    if (!dtype || !takes(type, i, *dtype)) return std::nullopt;
+    if (!dtype || !takes(type, at, *dtype)) return std::nullopt;
     adoption.dtypes.push_back(*dtype);
   }
   return type.output_dtypes(adoption.dtypes) ? std::optional(std::move(adoption)) : std::nullopt;
@@ -288,6 +287,13 @@ std::size_t detach_functions(Model& model) {
     const OperatorLibrary* library = library_of(op->type());
     const std::string space = library == nullptr ? std::string(onnx_domain) : library->plugin_namespace;
     node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(space));
+    std::vector<std::int64_t> shape_inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (is_shape_input(op->type(), node, i)) shape_inputs.push_back(static_cast<std::int64_t>(i));
+    }
+    if (!shape_inputs.empty()) {
+      node.attributes[std::string(shape_input_indices)] = NodeAttribute(AttributeData(std::move(shape_inputs)));
+    }
     ++count;
   });
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });

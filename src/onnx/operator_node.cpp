@@ -17,7 +17,9 @@ namespace graft::onnx {
 namespace {
 
 /// What TensorRT's parser reads of a plugin node; no attribute of the operator.
-bool is_plugin_attribute(std::string_view name) { return name == "plugin_version" || name == "plugin_namespace"; }
+bool is_plugin_attribute(std::string_view name) {
+  return name == "plugin_version" || name == "plugin_namespace" || name == shape_input_indices;
+}
 
 /// A domain in which the name of a plugin means that plugin: TensorRT's parser looks at the name alone, but a node of
 /// somebody else's domain may be anything.
@@ -228,6 +230,7 @@ void check_operator(const Node& node) {
   }
   std::vector<TensorDesc> inputs;
   std::vector<DType> dtypes;
+  std::vector<Extents> shape_values;
   const std::vector<Value*> given = operator_inputs(node);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Value* input = given[i];
@@ -236,6 +239,12 @@ void check_operator(const Node& node) {
       if (!dtype) return;
       inputs.push_back({.dtype = *dtype, .layout = Layout::linear, .extents = {0}});
       dtypes.push_back(*dtype);
+      continue;
+    }
+    if (is_shape_input(op->type(), node, i)) {
+      const auto constant = input->constant();
+      const auto values = constant ? constant->ints() : std::nullopt;
+      if (!values || !Extents::make(*values, shape_values.emplace_back()).ok()) return;
       continue;
     }
     const auto dtype = input->type ? to_dtype(*input->type) : std::nullopt;
@@ -252,7 +261,7 @@ void check_operator(const Node& node) {
   const auto output_dtypes = op->type().output_dtypes(dtypes);
   if (!output_dtypes) return;
   std::vector<Extents> results;
-  Status status = infer_extents(*op, inputs, results);
+  Status status = infer_extents(*op, inputs, results, shape_values);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; status.ok() && i < results.size(); ++i) {
     outputs.push_back({.dtype = (*output_dtypes)[i], .layout = Layout::linear, .extents = results[i]});
@@ -261,6 +270,10 @@ void check_operator(const Node& node) {
   if (!status.ok() && status.code() == StatusCode::invalid_argument) {
     throw Error(fmt::format("{}: {}", describe(node), status.message()));
   }
+}
+
+bool is_shape_input(const OperatorType& type, const Node& node, std::size_t input) {
+  return input + type.shape_input_count() >= node.inputs.size() && input < node.inputs.size();
 }
 
 std::vector<Shape> without_data_sizes(std::vector<Shape> outputs) {

@@ -18,6 +18,8 @@ namespace graft::onnx {
 inline constexpr std::string_view layer_type_note = "graft.layer_type";
 /// The operator that a node of another name stands for.
 inline constexpr std::string_view operator_note = "graft.operator";
+/// What TensorRT's parser reads which inputs of a plugin node are shape inputs from.
+inline constexpr std::string_view shape_input_indices = "tensorrt_plugin_shape_input_indices";
 /// Why a node stays as it is where a native layer could take its place.
 inline constexpr std::string_view keep_note = "graft.keep";
 
@@ -64,6 +66,9 @@ Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, El
 /// windows that fit. Nothing happens for another node, where a type or a size is not known, and for types that the
 /// operator does not take.
 void check_operator(const Node& node);
+
+/// Whether this input of a node is one whose values infer_shapes wants in the place of its shape.
+[[nodiscard]] bool is_shape_input(const OperatorType& type, const Node& node, std::size_t input);
 
 /// Shapes of outputs as a graph has them: each size that depends on data is a dimension that is not known, the same one
 /// wherever it stands.

@@ -67,6 +67,18 @@ class Inference {
     }
   }
 
+  /// As dimensions; unknown ones where only their count is known.
+  static std::optional<Shape> values_of_shape_input(const NodeTypes& types, std::size_t input) {
+    if (auto known = types.contents(input)) return known;
+    const Shape* shape = types.shape(input);
+    if (shape == nullptr || shape->size() > 1) return std::nullopt;
+    const Dim count = shape->empty() ? Dim(1) : shape->front();
+    if (!count.is_constant() || count.value() > Extents::max_rank) return std::nullopt;
+    Shape values;
+    for (std::int64_t i = 0; i < count.value(); ++i) values.push_back(unknown_dim());
+    return values;
+  }
+
   static void run_operator(NodeTypes& types) {
     const auto op = make_operator(types.node());
     if (op == nullptr) return;
@@ -84,6 +96,8 @@ class Inference {
       if (dtype) dtypes.push_back(*dtype);
       if (is_left_out) {
         shapes.push_back({0});
+      } else if (is_shape_input(op->type(), node, i)) {
+        if (auto values = values_of_shape_input(types, i)) shapes.push_back(std::move(*values));
       } else if (types.shape(i) != nullptr) {
         shapes.push_back(*types.shape(i));
       }

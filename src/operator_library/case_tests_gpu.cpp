@@ -62,8 +62,8 @@ std::string why_no_gpu() {
 std::string check_on_gpu(const ops::OperatorCase& test) {
   const Operator& op = *test.op;
   const std::vector<ops::HostTensor> inputs = ops::make_inputs(test);
-  const std::vector<TensorDesc> descs = ops::output_descs(op, test.inputs);
-  const auto expected = ops::expected_outputs(op, inputs);
+  const std::vector<TensorDesc> descs = ops::output_descs(op, test.inputs, test.shape_values);
+  const auto expected = ops::expected_outputs(op, inputs, test.shape_values);
   const Problem problem{test.inputs, descs};
 
   std::vector<DeviceMemory> memory;

@@ -114,17 +114,19 @@ std::vector<TimedCase> in_formats(const std::vector<Format>& formats, const std:
 
 const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs) {
   for (const TypeRow& row : type.type_rows) {
-    const auto is_format_of = [](const TensorDesc& desc, const Format& format) {
-      return format == Format(desc.dtype, desc.layout);
-    };
-    if (std::equal(inputs.begin(), inputs.end(), row.formats.begin(), is_format_of)) return &row;
+    bool matches = true;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      matches = matches && type.format_of(row, inputs.size(), i) == Format(inputs[i].dtype, inputs[i].layout);
+    }
+    if (matches) return &row;
   }
   return nullptr;
 }
 
-std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs) {
+std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs,
+                                     std::span<const Extents> shape_values) {
   std::vector<Extents> results;
-  check(infer_extents(op, inputs, results));
+  check(infer_extents(op, inputs, results, shape_values));
   const TypeRow* row = matching_row(op.type(), inputs);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -187,7 +189,8 @@ float scale_of(const Operator& op, std::string_view port) {
   return value && std::holds_alternative<float>(*value) ? std::get<float>(*value) : 1.F;
 }
 
-std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs) {
+std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs,
+                                             std::span<const Extents> shape_values) {
   std::deque<std::vector<float>> values;  // a deque never moves its elements
   std::vector<TensorDesc> descs;
   std::vector<const void*> addresses;
@@ -199,7 +202,8 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
       continue;
     }
     const bool is_scalar = input.desc.extents.rank() == 0;
-    const std::vector<float> scales = scales_of(op, op.type().ports[i].name, is_scalar ? 1 : input.desc.extents[0]);
+    const Port& port = op.type().ports[op.type().port_of(inputs.size(), i)];
+    const std::vector<float> scales = scales_of(op, port.name, is_scalar ? 1 : input.desc.extents[0]);
     const std::int64_t per_scale = input.desc.extents.element_count() / std::max<std::int64_t>(1, std::ssize(scales));
     auto& linear = values.emplace_back(static_cast<std::size_t>(input.desc.extents.element_count()));
     check(dispatch(input.desc.dtype, [&](auto element) -> Status {
@@ -214,7 +218,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
     descs.push_back({.dtype = DType::f32, .layout = Layout::linear, .extents = input.desc.extents});
     addresses.push_back(linear.data());
   }
-  const std::vector<TensorDesc> outputs = output_descs(op, descs);
+  const std::vector<TensorDesc> outputs = output_descs(op, descs, shape_values);
   std::vector<std::vector<std::byte>> results;
   for (const TensorDesc& desc : outputs) results.emplace_back(static_cast<std::size_t>(desc.storage_bytes()));
   std::vector<void*> result_addresses;
@@ -400,7 +404,7 @@ std::string check_coverage(const OperatorCases& all) {
 std::string check_on_cpu(const OperatorCase& test) {
   std::vector<TensorDesc> descs;
   try {
-    descs = output_descs(*test.op, test.inputs);
+    descs = output_descs(*test.op, test.inputs, test.shape_values);
   } catch (const std::invalid_argument& error) {  // no output has a shape: refused when an engine is built
     return check_refusal(test, error.what());
   }
@@ -422,7 +426,7 @@ std::string check_on_cpu(const OperatorCase& test) {
   for (HostTensor& output : outputs) output_addresses.push_back(output.bytes.data());
   const Status status = test.op->run_cpu({test.inputs, descs}, {input_addresses, output_addresses, nullptr}, in_pieces);
   if (!status.ok()) return "the reference kernel: " + status.message();
-  const auto expected = expected_outputs(*test.op, inputs);
+  const auto expected = expected_outputs(*test.op, inputs, test.shape_values);
   const OperatorType& type = test.op->type();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);

@@ -35,7 +35,7 @@ struct HostTensor;
 struct OperatorCase {
   std::string name;  ///< Unique for the operator; letters, digits and `_`.
   std::shared_ptr<const Operator> op;
-  std::vector<TensorDesc> inputs;
+  std::vector<TensorDesc> inputs;  ///< Those that kernels get: shape inputs have `shape_values`.
   Fill fill = Fill::normal;
   /// Bound on the relative error of the kernel's f32 arithmetic; rounding to the output's type comes on top.
   double tolerance = 0;
@@ -46,7 +46,8 @@ struct OperatorCase {
   /// Makes valid what was filled in at random: indices, sizes, boxes. Called with all inputs.
   void (*arrange)(std::span<HostTensor> inputs) = nullptr;
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
-  bool any_order = false;    ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
+  std::vector<Extents> shape_values = {};  ///< Of each shape input.
+  bool any_order = false;  ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
 };
 
 using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
@@ -109,7 +110,8 @@ struct HostTensor {
 
 /// The output descriptions that infer_extents and the type rows give. Throws std::invalid_argument where there are
 /// none.
-[[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs);
+[[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs,
+                                                   std::span<const Extents> shape_values = {});
 
 /// The same for the same case, always. `batch` replaces the first dimension of the first input, unless negative.
 [[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
@@ -124,7 +126,8 @@ struct ExpectedOutput {
 /// The reference kernel's outputs for these inputs, computed in linear layout, in f32 in the place of other
 /// floating-point types and of i8; what i8 inputs stand for is taken from the attributes `<port>_scale`: one number, or
 /// one for each index of the first axis. Integers stay as they are.
-[[nodiscard]] std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs);
+[[nodiscard]] std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs,
+                                                           std::span<const Extents> shape_values = {});
 
 /// Empty if every element lies between the bounds that the tolerance allows, both rounded to the output's type, and the
 /// padding of a vectorized layout is zero; otherwise says where not. Integers have to be equal. `scale` is that of an

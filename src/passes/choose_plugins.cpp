@@ -36,12 +36,9 @@ NativeForms native_forms() {
     if (!text) continue;
     onnx::Graph form;
     std::vector<std::string> outputs;
+    for (std::size_t i = 0; i < type->input_count(); ++i) form.add_input(type->input_name(i));
     for (const Port& port : type->ports) {
-      if (port.is_output) {
-        outputs.emplace_back(port.name);
-      } else {
-        form.add_input(std::string(port.name));
-      }
+      if (port.is_output()) outputs.emplace_back(port.name);
     }
     parse_nodes(form, *text, outputs, [type](std::string_view name) -> std::optional<AttributeType> {
       const AttributeInfo* info = type->find_attribute(name);

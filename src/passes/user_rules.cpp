@@ -127,6 +127,8 @@ struct InputFacts {
 /// Throws Error naming the tensor whose type is unknown, or none that kernels compute in.
 InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
   InputFacts facts;
+  const std::size_t shape_inputs = plan.with.graft == nullptr ? 0 : plan.with.graft->shape_input_count();
+  const std::size_t plan_inputs_with_shapes = plan.inputs.size() - std::min(shape_inputs, plan.inputs.size());
   for (const PlannedInput& input : plan.inputs) {
     if (input.name.empty()) break;  // optional ones that are left out are the last
     const onnx::Value* value = input.is_new ? nullptr : graph.find(input.name);
@@ -139,7 +141,12 @@ InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
                               element ? to_string(*element) : "of an unknown type", plan.with.to_string()));
     }
     facts.dtypes.push_back(*dtype);
-    if (value != nullptr && value->shape) {
+    if (facts.dtypes.size() > plan_inputs_with_shapes) {  // the values count, which are known of constants alone
+      const auto constant = value == nullptr ? input.constant : value->constant();
+      const auto values = constant ? constant->ints() : std::nullopt;
+      if (values) facts.shapes.emplace_back(values->begin(), values->end());
+      facts.are_shapes_known = facts.are_shapes_known && values.has_value();
+    } else if (value != nullptr && value->shape) {
       facts.shapes.push_back(*value->shape);
     } else if (value == nullptr && input.constant) {
       facts.shapes.emplace_back(input.constant->dims.begin(), input.constant->dims.end());
@@ -432,7 +439,7 @@ class RuleRun {
     std::size_t outputs = plan.outputs.size();
     if (plan.with.graft != nullptr) {
       fewest = plan.with.graft->required_input_count();
-      most = plan.with.graft->input_count();
+      most = plan.with.graft->most_inputs();
       outputs = plan.with.graft->output_count();
     } else if (const onnx::OperatorSchema* form =
                    plan.with.domain.empty() ? onnx::find_schema(plan.with.op_type, onnx::newest_opset) : nullptr) {

@@ -54,9 +54,10 @@ std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& typ
 
 std::vector<OperatorFacts::Function> functions_of(const OperatorType& type) {
   std::map<std::string, std::string> bodies;
+  const std::size_t most = std::min(type.input_count() + 1, type.most_inputs());  // of variadic inputs two
   for (const auto& op : with_every_choice(type)) {
     for (const TypeRow& row : type.type_rows) {
-      for (std::size_t count = type.required_input_count(); count <= type.input_count(); ++count) {
+      for (std::size_t count = type.required_input_count(); count <= most; ++count) {
         const FunctionInputs inputs{.dtype = row.formats[0].dtype, .count = count, .rank = usual_rank};
         if (auto function = op->function(inputs)) bodies.emplace(function->name, function->body);
       }

@@ -27,7 +27,7 @@ bool make_model(const OperatorType& type, const ops::TimedCase& timed, graft::on
   graph.opset_imports[""] = 18;
   std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < timed.inputs.size(); ++i) {
-    onnx::Value* input = graph.add_input(std::string(type.ports[i].name));
+    onnx::Value* input = graph.add_input(type.input_name(i));
     input->type = onnx::ElementType::f32;
     input->shape = Shape(timed.inputs[i].extents.begin(), timed.inputs[i].extents.end());
     inputs.push_back(input);

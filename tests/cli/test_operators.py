@@ -88,7 +88,13 @@ def with_library(*arguments):
 def test_ops_lists_them_beside_grafts_own(graft):
     own = [each["name"] for each in graft("ops", "--json").json["operators"]]
     listed = graft(*with_library("ops", "--json")).json["operators"]
-    assert [each["name"] for each in listed] == [*own, *OPERATORS, "SelectRows"]
+    assert [each["name"] for each in listed] == [
+        *own,
+        *OPERATORS,
+        "SelectRows",
+        "FastNormalizedFusion",
+        "AffineSampling",
+    ]
     assert {each["library"] for each in listed} == {None, str(LIBRARY.resolve())}
     one = graft(*with_library("ops", "pixelunshuffle"))
     assert one.code == 0 and str(LIBRARY.resolve()) in one.out and "factor" in one.out
@@ -194,6 +200,284 @@ def test_verify_compares_sizes_that_depend_on_data(graft, tmp_path, kernels, lim
     candidate = selecting(tmp_path / "m.onnx", rows=1000)
     answer = graft(*with_library("verify", reference, candidate, "--kernels", kernels))
     assert answer.code == code, answer.out + answer.err
+
+
+# ---- Any number of inputs: FastNormalizedFusion, judged by ONNX Runtime on the standard operators that EfficientDet's
+# PyTorch code is exported as
+
+
+def fusion_inputs(counts, shape=SHAPE, element=TensorProto.FLOAT):
+    """w0, x0_1, x0_2, ... of the first node, w1, x1_1, ... of the second."""
+    for node, count in enumerate(counts):
+        yield helper.make_tensor_value_info(f"w{node}", element, [count])
+        for i in range(count):
+            yield helper.make_tensor_value_info(f"x{node}_{i + 1}", element, shape)
+
+
+def fusing(path, counts, shape=SHAPE, element=TensorProto.FLOAT, domain="my", **attributes):
+    nodes = [
+        helper.make_node(
+            *("FastNormalizedFusion", [f"w{n}", *(f"x{n}_{i + 1}" for i in range(count))], [f"y{n}"], f"it{n}"),
+            domain=domain,
+            **attributes,
+        )
+        for n, count in enumerate(counts)
+    ]
+    ends = [helper.make_tensor_value_info(f"y{n}", element, None) for n in range(len(counts))]
+    return save(path, nodes, list(fusion_inputs(counts, shape, element)), ends, domains=[domain])
+
+
+def exported_fusion(path, counts, shape=SHAPE, epsilon=1e-4):
+    """w = relu(w); w = w / (w.sum(0) + epsilon); y = w[0] * x_1 + w[1] * x_2 + ..."""
+    constants = {"epsilon": np.float32(epsilon)} | {f"i{i}": np.int64(i) for i in range(max(counts))}
+    nodes = []
+    for n, count in enumerate(counts):
+        nodes += [
+            helper.make_node("Relu", [f"w{n}"], [f"positive{n}"]),
+            helper.make_node("ReduceSum", [f"positive{n}"], [f"sum{n}"], keepdims=0),
+            helper.make_node("Add", [f"sum{n}", "epsilon"], [f"divisor{n}"]),
+            helper.make_node("Div", [f"positive{n}", f"divisor{n}"], [f"shares{n}"]),
+        ]
+        for i in range(count):
+            nodes.append(helper.make_node("Gather", [f"shares{n}", f"i{i}"], [f"share{n}_{i}"], axis=0))
+            nodes.append(helper.make_node("Mul", [f"share{n}_{i}", f"x{n}_{i + 1}"], [f"term{n}_{i}"]))
+            total = f"y{n}" if i == count - 1 else f"total{n}_{i}"
+            before = [f"total{n}_{i - 1}", f"term{n}_{i}"]
+            nodes.append(
+                helper.make_node("Add", before, [total]) if i else helper.make_node("Identity", before[1:], [total])
+            )
+    ends = [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, None) for n in range(len(counts))]
+    stored = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
+    return save(path, nodes, list(fusion_inputs(counts, shape)), ends, stored)
+
+
+def fusion_feeds(counts):
+    feeds = {}
+    for node, count in enumerate(counts):
+        feeds[f"w{node}"] = np.linspace(-0.5, 2, count + 1)[1:].astype(np.float32)
+        for i in range(count):
+            feeds[f"x{node}_{i + 1}"] = RANDOM.normal(size=SHAPE).astype(np.float32)
+    return feeds
+
+
+def test_ops_says_which_input_may_be_many(graft):
+    (fusion,) = [
+        each
+        for each in graft(*with_library("ops", "--json")).json["operators"]
+        if each["name"] == "FastNormalizedFusion"
+    ]
+    assert [(port["name"], port["variadic"]) for port in fusion["ports"]] == [("w", False), ("x", True), ("y", False)]
+    assert {each["name"] for each in fusion["functions"]} == {"FastNormalizedFusion_1", "FastNormalizedFusion_2"}
+    text = graft(*with_library("ops", "FastNormalizedFusion")).out
+    assert "variadic input" in text and "bf16, bf16... -> bf16" in text
+
+
+@pytest.mark.parametrize("counts", [(3, 2), (1,), (30, 30, 4)])
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+def test_a_node_may_have_any_number_of_inputs(graft, tmp_path, counts, kernels):
+    model, feeds = fusing(tmp_path / "m.onnx", counts), fusion_feeds(counts)
+    wanted = run_onnx(exported_fusion(tmp_path / "reference.onnx", counts), feeds)
+    command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    with np.load(tmp_path / "out.npz") as out:
+        for name, value in wanted.items():
+            np.testing.assert_allclose(out[name], value, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("plugins", ["auto", "never"])
+def test_convert_writes_a_function_for_each_count(graft, tmp_path, plugins):
+    counts, sizes = (3, 2, 3), ["n", 3, "h", "w"]
+    model, feeds = fusing(tmp_path / "m.onnx", counts, sizes), fusion_feeds(counts)
+    wanted = run_onnx(exported_fusion(tmp_path / "reference.onnx", counts, sizes), feeds)
+    out = tmp_path / "out.onnx"
+    answer = graft(*with_library("convert", model, "-o", out, "--plugins", plugins))
+    assert answer.code == 0, answer.err
+    written = onnx.load(out)
+    names = [f"FastNormalizedFusion_{count}" for count in counts] if plugins == "auto" else []
+    assert [node.op_type for node in written.graph.node if node.domain == "graft"] == names
+    assert {function.name for function in written.functions} == set(names)
+    for name, value in run_onnx(out, feeds).items():
+        np.testing.assert_allclose(value, wanted[name], rtol=1e-5, atol=1e-6)
+    again = graft(*with_library("convert", out, "-o", tmp_path / "again.onnx"))
+    assert again.code == 0, again.err
+    assert [node.op_type for node in onnx.load(tmp_path / "again.onnx").graph.node if node.domain == "graft"] == names
+
+
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize(("epsilon", "code"), [(1e-4, 0), (1e-2, 1)])
+def test_verify_compares_any_number_of_inputs(graft, tmp_path, kernels, epsilon, code):
+    counts = (3, 2)
+    reference = exported_fusion(tmp_path / "reference.onnx", counts, epsilon=epsilon)
+    answer = graft(*with_library("verify", reference, fusing(tmp_path / "m.onnx", counts), "--kernels", kernels))
+    assert answer.code == code, answer.out + answer.err
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_quantize_types_all_inputs_alike(graft, tmp_path, precision):
+    """The node's inputs become those of one row of types; one that is f16 already, beside others of f32, is refused."""
+    model = fusing(tmp_path / "m.onnx", (3,))
+    assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
+    command = ["quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    written = onnx.load(tmp_path / "q.onnx")
+    (node,) = [node for node in written.graph.node if node.domain == "graft"]
+    casts = {node.output[0]: node.attribute[0].i for node in written.graph.node if node.op_type == "Cast"}
+    wanted = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}[precision]
+    assert [casts[name] for name in node.input] == [wanted] * 4
+    assert graft(*with_library("verify", model, tmp_path / "q.onnx", "--snr", 20)).code == 0
+
+
+def mixed_types(path):
+    """One input of f16 beside others of f32."""
+    model = onnx.load(fusing(path, (3,)))
+    model.graph.input[2].type.tensor_type.elem_type = TensorProto.FLOAT16
+    onnx.save(model, path)
+    return path
+
+
+def test_mixed_types_are_refused(graft, tmp_path):
+    feeds = fusion_feeds((3,))
+    given = arguments_for(tmp_path, feeds | {"x0_2": feeds["x0_2"].astype(np.float16)})
+    command = ["run", mixed_types(tmp_path / "m.onnx"), *given, "-o", tmp_path / "out.npz", "--kernels", "own"]
+    answer = graft(*with_library(*command))
+    assert answer.code == 2, answer.out + answer.err
+    assert "node 'it0' (my::FastNormalizedFusion): FastNormalizedFusion does not take inputs of type" in answer.err
+    assert "f32, f32, f16, f32" in answer.err
+
+
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+def test_more_inputs_than_a_plugin_has_are_refused(graft, tmp_path, kernels):
+    feeds = arguments_for(tmp_path, fusion_feeds((31,)))
+    command = ["run", fusing(tmp_path / "m.onnx", (31,)), *feeds, "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 2 and "takes 2 to 31" in answer.err, answer.out + answer.err
+
+
+def test_a_rule_fuses_into_any_number_of_inputs(graft, tmp_path):
+    model = exported_fusion(tmp_path / "m.onnx", (2,))
+    (tmp_path / "rules.yaml").write_text(
+        "- match: |\n"
+        "    positive = Relu(w)\n"
+        "    shares = Div(positive, Add(ReduceSum(positive){keepdims=0}, @epsilon))\n"
+        "    y = Add(Mul(Gather(shares, 0), a), Mul(Gather(shares, 1), b))\n"
+        "  with: FastNormalizedFusion\n"
+        "  inputs: [w, a, b]\n"
+        "  attributes: {epsilon: '@epsilon'}\n"
+    )
+    command = ["convert", model, "-o", tmp_path / "out.onnx", "--rules", tmp_path / "rules.yaml"]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["FastNormalizedFusion_2"]
+
+
+# ---- An input whose values are sizes: AffineSampling, judged by ONNX Runtime's AffineGrid
+
+
+def sampling(path, size, operator=("AffineSampling", "my"), element=TensorProto.FLOAT, **attributes):
+    """`size` is numbers, "x", which stands for its shape with H and W doubled, or "input", an input of the network."""
+    name, domain = operator
+    axes = len(size) - 2 if isinstance(size, list) else 2
+    inputs = [helper.make_tensor_value_info("theta", element, ["n", axes, axes + 1])]
+    nodes, stored = [], []
+    if size == "x":
+        inputs.append(helper.make_tensor_value_info("x", element, ["n", 3, "h", "w"]))
+        nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "twice"], ["size"])]
+        stored = [onnx.numpy_helper.from_array(np.array([1, 1, 2, 2]), "twice")]
+    elif size == "input":
+        inputs.append(helper.make_tensor_value_info("size", TensorProto.INT64, [4]))
+    else:
+        stored = [onnx.numpy_helper.from_array(np.array(size), "size")]
+    nodes.append(helper.make_node(name, ["theta", "size"], ["grid"], "it", domain=domain, **attributes))
+    nodes.append(helper.make_node("Neg", ["grid"], ["y"]))
+    ends = [helper.make_tensor_value_info("y", element, None)]
+    save(path, nodes, inputs, ends, stored, domains=[domain] if domain else [])
+    model = onnx.load(path)
+    for opset in model.opset_import:
+        opset.version = 20 if opset.domain == "" else opset.version
+    model.ir_version = 9
+    onnx.save(model, path)
+    return path
+
+
+def sampling_feeds(size):
+    axes = len(size) - 2 if isinstance(size, list) else 2
+    feeds = {"theta": RANDOM.normal(size=(2, axes, axes + 1)).astype(np.float32)}
+    if size == "x":
+        feeds["x"] = np.zeros((2, 3, 4, 5), np.float32)
+    elif size == "input":
+        feeds["size"] = np.array([2, 3, 6, 5])
+    return feeds
+
+
+SIZES = pytest.mark.parametrize("size", [[2, 3, 5, 7], [2, 1, 3, 4, 5], "x", "input"], ids=str)
+
+
+@SIZES
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+def test_values_of_an_input_are_sizes(graft, tmp_path, size, corners, kernels):
+    feeds = sampling_feeds(size)
+    wanted = run_onnx(sampling(tmp_path / "r.onnx", size, ("AffineGrid", ""), align_corners=corners), feeds)
+    model = sampling(tmp_path / "m.onnx", size, align_corners=corners)
+    command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_allclose(out["y"], wanted["y"], rtol=1e-5, atol=1e-5)
+
+
+@SIZES
+@pytest.mark.parametrize("plugins", ["auto", "never"])
+def test_convert_keeps_values_that_are_sizes(graft, tmp_path, size, plugins):
+    feeds = sampling_feeds(size)
+    wanted = run_onnx(sampling(tmp_path / "r.onnx", size, ("AffineGrid", "")), feeds)
+    out = tmp_path / "out.onnx"
+    command = ["convert", sampling(tmp_path / "m.onnx", size), "-o", out, "--plugins", plugins]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    np.testing.assert_allclose(run_onnx(out, feeds)["y"], wanted["y"], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("size", "dims"),
+    [([2, 3, 5, 7], ["n", 5, 7, 2]), ("x", ["n", "(h * 2)", "(w * 2)", 2]), ("input", ["n", "", "", 2])],
+)
+def test_shapes_follow_from_values(graft, tmp_path, size, dims):
+    out = tmp_path / "out.onnx"
+    answer = graft(*with_library("convert", sampling(tmp_path / "m.onnx", size), "-o", out))
+    assert answer.code == 0, answer.err
+    shape = onnx.load(out).graph.output[0].type.tensor_type.shape
+    found = [dim.dim_value or dim.dim_param for dim in shape.dim]
+    assert [wanted if isinstance(wanted, int) or wanted == "n" else bool(wanted) for wanted in dims] == [
+        each if isinstance(each, int) or each == "n" else bool("*" in each or "2" in each) for each in found
+    ], found
+
+
+@SIZES
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_quantize_leaves_values_that_are_sizes(graft, tmp_path, size, kernels, precision):
+    model = sampling(tmp_path / "m.onnx", size)
+    assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
+    command = ["quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    (node,) = [node for node in onnx.load(tmp_path / "q.onnx").graph.node if node.domain == "graft"]
+    assert node.input[1] == "size"
+    np.savez(tmp_path / "in.npz", **sampling_feeds(size))
+    given = ["--data", tmp_path / "in.npz", "--snr", 20, "--kernels", kernels]
+    answer = graft(*with_library("verify", model, tmp_path / "q.onnx", *given))
+    assert answer.code == 0, answer.out + answer.err
+
+
+def test_wrong_values_are_refused(graft, tmp_path):
+    model = sampling(tmp_path / "m.onnx", [2, 3, 5])
+    given = arguments_for(tmp_path, {"theta": np.zeros((2, 1, 2), np.float32)})
+    for command in (["run", model, *given, "-o", tmp_path / "out.npz"], ["convert", model, "-o", tmp_path / "o.onnx"]):
+        answer = graft(*with_library(*command))
+        assert answer.code == 2 and "`size` 3 values" in answer.err and "'it'" in answer.err, answer.err
 
 
 def gated(path, fault=0.0):
@@ -480,13 +764,16 @@ def built(graft, model, *arguments):
 
 
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
-@pytest.mark.parametrize("name", [*OPERATORS, "SelectRows"])
+@pytest.mark.parametrize("name", [*OPERATORS, "SelectRows", "FastNormalizedFusion"])
 def test_engines_hold_their_plugins(graft, tmp_path, name):
     """As they are written and as `convert` writes them; of SelectRows the next layer reads what is as long as it says."""
+    counts = (2, 30) if name == "FastNormalizedFusion" else (1,)
     model = tmp_path / "m.onnx"
     shapes = ["--shapes", "x=1x3..50x3..100x3", "--shapes", "score=1..50..100"] if name == "SelectRows" else []
     if name == "SelectRows":
         selecting(model)
+    elif name == "FastNormalizedFusion":
+        fusing(model, counts)
     else:
         network(model, name)
     assert built(graft, model, *shapes).code != 0, "without the library"
@@ -495,7 +782,35 @@ def test_engines_hold_their_plugins(graft, tmp_path, name):
     for each in (model, tmp_path / "converted.onnx"):
         answer = built(graft, each, *shapes, "--operators", PLUGINS)
         assert answer.code == 0, answer.err
-        assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == [name]
+        assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == [name] * len(counts)
+
+
+@pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
+@pytest.mark.parametrize("size", [[2, 3, 5, 7], [2, 1, 3, 4, 5], "x"], ids=str)
+@pytest.mark.parametrize("operator", [("AffineSampling", "my"), ("AffineGrid", "")], ids=lambda each: each[0])
+def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
+    """Also where the network has ONNX's own node, which TensorRT-RTX does not build."""
+    model = sampling(tmp_path / "m.onnx", size, operator)
+    axes = len(size) - 2 if isinstance(size, list) else 2
+    shapes = ["--shapes", "theta=" + "..".join(f"{n}x{axes}x{axes + 1}" for n in (1, 2, 4))]
+    if size == "x":
+        shapes += ["--shapes", "x=1x3x4x4..2x3x4x5..4x3x8x9"]
+    assert built(graft, model, *shapes).code != 0, "without the library"
+    models = [model]
+    if operator[1]:  # `convert` has standard operators in the place of ONNX's own
+        models.append(tmp_path / "converted.onnx")
+        answer = graft("convert", model, "-o", models[1], "--operators", PLUGINS)
+        assert answer.code == 0, answer.err
+    for each in models:
+        answer = built(graft, each, *shapes, "--operators", PLUGINS)
+        assert answer.code == 0, answer.err
+        assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == ["AffineSampling"]
+
+
+@pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
+def test_an_engine_of_mixed_types_is_refused(graft, tmp_path):
+    answer = built(graft, mixed_types(tmp_path / "m.onnx"), "--operators", PLUGINS)
+    assert answer.code != 0 and "no type row for inputs of f32, f32, f16, f32" in answer.err, answer.err
 
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):

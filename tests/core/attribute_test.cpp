@@ -29,7 +29,8 @@ TEST(Registry, EveryDefinitionIsComplete) {
     EXPECT_FALSE(type->why_plugin.empty());
     EXPECT_GE(type->input_count(), 1U);
     EXPECT_GE(type->output_count(), 1U);
-    for (std::size_t i = 0; i < type->ports.size(); ++i) EXPECT_EQ(type->ports[i].is_output, i >= type->input_count());
+    for (std::size_t i = 0; i < type->ports.size(); ++i)
+      EXPECT_EQ(type->ports[i].is_output(), i >= type->input_count());
     for (const TypeRow& row : type->type_rows) EXPECT_EQ(row.count, type->ports.size());
     for (const DropIn& drop_in : type->drop_ins) {
       for (const DropInField& field : drop_in.fields) {

@@ -81,7 +81,7 @@ void use(const Operator& op, TakenBytes& bytes) {
   }
   std::unique_ptr<Operator> again;
   if (!make_operator(op.type(), nullptr, attributes, again).ok()) std::abort();  // what is serialized is read back
-  std::vector<Shape> inputs(bytes.below(op.type().input_count() + 1));
+  std::vector<Shape> inputs(bytes.below(op.type().most_inputs() + 1));
   for (Shape& input : inputs) input = shape_of(bytes);
   std::vector<Shape> outputs;
   if (!op.infer_shapes(inputs, outputs).ok()) return;

@@ -330,7 +330,7 @@ TEST_P(EveryOperator, AttachedAndDetachedAgain) {
   std::vector<onnx::Value*> inputs;
   std::vector<std::string> outputs;
   for (const Port& port : type.ports) {
-    if (port.is_output) {
+    if (port.is_output()) {
       outputs.push_back(outputs.empty() ? "result" : "result_" + std::string(port.name));
       continue;
     }

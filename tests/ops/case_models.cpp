@@ -114,7 +114,7 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
     inputs[0] = node->output();
   }
   for (std::size_t i = 1; i < constants.size(); ++i) {
-    inputs.push_back(graph.add_constant(test.op->type().ports[i].name, to_tensor(constants[i])));
+    inputs.push_back(graph.add_constant(test.op->type().input_name(i), to_tensor(constants[i])));
   }
   onnx::Node* node = add_operator_node(graph, *test.op, inputs, {quantized(outputs[0].dtype) ? "y_i8" : "y"});
   node->name = "the_node";

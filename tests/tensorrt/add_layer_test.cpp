@@ -18,6 +18,23 @@
 #include "stub_interfaces.hpp"
 
 namespace graft::tensorrt {
+
+struct Resized {
+  static constexpr auto name = "Resized";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y has the size that `size` says";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N", ""), shape_input("size", "1", ""), output("y", "T", "size", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[1]}; }
+  static Status check(const Problem& /*problem*/) { return {}; }
+};
+Status run(const Resized& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+
 namespace {
 
 using testing::Contains;
@@ -100,6 +117,7 @@ struct Layer final : nvinfer1::StubVLayer {
 
   std::string name;
   std::vector<nvinfer1::ITensor*> inputs;
+  std::vector<nvinfer1::ITensor*> shape_inputs;
   std::map<std::string, SerializedField> fields;
 };
 struct LayerHandle final : nvinfer1::IPluginV3Layer {
@@ -111,11 +129,12 @@ class Network final : public nvinfer1::StubVNetworkDefinition {
  public:
   nvinfer1::IBuilder& getBuilder() const noexcept override { return handle_; }
   nvinfer1::IPluginV3Layer* addPluginV3(nvinfer1::ITensor* const* inputs, int32_t input_count,
-                                        nvinfer1::ITensor* const* /*shape_inputs*/, int32_t shape_input_count,
+                                        nvinfer1::ITensor* const* shape_inputs, int32_t shape_input_count,
                                         nvinfer1::IPluginV3& plugin) noexcept override {
-    if (input_count == 0 || shape_input_count != 0) return nullptr;
+    if (input_count == 0) return nullptr;
     Layer& layer = layers.emplace_back();
     layer.inputs.assign(inputs, inputs + input_count);
+    layer.shape_inputs.assign(shape_inputs, shape_inputs + shape_input_count);
     auto& runtime = *static_cast<nvinfer1::IPluginV3OneRuntime*>(
         plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kRUNTIME));
     const auto* kept = runtime.getFieldsToSerialize();
@@ -201,6 +220,18 @@ TEST_F(AddLayer, TakesWeightsAsInputsOrAsAttributes) {
   add_layer<ops::InstanceNorm>(network_, {&x_}, {.scales = {1, 2}, .bias = {3, 4}});
   EXPECT_THAT(numbers<float>(last().fields.at("scales")), ElementsAre(1, 2));
   EXPECT_THAT(numbers<float>(last().fields.at("bias")), ElementsAre(3, 4));
+}
+
+TEST_F(AddLayer, PassesShapeInputsApart) {
+  behind_.builder.registry.others.emplace_back("theirs", "Resized", "1");
+  Tensor size;
+  add_layer<Resized>(network_, {&x_, &size});
+  EXPECT_THAT(last().inputs, ElementsAre(&x_));
+  EXPECT_THAT(last().shape_inputs, ElementsAre(&size));
+  load();
+  add_layer<ops::InstanceNorm>(network_, {&x_, &size});
+  EXPECT_THAT(last().inputs, ElementsAre(&x_, &size));
+  EXPECT_THAT(last().shape_inputs, testing::IsEmpty());
 }
 
 TEST_F(AddLayer, TakesTheExamplesOfTheOperatorPages) {

@@ -175,8 +175,8 @@ template <OperatorDefinition D>
 }
 
 /// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Trailing inputs that are
-/// optional may be left out; `plugin_namespace` is that of make_plugin. Throws Error, as make_plugin does and where the
-/// network refuses the layer.
+/// optional may be left out, shape inputs are the last ones; `plugin_namespace` is that of make_plugin. Throws Error,
+/// as make_plugin does and where the network refuses the layer.
 template <OperatorDefinition D>
 nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
                                     const std::vector<nvinfer1::ITensor*>& inputs, const D& definition = {},
@@ -184,7 +184,12 @@ nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
                                     const std::optional<std::string>& plugin_namespace = std::nullopt) {
   // The network keeps a clone.
   const auto plugin = make_plugin<D>(network.getBuilder().getPluginRegistry(), definition, name, plugin_namespace);
-  auto* layer = network.addPluginV3(inputs.data(), static_cast<std::int32_t>(inputs.size()), nullptr, 0, *plugin);
+  const auto ports = D::ports();
+  const auto shape_ports = std::count_if(ports.begin(), ports.end(), [](const Port& port) { return port.is_shape(); });
+  const auto shape_inputs = std::min(std::ssize(inputs), std::ptrdiff_t{shape_ports});
+  const auto tensors = std::ssize(inputs) - shape_inputs;
+  auto* layer = network.addPluginV3(inputs.data(), static_cast<std::int32_t>(tensors), inputs.data() + tensors,
+                                    static_cast<std::int32_t>(shape_inputs), *plugin);
   if (layer == nullptr) {
     throw Error("layer `" + name + "`: the network refused " + std::string(D::name) + " with " +
                 std::to_string(inputs.size()) + " inputs. TensorRT's logger was told why; `graft ops " +

@@ -240,12 +240,22 @@ PluginField to_field(const char* name, const AttributeValue& value) {
 }
 
 Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inputs,
-                    std::span<nvinfer1::DimsExprs> outputs, nvinfer1::IExprBuilder& builder) {
+                    std::span<const nvinfer1::DimsExprs> shape_inputs, std::span<nvinfer1::DimsExprs> outputs,
+                    nvinfer1::IExprBuilder& builder) {
+  const std::size_t wanted = op.type().shape_input_count();
+  if (shape_inputs.size() != wanted) {
+    return invalid_argument(std::string(op.type().name) + " has " + std::to_string(wanted) +
+                            " shape inputs, TensorRT gave " + std::to_string(shape_inputs.size()) +
+                            "; a node for its ONNX parser names them in `tensorrt_plugin_shape_input_indices`, which "
+                            "`graft build --operators` writes");
+  }
   ExpressionWriter writer(builder);
   std::vector<Shape> input_shapes;
-  for (const nvinfer1::DimsExprs& input : inputs) {
-    Shape& shape = input_shapes.emplace_back();
-    for (std::int32_t axis = 0; axis < input.nbDims; ++axis) shape.push_back(writer.read(*input.d[axis]));
+  for (const auto& group : {inputs, shape_inputs}) {
+    for (const nvinfer1::DimsExprs& input : group) {
+      Shape& shape = input_shapes.emplace_back();
+      for (std::int32_t axis = 0; axis < input.nbDims; ++axis) shape.push_back(writer.read(*input.d[axis]));
+    }
   }
   std::vector<Shape> output_shapes;
   if (Status status = op.infer_shapes(input_shapes, output_shapes); !status.ok()) return status;

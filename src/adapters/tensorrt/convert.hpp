@@ -30,8 +30,9 @@ namespace graft::tensorrt {
 /// Points into `value`, which has to outlive the field.
 [[nodiscard]] nvinfer1::PluginField to_field(const char* name, const AttributeValue& value);
 
-/// Runs the operator's shape inference on TensorRT's dimension expressions.
+/// Runs the operator's shape inference on TensorRT's dimension expressions, and on those of shape inputs' values.
 [[nodiscard]] Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inputs,
+                                  std::span<const nvinfer1::DimsExprs> shape_inputs,
                                   std::span<nvinfer1::DimsExprs> outputs, nvinfer1::IExprBuilder& builder);
 
 }  // namespace graft::tensorrt

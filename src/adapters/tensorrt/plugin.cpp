@@ -88,10 +88,12 @@ ArrangedInputs<Desc> arranged(const InputOrder& order, const Desc* inputs, std::
   return {order, inputs, count, left_out(inputs, count)};
 }
 
+/// `found`: without shape inputs, which TensorRT counts apart.
 Status check_input_count(const PluginSchema& schema, const InputOrder& order, std::size_t found) {
   const OperatorType& type = *schema.type;
   const std::size_t least = order.is_own() ? type.required_input_count() : order.least();
-  const std::size_t most = order.is_own() ? type.input_count() : order.most();
+  const std::size_t most = order.is_own() ? type.most_inputs() : order.most();
+  found += type.shape_input_count();
   if (found >= least && found <= most) return {};
   const std::string names = order.is_own() ? "" : ": " + order.to_string(type);
   return invalid_argument(schema.name + " takes " + (least == most ? "" : std::to_string(least) + " to ") +
@@ -234,7 +236,7 @@ Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const I
     : schema_(schema),
       operator_(std::move(op)),
       order_(order),
-      input_count_(order.is_own() ? schema.type->input_count() : order.most()) {}
+      input_count_(order.is_own() ? schema.type->input_count() - schema.type->shape_input_count() : order.most()) {}
 
 nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
   switch (type) {
@@ -342,7 +344,7 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
     const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
     // -1 where there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX 1.7).
     if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
-    const std::size_t port = i < inputs.size() ? i : type.input_count() + i - inputs.size();
+    const std::size_t port = type.port_of(inputs.size(), i);
     if (port >= type.ports.size()) continue;
     const std::string& name = names.emplace_back(std::string(type.ports[port].name) + "_scale");
     const AttributeInfo* info = type.find_attribute(name);
@@ -418,7 +420,7 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
                          "` lists the allowed ones");
     }
     for (std::size_t i = 0; i < outputs->size(); ++i) {
-      const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size;
+      const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size();
       output_types[i] = to_tensorrt(is_size ? size_dtype() : (*outputs)[i]);
     }
     return {};
@@ -426,7 +428,7 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
 }
 
 std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int32_t input_count,
-                                     const nvinfer1::DimsExprs* /*shape_inputs*/, std::int32_t /*shape_input_count*/,
+                                     const nvinfer1::DimsExprs* shape_inputs, std::int32_t shape_input_count,
                                      nvinfer1::DimsExprs* outputs, std::int32_t output_count,
                                      nvinfer1::IExprBuilder& builder) noexcept {
   return guarded(schema_, "getOutputShapes", success, failure, [&]() -> Status {
@@ -436,6 +438,7 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
     empty.nbDims = 1;
     empty.d[0] = builder.constant(0);
     return infer_shapes(*operator_, ArrangedInputs(order_, inputs, given, empty).span(),
+                        {shape_inputs, static_cast<std::size_t>(shape_input_count)},
                         {outputs, static_cast<std::size_t>(output_count)}, builder);
   });
 }
@@ -461,12 +464,13 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
           operator_->accepts(row, ranks.span()) && (!has_groups_of_channels(row) || offers_groups_of_channels());
       for (std::size_t i = 0; matches && i <= static_cast<std::size_t>(position); ++i) {
         const nvinfer1::PluginTensorDesc& found = in_out[i].desc;
-        const std::optional<std::size_t> port = i < given ? order_.port_of(i) : type.port_of(given, i);
+        const bool is_own = order_.is_own() || i >= given;
+        const std::optional<std::size_t> port = is_own ? type.port_of(given, i) : order_.port_of(i);
         if (!port) {  // nobody reads it
           matches = found.format == nvinfer1::TensorFormat::kLINEAR;
           continue;
         }
-        const Format allowed = type.ports[*port].is_size ? Format(size_dtype()) : row.formats[*port];
+        const Format allowed = type.ports[*port].is_size() ? Format(size_dtype()) : row.formats[*port];
         matches = found.type == to_tensorrt(allowed.dtype) && found.format == to_tensorrt(allowed.layout);
       }
       supported = supported || matches;

@@ -166,21 +166,23 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
 /// Output shapes from getOutputShapes; with `symbolic` each input dimension is an unknown whose value is put in after.
 /// What is left are numbers, and sizes that depend on data with numbers as their bounds.
 std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
-                                 std::size_t output_count, bool symbolic) {
+                                 std::span<const Extents> shape_values, std::size_t output_count, bool symbolic) {
   const auto name_of = [](std::size_t input, int axis) { return std::to_string(input) + "." + std::to_string(axis); };
   Expressions expressions;
-  std::vector<nvinfer1::DimsExprs> in(inputs.size());
+  std::vector<nvinfer1::DimsExprs> in(inputs.size() + shape_values.size());  // the values of shape inputs last
   std::map<std::string, std::int64_t> sizes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    in[i].nbDims = inputs[i].extents.rank();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const Extents& known = i < inputs.size() ? inputs[i].extents : shape_values[i - inputs.size()];
+    in[i].nbDims = known.rank();
     for (int axis = 0; axis < in[i].nbDims; ++axis) {
-      sizes[name_of(i, axis)] = inputs[i].extents[axis];
-      in[i].d[axis] = expressions.make(symbolic ? Dim::symbol(name_of(i, axis)) : Dim(inputs[i].extents[axis]));
+      sizes[name_of(i, axis)] = known[axis];
+      in[i].d[axis] = expressions.make(symbolic ? Dim::symbol(name_of(i, axis)) : Dim(known[axis]));
     }
   }
   std::vector<nvinfer1::DimsExprs> out(output_count);
-  const auto code = build.getOutputShapes(in.data(), static_cast<std::int32_t>(in.size()), nullptr, 0, out.data(),
-                                          static_cast<std::int32_t>(out.size()), expressions);
+  const auto code = build.getOutputShapes(in.data(), static_cast<std::int32_t>(inputs.size()),
+                                          in.data() + inputs.size(), static_cast<std::int32_t>(shape_values.size()),
+                                          out.data(), static_cast<std::int32_t>(out.size()), expressions);
   require(expressions.refusal().empty(), "getOutputShapes", expressions.refusal());
   require(code == 0, "getOutputShapes", "returned " + std::to_string(code));
   const auto number = [&](const Dim& dim) -> std::int64_t {
@@ -463,7 +465,7 @@ std::vector<std::string> PluginLibrary::take_log() { return logger_->take(); }
 
 BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
                          std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts,
-                         nvinfer1::IPluginCreatorV3One* at_runtime) {
+                         nvinfer1::IPluginCreatorV3One* at_runtime, std::span<const Extents> shape_values) {
   const PluginPointer original = create_to_build(creator, fields);
   const PluginPointer plugin(original->clone());
   require(plugin != nullptr, "clone", "returned null");
@@ -479,8 +481,8 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   require(typed == 0, "getOutputDataTypes", "returned " + std::to_string(typed));
 
   BuiltPlugin result;
-  result.shapes = output_shapes(build, inputs, output_types.size(), false);
-  require(result.shapes == output_shapes(build, inputs, output_types.size(), true), "getOutputShapes",
+  result.shapes = output_shapes(build, inputs, shape_values, output_types.size(), false);
+  require(result.shapes == output_shapes(build, inputs, shape_values, output_types.size(), true), "getOutputShapes",
           "other sizes for symbolic dimensions than for fixed ones");
   const std::vector<Extents> extents = largest_extents(result.shapes);
   for (const Shape& shape : result.shapes) {

@@ -66,10 +66,12 @@ struct BuiltPlugin {
 /// position, configurePlugin, getWorkspaceSize, getFieldsToSerialize; then re-creation from the serialized fields,
 /// which must serialize to the same. Makes no CUDA call and needs no GPU. `output_layouts` are asked for; empty takes
 /// those of the first input. Throws Error naming the call that failed or broke a rule. `at_runtime` is the creator that
-/// re-creates the plugin, if another one has the name that the plugin says it has.
+/// re-creates the plugin, if another one has the name that the plugin says it has. `shape_values` are those of shape
+/// inputs, which getOutputShapes alone is told.
 [[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
                                        std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {},
-                                       nvinfer1::IPluginCreatorV3One* at_runtime = nullptr);
+                                       nvinfer1::IPluginCreatorV3One* at_runtime = nullptr,
+                                       std::span<const Extents> shape_values = {});
 
 struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.

@@ -30,9 +30,11 @@ Json to_json(const toolkit::OperatorFacts& facts) {
   Json ports = Json::array();
   for (const Port& port : type.ports) {
     ports.push_back({{"name", port.name},
-                     {"output", port.is_output},
-                     {"optional", port.is_optional},
-                     {"size", port.is_size},
+                     {"output", port.is_output()},
+                     {"optional", port.is_optional()},
+                     {"variadic", port.is_variadic()},
+                     {"shape_input", port.is_shape()},
+                     {"size", port.is_size()},
                      {"shape", port.shape},
                      {"doc", port.doc}});
   }

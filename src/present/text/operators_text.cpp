@@ -16,12 +16,24 @@ std::string format_text(const Format& format) {
   return format.layout == Layout::linear ? dtype : fmt::format("{} {}", dtype, to_string(format.layout));
 }
 
-/// "f32 -> f32"
+std::string_view kind_text(PortKind kind) {
+  switch (kind) {
+    case PortKind::optional_input: return "optional input";
+    case PortKind::variadic_input: return "variadic input";
+    case PortKind::shape_input: return "shape input";
+    case PortKind::output: return "output";
+    case PortKind::size_output: return "size output";
+    case PortKind::input: break;
+  }
+  return "input";
+}
+
+/// "f32 -> f32", and "f32, f32... -> f32" with a variadic input.
 std::string row_text(const OperatorType& type, const TypeRow& row) {
   std::string text;
   for (std::size_t i = 0; i < row.count; ++i) {
     if (i != 0) text += i == type.input_count() ? " -> " : ", ";
-    text += format_text(row.formats[i]);
+    text += format_text(row.formats[i]) + (type.ports[i].is_variadic() ? "..." : "");
   }
   return text;
 }
@@ -70,10 +82,7 @@ Listing operator_text(const toolkit::OperatorFacts& facts) {
   };
   Table ports;
   for (const Port& port : type.ports) {
-    ports.add({port.is_size       ? "size output"
-               : port.is_output   ? "output"
-               : port.is_optional ? "optional input"
-                                  : "input",
+    ports.add({std::string(kind_text(port.kind)),
                {std::string(port.name), Color::strong},
                std::string(port.shape),
                std::string(port.doc)});

@@ -47,7 +47,7 @@ void place_operators(PreparedModel& prepared) {
     arrange_inputs(node);
     make_what_has_no_elements(node);
     const bool ports_fit = node.inputs.size() >= type.required_input_count() &&
-                           node.inputs.size() <= type.input_count() && node.outputs.size() <= type.output_count() &&
+                           node.inputs.size() <= type.most_inputs() && node.outputs.size() <= type.output_count() &&
                            std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end();
     if (!ports_fit) {
       throw Error(prepared.model.source + ": " + onnx::describe(node) + " has " + std::to_string(node.inputs.size()) +

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <istream>
 #include <limits>
@@ -106,6 +107,12 @@ class OperatorNode : public ov::op::Op {
     std::vector<Shape> shapes;
     bool ranks_known = true;
     for (std::size_t i = 0; i < get_input_size() && ranks_known; ++i) {
+      if (i >= tensor_input_count()) {
+        const auto values = values_of_shape_input(i);
+        ranks_known = values.has_value();
+        if (values) shapes.push_back(*values);
+        continue;
+      }
       const ov::PartialShape& shape = get_input_partial_shape(i);
       ranks_known = shape.rank().is_static();
       if (!ranks_known) break;
@@ -156,10 +163,16 @@ class OperatorNode : public ov::op::Op {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       sources.push_back(convert(inputs[i], to_openvino(onnx::to_element_type(types.inputs[i]))));
     }
+    std::vector<Extents> shape_values;
+    for (; sources.size() > tensor_input_count(); sources.pop_back()) {
+      const auto* values = sources.back().data<std::int64_t>();
+      const std::vector<std::int64_t> all(values, values + sources.back().get_size());
+      require(Extents::make(all, *shape_values.emplace(shape_values.begin())));
+    }
     const std::vector<TensorDesc> source_descs = describe_all(sources, types.inputs);
 
     std::vector<Extents> result_extents;  // with room for what sizes that depend on data may become
-    require(infer_extents(op(), source_descs, result_extents));
+    require(infer_extents(op(), source_descs, result_extents, shape_values));
     const bool has_data_sizes = op().type().size_output_count() > 0;
     ov::TensorVector results;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -204,6 +217,23 @@ class OperatorNode : public ov::op::Op {
     if (!status.ok()) OPENVINO_THROW(placed_.node, ": ", status.message());
   }
 
+  [[nodiscard]] std::size_t tensor_input_count() const { return get_input_size() - op().type().shape_input_count(); }
+
+  /// Numbers where it is a constant; nothing where not even their count is known.
+  [[nodiscard]] std::optional<Shape> values_of_shape_input(std::size_t input) const {
+    if (const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(get_input_node_shared_ptr(input))) {
+      const auto values = constant->cast_vector<std::int64_t>();
+      return Shape(values.begin(), values.end());
+    }
+    const ov::PartialShape& shape = get_input_partial_shape(input);
+    if (shape.is_dynamic()) return std::nullopt;
+    Shape values;
+    for (std::size_t i = 0; i < ov::shape_size(shape.to_shape()); ++i) {
+      values.push_back(Dim::symbol(fmt::format("d{}_{}", input, i)));
+    }
+    return values;
+  }
+
   [[nodiscard]] std::vector<ov::element::Type> input_types() const {
     std::vector<ov::element::Type> types;
     for (std::size_t i = 0; i < get_input_size(); ++i) types.push_back(get_input_element_type(i));
@@ -212,7 +242,9 @@ class OperatorNode : public ov::op::Op {
 
   [[nodiscard]] KernelTypes kernel_types(const std::vector<ov::element::Type>& arrived) const {
     for (const auto* types : {&arrived, &declared_}) {
-      const auto inputs = dtypes_of(*types);
+      auto inputs = dtypes_of(*types);
+      // Shape inputs arrive as i32, and say nothing of the others.
+      if (inputs) std::fill(inputs->begin() + std::ptrdiff_t(tensor_input_count()), inputs->end(), DType::i64);
       const auto outputs = inputs ? op().type().output_dtypes(*inputs) : std::nullopt;
       if (outputs) return {*inputs, *outputs};
     }

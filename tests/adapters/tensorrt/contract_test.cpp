@@ -160,6 +160,73 @@ Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*b
 }
 std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
 
+/// An operator of any number of inputs, whose only variant keeps what it is told.
+struct Gathered {
+  static constexpr auto name = "Gathered";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = x_1 + x_2 + ...";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::vector<TensorDesc> told;
+  static inline std::vector<const void*> addresses;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("index", DType::i32, "N", ""), variadic_input("x", "T", "N", ""),
+                      output("y", "T", "N", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32, DType::f16)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs.back()}; }
+};
+Status run(const Gathered& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+           const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Gathered>> cuda_kernels(const Gathered& /*op*/) {
+  static constexpr auto fits = [](const Gathered&, const Problem&) { return Status(); };
+  static constexpr auto run = [](const Gathered&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
+    Gathered::told.assign(problem.inputs.begin(), problem.inputs.end());
+    Gathered::addresses.assign(buffers.inputs.begin(), buffers.inputs.end());
+    return Status();
+  };
+  static const std::array variants{Variant<Gathered>{"only", fits, run}};
+  return variants;
+}
+
+/// An operator with a shape input, whose only variant keeps what it is told.
+struct Tiled {
+  static constexpr auto name = "Tiled";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y has the sizes that `size` says";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::size_t told = 0;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("x", "T", "N", ""), shape_input("size", "2", ""), output("y", "T", "N,2A,B", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32, DType::f16)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
+    return {{inputs[0][0], inputs[1][0] * 2, inputs[1][1]}};
+  }
+  static Status check(const Problem& problem) {
+    return problem.outputs[0].extents.rank() == 3 ? Status() : invalid_argument("allowed is rank 3");
+  }
+};
+Status run(const Tiled& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/, const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Tiled>> cuda_kernels(const Tiled& /*op*/) {
+  static constexpr auto fits = [](const Tiled&, const Problem&) { return Status(); };
+  static constexpr auto run = [](const Tiled&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
+    Tiled::told = problem.inputs.size() == buffers.inputs.size() ? problem.inputs.size() : 0;
+    return Status();
+  };
+  static const std::array variants{Variant<Tiled>{"only", fits, run}};
+  return variants;
+}
+
 namespace {
 
 using nvinfer1::DataType;
@@ -261,6 +328,98 @@ TEST(SupportsFormatCombination, IsRefusedForAnotherNumberOfInputs) {
     EXPECT_FALSE(plugin->supportsFormatCombination(2, in_out.data(), 2, 1));
   }
   EXPECT_THAT(log.errors, Contains(HasSubstr("SpatialPyramidPooling takes 1 inputs, found 0")));
+}
+
+TEST(VariadicInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
+  detail::register_cuda_kernels_of<Gathered>();
+  const PluginSchema schema = own_schema(operator_type<Gathered>());
+  Creator creator(schema, schema);
+  for (const std::size_t count : {1U, 2U, 30U}) {
+    std::vector<TensorDesc> inputs(1 + count, {.dtype = DType::f16, .extents = {3}});
+    inputs[0] = {.dtype = DType::i32, .extents = {7}};
+    inputs.back().extents = {5};
+    const BuiltPlugin built = build_plugin(creator, {}, inputs);
+    EXPECT_EQ(built.outputs, std::vector{(TensorDesc{.dtype = DType::f16, .extents = {5}})}) << count;
+  }
+}
+
+/// The rows are of ports; what is asked at each position is the format of the port that the tensor belongs to.
+TEST(VariadicInputs, HaveTheFormatOfTheirPort) {
+  const Log log;
+  Made<Gathered> made;
+  std::array<DynamicPluginTensorDesc, 33> in_out{};
+  in_out.fill(fixed(desc({3}, DataType::kHALF)));
+  in_out[0] = fixed(desc({7}, DataType::kINT32));
+  for (const std::int32_t inputs : {2, 4, 31}) {
+    for (std::int32_t i = 0; i <= inputs; ++i) {
+      EXPECT_TRUE(made.plugin.supportsFormatCombination(i, in_out.data(), inputs, 1)) << i << " of " << inputs;
+    }
+    const DynamicPluginTensorDesc good = in_out[static_cast<std::size_t>(inputs)];
+    for (const DataType wrong : {DataType::kFLOAT, DataType::kINT32}) {
+      for (const std::int32_t at : {inputs - 1, inputs}) {
+        if (at == 1 && wrong == DataType::kFLOAT) continue;  // then it decides what T is
+        in_out[static_cast<std::size_t>(at)] = fixed(desc({3}, wrong));
+        EXPECT_FALSE(made.plugin.supportsFormatCombination(at, in_out.data(), inputs, 1)) << at << " of " << inputs;
+        in_out[static_cast<std::size_t>(at)] = good;
+      }
+    }
+  }
+  EXPECT_FALSE(made.plugin.supportsFormatCombination(0, in_out.data(), 1, 1));
+  EXPECT_FALSE(made.plugin.supportsFormatCombination(0, in_out.data(), 32, 1));
+  EXPECT_THAT(log.errors, Contains(HasSubstr("Gathered takes 2 to 31 inputs, found 32")));
+}
+
+TEST(VariadicInputs, AllReachTheKernel) {
+  const Log log;
+  Made<Gathered> made;
+  const PluginTensorDesc out = desc({3});
+  for (const std::size_t count : {3U, 31U, 2U}) {
+    std::vector<PluginTensorDesc> in(count, desc({3}));
+    in[0] = desc({7}, DataType::kINT32);
+    const std::vector<float> memory(count);
+    std::vector<const void*> addresses;
+    for (const float& each : memory) addresses.push_back(&each);
+    void* output = nullptr;
+    ASSERT_EQ(made.plugin.onShapeChange(in.data(), static_cast<std::int32_t>(count), &out, 1), 0);
+    ASSERT_EQ(made.plugin.enqueue(in.data(), &out, addresses.data(), &output, nullptr, nullptr), 0);
+    EXPECT_EQ(Gathered::addresses, addresses);
+    ASSERT_EQ(Gathered::told.size(), count);
+    EXPECT_EQ(Gathered::told.front().extents, Extents{7});
+    EXPECT_EQ(Gathered::told.back().extents, Extents{3});
+  }
+  EXPECT_THAT(log.errors, IsEmpty());
+}
+
+TEST(ShapeInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
+  const Log log;
+  detail::register_cuda_kernels_of<Tiled>();
+  const PluginSchema schema = own_schema(operator_type<Tiled>());
+  Creator creator(schema, schema);
+  const TensorDesc x{.dtype = DType::f16, .extents = {3}};
+  const Extents size{5, 7};
+  const BuiltPlugin built = build_plugin(creator, {}, {&x, 1}, {}, nullptr, {&size, 1});
+  EXPECT_EQ(built.outputs, std::vector{(TensorDesc{.dtype = DType::f16, .extents = {3, 10, 7}})});
+  EXPECT_THROW(static_cast<void>(build_plugin(creator, {}, {&x, 1})), Error);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("Tiled has 1 shape inputs, TensorRT gave 0; a node for its ONNX parser "
+                                             "names them in `tensorrt_plugin_shape_input_indices`")));
+}
+
+/// Seen in TensorRT-RTX 1.7: no call but getOutputShapes is told of them.
+TEST(ShapeInputs, AreNoneOfTheKernels) {
+  const Log log;
+  Made<Tiled> made;
+  const std::array in_out{fixed(desc({3})), fixed(desc({3, 10, 7}))};
+  EXPECT_TRUE(made.plugin.supportsFormatCombination(1, in_out.data(), 1, 1));
+  EXPECT_EQ(made.plugin.configurePlugin(in_out.data(), 1, &in_out[1], 1), 0);
+  EXPECT_FALSE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1));
+  const PluginTensorDesc in = desc({3});
+  const PluginTensorDesc out = desc({3, 10, 7});
+  const void* input = nullptr;
+  void* output = nullptr;
+  ASSERT_EQ(made.plugin.onShapeChange(&in, 1, &out, 1), 0);
+  ASSERT_EQ(made.plugin.enqueue(&in, &out, &input, &output, nullptr, nullptr), 0);
+  EXPECT_EQ(Tiled::told, 1U);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("Tiled takes 2 inputs, found 3")));
 }
 
 TEST(ImplicitQuantization, ScalesOfTensorRTAreTaken) {

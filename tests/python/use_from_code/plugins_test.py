@@ -197,6 +197,9 @@ def test_add_makes_a_layer_of_a_real_plugin(module: str) -> None:
     graft.plugins.add(network, "Padding", [tensor], pads=np.array([0, 0, 1, 1, 0, 0, 1, 1]), value=1, mode="constant")
     graft.plugins.add(network, "InstanceNorm", [tensor, tensor, tensor])
     assert len(network.add_plugin_v3.call_args.args[0]) == 3
+    size = object()
+    graft.plugins.add(network, "LeakyReLU", [tensor], shape_inputs=[size])
+    assert network.add_plugin_v3.call_args.args[:2] == ([tensor], [size])
     """
     execute(dedented(script), module, LIBRARY)
 
