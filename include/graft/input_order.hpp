@@ -23,8 +23,8 @@ class InputOrder {
   InputOrder() = default;  ///< The operator's own order, of any operator.
 
   /// Fails, naming the input, for a name that is no input's, one that is there twice, a required input that is missing,
-  /// another first input than the operator's, and one that may be left out before others without having the first's
-  /// type.
+  /// another first input than the operator's, any names for an operator with shape inputs or variadic ones, and one
+  /// that may be left out before others without having the first's type.
   [[nodiscard]] static Status make(const OperatorType& type, std::span<const std::string_view> names,
                                    InputOrder& result);
   /// That of a drop-in of a type that is registered, whose names are right; null: the operator's own.

@@ -40,6 +40,10 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
     result = order;
     return {};
   }
+  if (type.shape_input_count() > 0 || type.most_inputs() != inputs) {
+    return refuse_order(type, names,
+                        "the inputs of an operator with shape inputs or any number of inputs keep their order");
+  }
   if (order.ports_[0] != 0) return refuse(0, "has to be the first");
   for (std::size_t port = 0; port < inputs; ++port) {
     const std::optional<std::size_t> index = order.index_of(port, order.count_);

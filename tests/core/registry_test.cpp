@@ -85,6 +85,19 @@ TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
   EXPECT_EQ(operators().size(), before);
 }
 
+/// Shape inputs are counted apart, and variadic inputs have no places of their own.
+TEST(Registry, RefusesAnotherOrderOfInputsThatHaveNoPlaces) {
+  static OperatorType shaped = type_of("RegistryTestShaped");
+  shaped.ports = {input("x", "T", "N", ""), shape_input("s", "2", ""), output("y", "T", "N", "")};
+  static OperatorType variadic = type_of("RegistryTestVariadic");
+  variadic.ports = {input("x", "T", "N", ""), variadic_input("s", "T", "N", ""), output("y", "T", "N", "")};
+  for (OperatorType* type : {&shaped, &variadic}) {
+    type->drop_ins = {{.plugin_name = type->name, .version = "1", .fields = {}, .doc = "", .inputs = {"x", "s"}}};
+    const Status status = add_operator_library({.file = "wrong.so", .plugin_namespace = "", .operators = {type}});
+    EXPECT_THAT(status.message(), HasSubstr("keep their order")) << type->name;
+  }
+}
+
 TEST(Registry, ThreadsReadWhileOneAdds) {
   static const std::array<std::string, 4> names = {"RegistryTestA", "RegistryTestB", "RegistryTestC", "RegistryTestD"};
   static const std::array<OperatorType, 4> types = {type_of(names[0]), type_of(names[1]), type_of(names[2]),
