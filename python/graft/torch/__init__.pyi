@@ -478,7 +478,7 @@ def deformable_convolution(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> torch.Tensor:
-    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are held in f32; with f16 and bf16 a kernel on tensor cores rounds samples to that type before they are multiplied.
+    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are held in f32. A kernel on tensor cores rounds samples of f16 and bf16 to that type before they are multiplied, and makes each product of f32 out of three of TF32.
 
     Tensors:
         x: the image (N,C,H,W)
