@@ -26,8 +26,9 @@ HEADER = """<!-- Written by bench/document.py from the result of `graft bench --
 Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 256 MiB of other data
 are read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
 once, and "of copy" compares it with the copy above, measured in the same run. *Eager* and *compiled* are the same maths in PyTorch
-and torch.compile, on the same tensors in the same run; int8 has no equivalent there. A figure in bold falls short of something
-that it has to reach: the fraction in "to reach", torch.compile's time on any case, PyTorch's where nothing else is said, and for
+and torch.compile, on the same tensors in the same run; int8 has no equivalent there, and where an operator promises the same bits
+in every run, PyTorch has to as well. Operators that no copy measures are compared in microseconds. A figure in bold falls short of
+something that it has to reach: the fraction in "to reach", torch.compile's time on any case, PyTorch's where nothing else is said, and for
 the smallest tensors 1.5 times an empty kernel with a warm cache.
 
 {reached}
@@ -71,7 +72,12 @@ def attributes_of(row: Row) -> str:
     return found[1] if found else ""
 
 
-def cells_of(row: Row) -> dict[str, str]:
+def are_timed(rows: list[Row]) -> bool:
+    """Whether these are of an operator that neither bandwidth nor arithmetic measures: its times are shown."""
+    return not any(row["operations"] or row["to_reach"]["of_copy"] for row in rows if "failed" not in row)
+
+
+def cells_of(row: Row, in_time: bool) -> dict[str, str]:
     if "failed" in row:
         return {
             "shape": shape_text(row["inputs"][0]["shape"]),
@@ -79,13 +85,16 @@ def cells_of(row: Row) -> dict[str, str]:
             "type": kind_of(row),
         } | {"kernel": "**failed**"}
     peers = {name: row["peers"].get(name, {}) for name in ("eager", "compiled")}
-    if row["operations"]:
-        unit, digits = "tflop_s", 0
-        label, reach = "TFLOP/s", row["to_reach"]["of_eager"]
-        reach_text = f"{reach:.2f} eager" if reach else ""
+    reach = row["to_reach"]["of_eager"]
+    reach_text = f"{reach:.2f} eager" if reach else ""
+    if in_time:
+        unit, digits, label = "us", 1, "cold us"
+    elif row["operations"]:
+        unit, digits, label = "tflop_s", 0, "TFLOP/s"
     else:
-        unit, digits = "of_copy", 2
-        label, reach_text = "of copy", number(row["to_reach"]["of_copy"] or None, 2)
+        unit, digits, label = "of_copy", 2, "of copy"
+        reach_text = number(row["to_reach"]["of_copy"] or None, 2)
+    in_unit = " us" if in_time else ""
     return {
         "shape": ", ".join(shape_text(desc["shape"]) for desc in row["inputs"]),
         "attributes": attributes_of(row),
@@ -94,8 +103,8 @@ def cells_of(row: Row) -> dict[str, str]:
         "cold us": bold(number(row["us"], 1), "us" in row["missed"]),
         label: bold(number(row[unit], digits), unit in row["missed"]),
         "to reach": reach_text,
-        "eager": number(peers["eager"].get(unit), digits),
-        "compiled": number(peers["compiled"].get(unit), digits),
+        f"eager{in_unit}": number(peers["eager"].get(unit), digits),
+        f"compiled{in_unit}": number(peers["compiled"].get(unit), digits),
         "warm us": bold(number(row["warm_us"], 1), "warm_us" in row["missed"]),
         "eager warm us": number(peers["eager"].get("warm_us"), 1),
         "compiled warm us": number(peers["compiled"].get("warm_us"), 1),
@@ -106,7 +115,7 @@ def tables_of(rows: list[Row]) -> str:
     """One table, or one each for what memory and what arithmetic limits."""
     parts = []
     for of_arithmetic in (False, True):
-        chosen = [cells_of(row) for row in rows if bool(row["operations"]) == of_arithmetic]
+        chosen = [cells_of(row, are_timed(rows)) for row in rows if bool(row["operations"]) == of_arithmetic]
         if chosen:
             names = list(dict.fromkeys(name for cells in chosen for name in cells))
             parts.append(table([{name: cells.get(name, "") for name in names} for cells in chosen]))
@@ -192,11 +201,14 @@ def bullets(rows: list[Row], profiles: Profiles) -> str:
 
 
 def speed_of(rows: list[Row]) -> list[dict[str, str]]:
-    """For the operator's page: what has something to reach, and the small tensors."""
+    """For the operator's page: what has something to reach, and the small tensors; of one shown in times, all."""
+    in_time = are_timed(rows)
     chosen = [
-        row for row in rows if "failed" not in row and (any(row["to_reach"].values()) or row["bytes"] <= TINY_BYTES)
+        row
+        for row in rows
+        if "failed" not in row and (in_time or any(row["to_reach"].values()) or row["bytes"] <= TINY_BYTES)
     ]
-    cells = [cells_of(row) for row in chosen]
+    cells = [cells_of(row, in_time) for row in chosen]
     names = [name for name in dict.fromkeys(n for c in cells for n in c) if any(c.get(name) for c in cells)]
     return [{name: c.get(name, "") for name in names} for c in cells]
 

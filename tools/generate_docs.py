@@ -119,16 +119,22 @@ def speed_rows(name):
 
 
 def speed_chart(name, rows):
-    unit = "of copy" if "of copy" in rows[0] else "TFLOP/s"
-    columns = [("a", unit), ("b", "eager"), ("c", "compiled")]
+    units = {
+        "of copy": (("eager", "compiled"), "bandwidth / bandwidth of a copy"),
+        "TFLOP/s": (("eager", "compiled"), "TFLOP/s"),
+        "cold us": (("eager us", "compiled us"), "microseconds, less is better"),
+    }
+    unit = next(unit for unit in units if unit in rows[0])
+    (eager, compiled), title = units[unit]
+    columns = [("a", unit), ("b", eager), ("c", compiled)]
     longest = max(number_of(row[column]) for row in rows for _, column in columns if row.get(column))
     groups = [
         (row["type"], [(kind, number_of(row[column]) / longest, row[column].strip("*"))
                        for kind, column in columns if row.get(column)])
         for row in rows
     ]  # fmt: skip
-    title = f"{name}: " + ("bandwidth / bandwidth of a copy" if unit == "of copy" else "TFLOP/s") + ", cold cache"
-    return bar_chart(title, groups, [("a", "Graft"), ("b", "PyTorch eager"), ("c", "torch.compile")])
+    legend = [("a", "Graft"), ("b", "PyTorch eager"), ("c", "torch.compile")]
+    return bar_chart(f"{name}: {title}, cold cache", groups, legend)
 
 
 def speed_section(op):
