@@ -244,10 +244,11 @@ Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inp
                     nvinfer1::IExprBuilder& builder) {
   const std::size_t wanted = op.type().shape_input_count();
   if (shape_inputs.size() != wanted) {
-    return invalid_argument(std::string(op.type().name) + " has " + std::to_string(wanted) +
-                            " shape inputs, TensorRT gave " + std::to_string(shape_inputs.size()) +
-                            "; a node for its ONNX parser names them in `tensorrt_plugin_shape_input_indices`, which "
-                            "`graft build --operators` writes");
+    return invalid_argument(
+        std::string(op.type().name) + " has " + std::to_string(wanted) + " shape inputs, TensorRT gave " +
+        std::to_string(shape_inputs.size()) +
+        "; a node for its ONNX parser names them in `tensorrt_plugin_shape_input_indices`, which Graft "
+        "writes where it knows the library of the operator");
   }
   ExpressionWriter writer(builder);
   std::vector<Shape> input_shapes;
