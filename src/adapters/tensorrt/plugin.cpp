@@ -62,7 +62,8 @@ class ArrangedInputs {
   ArrangedInputs& operator=(const ArrangedInputs&) = delete;
   [[nodiscard]] const T* data() const { return inputs_.data(); }
   [[nodiscard]] std::size_t size() const { return inputs_.size(); }
-  [[nodiscard]] std::span<const T> span() const { return inputs_; }
+  [[nodiscard]] std::span<const T> span() const& { return inputs_; }
+  std::span<const T> span() && = delete;  // it may point into this object
 
  private:
   std::array<T, TypeRow::max_ports> storage_;
@@ -271,7 +272,9 @@ std::int32_t Plugin::getNbOutputs() const noexcept { return static_cast<std::int
 std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* given, std::int32_t given_count,
                                      const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "configurePlugin", success, failure, [&]() -> Status {
-    const auto arranged_inputs = arranged(order_, given, static_cast<std::size_t>(given_count));
+    const auto count = static_cast<std::size_t>(given_count);
+    if (Status status = check_input_count(schema_, order_, count); !status.ok()) return status;
+    const auto arranged_inputs = arranged(order_, given, count);
     const nvinfer1::DynamicPluginTensorDesc* in = arranged_inputs.data();
     const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
@@ -299,7 +302,7 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
     }
-    input_count_ = static_cast<std::size_t>(given_count);
+    input_count_ = count;
     tactics_.clear();
     if (!schema_.type->timed_variants) return {};
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
@@ -405,8 +408,9 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
   return guarded(schema_, "getOutputDataTypes", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    const ArrangedInputs arranged_types(order_, input_types, given, input_types[0]);
     std::vector<DType> inputs;
-    for (const nvinfer1::DataType each : ArrangedInputs(order_, input_types, given, input_types[0]).span()) {
+    for (const nvinfer1::DataType each : arranged_types.span()) {
       if (const auto dtype = from_tensorrt(each)) inputs.push_back(*dtype);
     }
     std::string found;
@@ -437,8 +441,8 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
     nvinfer1::DimsExprs empty{};
     empty.nbDims = 1;
     empty.d[0] = builder.constant(0);
-    return infer_shapes(*operator_, ArrangedInputs(order_, inputs, given, empty).span(),
-                        {shape_inputs, static_cast<std::size_t>(shape_input_count)},
+    const ArrangedInputs arranged_inputs(order_, inputs, given, empty);
+    return infer_shapes(*operator_, arranged_inputs.span(), {shape_inputs, static_cast<std::size_t>(shape_input_count)},
                         {outputs, static_cast<std::size_t>(output_count)}, builder);
   });
 }
@@ -485,7 +489,9 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
                                      std::int32_t output_count) const noexcept {
   std::size_t bytes = 0;
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
-    const auto arranged_inputs = arranged(order_, inputs, static_cast<std::size_t>(input_count));
+    const auto given = static_cast<std::size_t>(input_count);
+    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    const auto arranged_inputs = arranged(order_, inputs, given);
     Tensors tensors;
     if (Status status =
             read_range(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
@@ -502,11 +508,13 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
 std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                                    const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "onShapeChange", success, failure, [&]() -> Status {
-    const auto arranged_inputs = arranged(order_, given, static_cast<std::size_t>(given_count));
+    const auto count = static_cast<std::size_t>(given_count);
+    if (Status status = check_input_count(schema_, order_, count); !status.ok()) return status;
+    const auto arranged_inputs = arranged(order_, given, count);
     const nvinfer1::PluginTensorDesc* in = arranged_inputs.data();
     const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
-    const bool has_known_count = static_cast<std::size_t>(given_count) == input_count_;
+    const bool has_known_count = count == input_count_;
     Tensors tensors;
     if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) {
       prepared_.clear();
@@ -517,7 +525,7 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
     prepared_.clear();
     if (Status status = adopt_scales({in, inputs}, {out, outputs}); !status.ok()) return status;
     if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
-    input_count_ = static_cast<std::size_t>(given_count);
+    input_count_ = count;
     fitting_.clear();
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
       if (variant.fits.ok() && runs_on_current_device(variant.compute).ok()) fitting_.emplace_back(variant.name);
