@@ -92,15 +92,36 @@ std::span<const Variant<Kept>> cuda_kernels(const Kept& /*op*/) {
   return variants;
 }
 
-/// An operator whose only variant keeps the inputs that it is told of.
-struct Ordered {
+/// The base of operators whose only variant keeps the inputs that it is told of, and computes nothing.
+template <class Definition>
+struct KeepsInputs {
+  static inline std::vector<TensorDesc> told;
+  static inline std::vector<const void*> addresses;
+
+  friend Status run(const Definition& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+                    const CpuContext& /*context*/) {
+    return {};
+  }
+  friend std::span<const Variant<Definition>> cuda_kernels(const Definition& /*op*/) {
+    static constexpr auto fits = [](const Definition&, const Problem&) { return Status(); };
+    static constexpr auto keep = [](const Definition&, const Problem& problem, const Buffers& buffers,
+                                    const CudaContext&) {
+      told.assign(problem.inputs.begin(), problem.inputs.end());
+      addresses.assign(buffers.inputs.begin(), buffers.inputs.end());
+      return Status();
+    };
+    static const std::array variants{Variant<Definition>{"only", fits, keep}};
+    return variants;
+  }
+};
+
+/// An operator that another plugin's inputs are put in order for.
+struct Ordered : KeepsInputs<Ordered> {
   static constexpr auto name = "Ordered";
   static constexpr int version = 1;
   static constexpr auto doc = "y = x";
   static constexpr auto source = "a test";
   static constexpr auto why_plugin = "a test";
-  static inline std::vector<TensorDesc> told;
-  static inline std::vector<const void*> addresses;
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -122,20 +143,6 @@ struct Ordered {
     return bytes;
   }
 };
-Status run(const Ordered& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
-           const CpuContext& /*context*/) {
-  return {};
-}
-std::span<const Variant<Ordered>> cuda_kernels(const Ordered& /*op*/) {
-  static constexpr auto fits = [](const Ordered&, const Problem&) { return Status(); };
-  static constexpr auto run = [](const Ordered&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
-    Ordered::told.assign(problem.inputs.begin(), problem.inputs.end());
-    Ordered::addresses.assign(buffers.inputs.begin(), buffers.inputs.end());
-    return Status();
-  };
-  static const std::array variants{Variant<Ordered>{"only", fits, run}};
-  return variants;
-}
 
 /// An operator that says what `aliased` says of the memory of its outputs.
 struct Updated {
@@ -160,15 +167,13 @@ Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*b
 }
 std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
 
-/// An operator of any number of inputs, whose only variant keeps what it is told.
-struct Gathered {
+/// An operator of any number of inputs.
+struct Gathered : KeepsInputs<Gathered> {
   static constexpr auto name = "Gathered";
   static constexpr int version = 1;
   static constexpr auto doc = "y = x_1 + x_2 + ...";
   static constexpr auto source = "a test";
   static constexpr auto why_plugin = "a test";
-  static inline std::vector<TensorDesc> told;
-  static inline std::vector<const void*> addresses;
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -178,29 +183,14 @@ struct Gathered {
   static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32, DType::f16)}; }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs.back()}; }
 };
-Status run(const Gathered& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
-           const CpuContext& /*context*/) {
-  return {};
-}
-std::span<const Variant<Gathered>> cuda_kernels(const Gathered& /*op*/) {
-  static constexpr auto fits = [](const Gathered&, const Problem&) { return Status(); };
-  static constexpr auto run = [](const Gathered&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
-    Gathered::told.assign(problem.inputs.begin(), problem.inputs.end());
-    Gathered::addresses.assign(buffers.inputs.begin(), buffers.inputs.end());
-    return Status();
-  };
-  static const std::array variants{Variant<Gathered>{"only", fits, run}};
-  return variants;
-}
 
-/// An operator with a shape input, whose only variant keeps what it is told.
-struct Tiled {
+/// An operator with a shape input.
+struct Tiled : KeepsInputs<Tiled> {
   static constexpr auto name = "Tiled";
   static constexpr int version = 1;
   static constexpr auto doc = "y has the sizes that `size` says";
   static constexpr auto source = "a test";
   static constexpr auto why_plugin = "a test";
-  static inline std::size_t told = 0;
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -214,18 +204,6 @@ struct Tiled {
     return problem.outputs[0].extents.rank() == 3 ? Status() : invalid_argument("allowed is rank 3");
   }
 };
-Status run(const Tiled& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/, const CpuContext& /*context*/) {
-  return {};
-}
-std::span<const Variant<Tiled>> cuda_kernels(const Tiled& /*op*/) {
-  static constexpr auto fits = [](const Tiled&, const Problem&) { return Status(); };
-  static constexpr auto run = [](const Tiled&, const Problem& problem, const Buffers& buffers, const CudaContext&) {
-    Tiled::told = problem.inputs.size() == buffers.inputs.size() ? problem.inputs.size() : 0;
-    return Status();
-  };
-  static const std::array variants{Variant<Tiled>{"only", fits, run}};
-  return variants;
-}
 
 namespace {
 
@@ -418,7 +396,8 @@ TEST(ShapeInputs, AreNoneOfTheKernels) {
   void* output = nullptr;
   ASSERT_EQ(made.plugin.onShapeChange(&in, 1, &out, 1), 0);
   ASSERT_EQ(made.plugin.enqueue(&in, &out, &input, &output, nullptr, nullptr), 0);
-  EXPECT_EQ(Tiled::told, 1U);
+  EXPECT_EQ(Tiled::told.size(), 1U);
+  EXPECT_EQ(Tiled::addresses.size(), 1U);
   EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("Tiled takes 2 inputs, found 3")));
 }
 
