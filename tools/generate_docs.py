@@ -183,7 +183,7 @@ def accuracy_file():
 
 def accuracy_rows(name):
     rows = [row for row in accuracy_file()["rows"] if row["operator"] == name]
-    return sorted(rows, key=lambda row: ["f32", "f16", "bf16", "i8"].index(row["dtype"]))
+    return sorted(rows, key=lambda row: ["f32", "f16", "bf16", "i8", "f8e4m3fn"].index(row["dtype"]))
 
 
 def error_chart(name, rows):

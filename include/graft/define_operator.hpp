@@ -241,21 +241,31 @@ constexpr bool has_ports_in_order() {
   return true;
 }
 
-/// Each of its tensors would need a scale of its own.
 template <class D>
-constexpr bool has_variadic_int8() {
-  const auto constraints = D::types();
-  for (const Port& port : D::ports()) {
-    if (!port.is_variadic()) continue;
-    if (port.type.constraint.empty() && port.type.fixed == DType::i8) return true;
-    for (const TypeConstraint& constraint : constraints) {
-      if (constraint.name != port.type.constraint) continue;
-      for (std::size_t i = 0; i < constraint.count; ++i) {
-        if (constraint.formats[i].dtype == DType::i8) return true;
-      }
+constexpr bool may_be_quantized(const Port& port) {
+  if (port.type.constraint.empty()) return is_quantized(port.type.fixed);
+  for (const TypeConstraint& constraint : D::types()) {
+    if (constraint.name != port.type.constraint) continue;
+    for (std::size_t i = 0; i < constraint.count; ++i) {
+      if (is_quantized(constraint.formats[i].dtype)) return true;
     }
   }
   return false;
+}
+
+template <class D>
+constexpr bool has_attribute(std::string_view name) {
+  return std::apply([&](const auto&... attribute) { return ((attribute.name == name) || ...); }, D::attributes());
+}
+
+/// What may be quantized has a scale, which is an attribute, and nothing else has one.
+template <class D>
+constexpr bool has_scales_of_ports() {
+  for (const Port& port : D::ports()) {
+    if (may_be_quantized<D>(port) == port.scale.empty()) return false;
+    if (!port.scale.empty() && (port.is_variadic() || !has_attribute<D>(port.scale))) return false;
+  }
+  return true;
 }
 
 template <class D>
@@ -279,7 +289,9 @@ constexpr bool check_ports() {
       "an operator with a shape input has a member `check`: kernels know it by the sizes of the outputs alone");
   static_assert(!has_port_of<D>(PortKind::shape_input) || !has_port_of<D>(PortKind::size_output),
                 "an operator with a shape input has no size outputs");
-  static_assert(!has_variadic_int8<D>(), "a variadic input cannot be i8: each of its tensors would need a scale");
+  static_assert(has_scales_of_ports<D>(),
+                "exactly the ports that may be i8 or f8e4m3fn have a scale, input(...).scaled_by(\"x_scale\"), where "
+                "x_scale is an attribute; variadic inputs are neither of the two");
   return true;
 }
 

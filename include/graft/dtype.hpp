@@ -8,7 +8,7 @@
 
 namespace graft {
 
-enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean };
+enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean, f8e4m3fn };
 
 /// Bytes one element takes in memory; a boolean takes one byte.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) {
@@ -20,16 +20,21 @@ enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean };
     case DType::i64: return 8;
     case DType::i8:
     case DType::u8:
-    case DType::boolean: return 1;
+    case DType::boolean:
+    case DType::f8e4m3fn: return 1;
   }
   return 0;
 }
 
+/// Numbers that stand for themselves.
 [[nodiscard]] constexpr bool is_floating_point(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// "f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool".
+/// Numbers that stand for themselves times a scale, which belongs to the port: see Port::scale.
+[[nodiscard]] constexpr bool is_quantized(DType dtype) { return dtype == DType::i8 || dtype == DType::f8e4m3fn; }
+
+/// "f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool", "f8e4m3fn".
 [[nodiscard]] std::string_view to_string(DType dtype);
 
 /// The inverse of to_string; nothing for any other text.

@@ -26,9 +26,10 @@ struct Elementwise {
   float y_scale = 1;
 
   static constexpr auto ports() {
-    return std::array{input("x", "T", "any", "of any rank"), output("y", "T", "as x", "of the type of x")};
+    return std::array{input("x", "T", "any", "of any rank").scaled_by("x_scale"),
+                      output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
-  static constexpr auto types() { return std::array{every_format}; }
+  static constexpr auto types() { return std::array{every_format_and_f8}; }
   /// The attributes of a definition, followed by the scales that all have.
   template <class... Attributes>
   static constexpr auto with_scales(const Attributes&... attributes) {

@@ -28,7 +28,7 @@ typedef struct graft_operator graft_operator;
 
 /* A tensor of a call. Host memory for the CPU, device memory for CUDA; inputs and outputs do not overlap. */
 typedef struct graft_tensor {
-  const char* dtype;  /* "f32", "f16", "bf16", "i8" */
+  const char* dtype;  /* "f32", "f16", "bf16", "i8", "f8e4m3fn", ...: as graft_definitions has them */
   const char* layout; /* "linear", "hwc8", "chw32" */
   int64_t extents[GRAFT_MAX_RANK];
   int32_t rank;

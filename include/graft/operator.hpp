@@ -70,7 +70,15 @@ struct Port {
   std::string_view shape;
   std::string_view doc;
   PortKind kind = PortKind::input;
+  /// The attribute that holds the real value of 1 in it where it is i8 or f8e4m3fn: a number, of Int8Weight's input one
+  /// for each slice. The zero point is 0.
+  std::string_view scale = {};
 
+  [[nodiscard]] constexpr Port scaled_by(std::string_view attribute) const {
+    Port port = *this;
+    port.scale = attribute;
+    return port;
+  }
   [[nodiscard]] constexpr bool is_output() const { return kind >= PortKind::output; }
   [[nodiscard]] constexpr bool is_optional() const { return kind == PortKind::optional_input; }
   [[nodiscard]] constexpr bool is_variadic() const { return kind == PortKind::variadic_input; }
@@ -78,34 +86,34 @@ struct Port {
   [[nodiscard]] constexpr bool is_size() const { return kind == PortKind::size_output; }
 };
 [[nodiscard]] constexpr Port input(std::string_view name, PortType type, std::string_view shape, std::string_view doc) {
-  return {name, type, shape, doc};
+  return {.name = name, .type = type, .shape = shape, .doc = doc};
 }
 /// Only other optional inputs follow it. See `constant` in define_operator.hpp.
 [[nodiscard]] constexpr Port optional_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
-  return {name, type, shape, doc, PortKind::optional_input};
+  return {.name = name, .type = type, .shape = shape, .doc = doc, .kind = PortKind::optional_input};
 }
-/// One tensor or more, all of one type, the last inputs of a node: in its function "x" is x_1, x_2 and so on. An
-/// operator with one has no optional inputs.
+/// One tensor or more, all of one type, the last inputs of a node: in its function "x" is x_1, x_2 and so on. It is
+/// neither i8 nor f8e4m3fn, as each of its tensors would need a scale. An operator with one has no optional inputs.
 [[nodiscard]] constexpr Port variadic_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
-  return {name, type, shape, doc, PortKind::variadic_input};
+  return {.name = name, .type = type, .shape = shape, .doc = doc, .kind = PortKind::variadic_input};
 }
 /// An i64 tensor of at most 8 values and 1 axis, which shapes of outputs are made of: infer_shapes has its values as
 /// dimensions where other inputs have their shape. Kernels do not get it, they know it by the sizes of the outputs; nor
 /// do Problem and Buffers hold it. The last inputs; an operator with one has a `check` of the outputs' sizes, and
 /// neither optional nor variadic inputs.
 [[nodiscard]] constexpr Port shape_input(std::string_view name, std::string_view shape, std::string_view doc) {
-  return {name, DType::i64, shape, doc, PortKind::shape_input};
+  return {.name = name, .type = DType::i64, .shape = shape, .doc = doc, .kind = PortKind::shape_input};
 }
 [[nodiscard]] constexpr Port output(std::string_view name, PortType type, std::string_view shape,
                                     std::string_view doc) {
-  return {name, type, shape, doc, PortKind::output};
+  return {.name = name, .type = type, .shape = shape, .doc = doc, .kind = PortKind::output};
 }
 /// What a data_size() of the outputs' shapes turned out to be: one i64, or an i32 where TensorRT is older than 10.15
 /// and asks for that; kernels write it as Problem says. Only other size outputs follow it.
 [[nodiscard]] constexpr Port size_output(std::string_view name, std::string_view doc) {
-  return {name, DType::i64, "scalar", doc, PortKind::size_output};
+  return {.name = name, .type = DType::i64, .shape = "scalar", .doc = doc, .kind = PortKind::size_output};
 }
 
 /// One combination of formats that an operator accepts: a format for each port, inputs first, optional ones among them.
@@ -123,6 +131,11 @@ struct TypeRow {
 inline constexpr TypeConstraint every_format("T", DType::f32, DType::f16, DType::bf16, DType::i8,
                                              Format(DType::f16, Layout::hwc8), Format(DType::bf16, Layout::hwc8),
                                              Format(DType::i8, Layout::chw32));
+/// The same with f8e4m3fn, which TensorRT has on devices of compute capability 8.9 and later.
+inline constexpr TypeConstraint every_format_and_f8("T", DType::f32, DType::f16, DType::bf16, DType::i8,
+                                                    DType::f8e4m3fn, Format(DType::f16, Layout::hwc8),
+                                                    Format(DType::bf16, Layout::hwc8),
+                                                    Format(DType::i8, Layout::chw32));
 
 /// Every choice of a format for each constraint, the first constraint changing slowest.
 [[nodiscard]] std::vector<TypeRow> rows_of(std::span<const Port> ports, std::span<const TypeConstraint> constraints);

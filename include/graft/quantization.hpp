@@ -1,4 +1,4 @@
-// How operators that accept i8 scale it: real value = scale * stored value, zero point 0, as TensorRT's Q/DQ.
+// How operators scale i8 and f8e4m3fn: real value = scale * stored value, zero point 0, as TensorRT's Q/DQ.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace graft {
 
-inline constexpr const char* x_scale_doc = "i8 only: real value of one step of x";
-inline constexpr const char* y_scale_doc = "i8 only: real value of one step of y";
+inline constexpr const char* x_scale_doc = "i8 and f8e4m3fn only: the real value of 1 in x";
+inline constexpr const char* y_scale_doc = "i8 and f8e4m3fn only: the real value of 1 in y";
 
 /// Nearest integer, ties to even, saturated to -128..127; NaN becomes 0. ONNX QuantizeLinear's rule for finite values.
 [[nodiscard]] inline std::int8_t quantize(double value, double scale) {

@@ -18,6 +18,7 @@ enum class Setting : std::uint8_t {
   keep,
   only,
   improve,
+  calibration,
   cache,
   metric,
   quantize_int8,

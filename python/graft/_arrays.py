@@ -12,7 +12,15 @@ import numpy as np
 
 from graft.arrays import dtype_of
 
-_SHORT = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int32": "i32", "int64": "i64"}
+_SHORT = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8e4m3fn",
+    "int8": "i8",
+    "int32": "i32",
+    "int64": "i64",
+}
 _ELEMENTS_FOR_A_THREAD = 1 << 15  # starting one takes as long as some ten thousand elements
 
 

@@ -1,5 +1,5 @@
 # Between NumPy's arrays and the tensors of the toolkit: the name of a type, a shape, and the bytes.
-"""No element is copied where an array is contiguous. bf16 is a type of the package ml_dtypes, which onnx brings."""
+"""No element is copied where an array is contiguous. bf16 and f8e4m3fn are types of the package ml_dtypes, which onnx brings."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ TYPES = {
     "float32": "f32",
     "float16": "f16",
     "bfloat16": "bf16",
+    "float8_e4m3fn": "f8e4m3fn",
     "int8": "i8",
     "uint8": "u8",
     "int32": "i32",
@@ -50,11 +51,13 @@ def unpack(packed: Mapping[str, tuple[str, list[int], Any]]) -> dict[str, NDArra
 def dtype_of(name: str) -> np.dtype[Any]:
     import numpy as np
 
-    if name != "bf16":
+    if name not in ("bf16", "f8e4m3fn"):
         return np.dtype(NUMPY_NAMES[name])
     try:
         import ml_dtypes
     except ModuleNotFoundError:
-        raise Error("bf16 is no type of NumPy's own\nInstall it with: pip install ml_dtypes", "missing_tool") from None
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        raise Error(
+            f"{name} is no type of NumPy's own\nInstall it with: pip install ml_dtypes", "missing_tool"
+        ) from None
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, NUMPY_NAMES[name]))
     return dtype

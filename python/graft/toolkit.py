@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     Shapes = Mapping[str, Sequence[int]]
     # Of a dynamic input: the smallest, the usual and the largest shape.
     ShapeRanges = Mapping[str, Sequence[int] | tuple[Sequence[int], Sequence[int], Sequence[int]]]
-    Precision = Literal["f16", "fp16", "bf16", "int8"]
+    Precision = Literal["f16", "fp16", "bf16", "int8", "f8", "fp8"]
     CpuEngine = Literal["auto", "openvino", "onnxruntime", "both"]
 
 # The interpreter that has TensorRT, if any has; the environment's GRAFT_PYTHON goes before it.
@@ -339,7 +339,7 @@ def quantize(
     limit_db: float | None = None,
     recipe: Path | None = None,
     samples: int = 0,
-    calibration: Literal["percentile", "entropy", "minmax", "mse"] = "percentile",
+    calibration: Literal["percentile", "entropy", "minmax", "mse"] | None = None,
     percentile: float = 99.99,
     cache: Path | None = None,
     state: Path | None = None,
@@ -352,11 +352,11 @@ def quantize(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> QuantizeResult:
-    """Makes a typed copy of an f32 model, in f16, bf16 or int8, and keeps in f32 what would break.
+    """Makes a typed copy of an f32 model, in f16, bf16, int8 or f8, and keeps in f32 what would break.
 
     data: inputs as the network will see them, whose first axis counts samples: a dict of arrays, an array for the only
-        input, or an .npz file. f16 and bf16 decide by synthetic inputs (of `shapes`) where there are none. Int8 needs a
-        hundred or more, and also takes a folder of images with a `recipe`, a folder of .npz and .npy files, or any
+        input, or an .npz file. f16 and bf16 decide by synthetic inputs (of `shapes`) where there are none. Int8 and f8 need
+        a hundred or more, and also take a folder of images with a `recipe`, a folder of .npz and .npy files, or any
         iterable, a generator too, of samples: each with what the model takes in one run, as a dict of arrays or as the
         array of the only input. These are taken one at a time, at most `samples` of them, and kept as files in a
         temporary folder (TMPDIR) until the call ends, since they are read more than once: they have to fit on the disk,
@@ -364,14 +364,15 @@ def quantize(
     keep, only: what stays in f32, or what alone may leave it: names of nodes, tensors or operators, with * and ?.
     typed_io: inputs and outputs have the type too; f16 and bf16 only.
     limit_db: least signal to noise ratio of each output; nodes stay in f32 until it is met. None: 40 dB in f16, 25 dB in
-        bf16, and none in int8.
+        bf16, and none in int8 and f8.
 
-    For int8 alone:
+    For int8 and f8 alone:
     samples: calibrate with so many at most; 0: with all.
-    calibration, percentile: where int8 saturates. cache: a calibration cache of TensorRT 7 to 10, whose scales are used.
+    calibration, percentile: where they saturate; None: percentile in int8, minmax in f8. entropy is of int8.
+    cache: a calibration cache of TensorRT 7 to 10, whose scales are used; of int8.
     state: a file that keeps counts, from which an interrupted calibration goes on.
-    improve: `equalize`, `smooth`, `round`, `bias`: what is done so that int8 loses less.
-    rest: what nodes that are not int8 compute in, where that breaks nothing; None: f32.
+    improve: `equalize`, `smooth`, `round` (of int8), `bias`: what is done so that less is lost.
+    rest: what nodes that are not int8 or f8 compute in, where that breaks nothing; None: f32.
     metric: how good a model is; more is better. It gets a graft.Model, for the f32 network first, then for each that is
         tried, in this thread; what it raises ends the work and is raised here. None: per cent of the outputs' rows whose
         largest element is where f32 has it.
@@ -380,12 +381,14 @@ def quantize(
 
     engine: what runs the model on the CPU, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
 
-    Raises graft.Error for int8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
+    Raises graft.Error for int8 and f8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
     and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
     """
     network = _loaded(model, cancel)
     with tempfile.TemporaryDirectory(prefix="graft-data-") as folder, shown(progress, f"quantize {precision}") as show:
-        tensors, path = _quantization_data(data, network, pathlib.Path(folder), precision == "int8", samples)
+        tensors, path = _quantization_data(
+            data, network, pathlib.Path(folder), precision in ("int8", "f8", "fp8"), samples
+        )
         return _toolkit.quantize(
             network,
             precision=precision,

@@ -28,7 +28,7 @@ void refuse(const std::vector<const Option*>& options, const std::string& precis
 
 void add_int8_options(Command& command, QuantizeArguments& arguments) {
   const auto add = [&](Option* option, const char* type) {
-    option->type_name(type)->group("int8");
+    option->type_name(type)->group("int8 and f8");
     arguments.of_int8.push_back(option);
     return option;
   };
@@ -38,28 +38,31 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
   add(command.add_option("--samples", arguments.samples, "calibrate with so many samples at most"), "NUMBER")
       ->check(at_least(1, "an integer from 1"));
   arguments.method_option =
-      add(command.add_option("--method", arguments.method, "percentile (as without it), entropy, minmax or mse"),
+      add(command.add_option("--method", arguments.method,
+                             "percentile (int8 without it), entropy (int8 only), minmax (f8 without it) or mse"),
           "METHOD")
           ->check(one_of({"entropy", "minmax", "percentile", "mse"}));
   arguments.percentile_option =
       add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
           "NUMBER")
           ->check(between(50, 100));
-  add(command.add_option("--cache", arguments.cache, "scales from a calibration cache of TensorRT 7 to 10"), "FILE");
-  add(command.add_option("--write-cache", arguments.write_cache,
-                         "write the scales as such a cache; without -o and --precision those of a model that has them"),
+  add(command.add_option("--cache", arguments.cache, "int8: scales from a calibration cache of TensorRT 7 to 10"),
+      "FILE");
+  add(command.add_option(
+          "--write-cache", arguments.write_cache,
+          "int8: write the scales as such a cache; without -o and --precision those of a model that has them"),
       "FILE");
   add(command.add_option("--state", arguments.state, "keep counts here, and go on where an interrupted run ended"),
       "FILE");
   add(command.add_option(
           "--improve", arguments.improve,
           "what is done so that less is lost: equalize (ranges of neighboring layers), smooth (inputs of "
-          "layers), round (weights up or down), bias (what rounding adds on average); several with commas"),
+          "layers), round (weights up or down, int8 only), bias (what rounding adds on average); several with commas"),
       "LIST")
       ->delimiter(',')
       ->check(one_of({"equalize", "smooth", "round", "bias"}));
   add(command.add_option("--rest", arguments.rest,
-                         "what the nodes that do not become int8 compute in: f32 (as without "
+                         "what the nodes that do not become int8 or f8 compute in: f32 (as without "
                          "it), f16 or bf16, where that breaks nothing"),
       "TYPE")
       ->check(one_of({"f32", "f16", "fp16", "bf16"}));
@@ -96,9 +99,9 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
        {std::pair("-o", &arguments.output), std::pair("--precision", &arguments.precision)}) {
     if (value->empty()) throw Error(fmt::format("{} is missing\nOnly --write-cache by itself does without it", option));
   }
-  const bool int8 = arguments.precision == "int8";
-  refuse(int8 ? arguments.of_types : arguments.of_int8, arguments.precision);
-  return int8 ? quantize_int8(console, arguments) : quantize_types(console, arguments);
+  const bool has_scales = arguments.precision == "int8" || arguments.precision == "f8" || arguments.precision == "fp8";
+  refuse(has_scales ? arguments.of_types : arguments.of_int8, arguments.precision);
+  return has_scales ? quantize_int8(console, arguments) : quantize_types(console, arguments);
 }
 
 }  // namespace
@@ -120,23 +123,24 @@ void check_output(const QuantizeArguments& arguments) {
 
 void add_quantize(Program& program) {
   const auto arguments = std::make_shared<QuantizeArguments>();
-  Command* command =
-      program.add_command("quantize",
-                          "writes a model in f16, bf16 or int8, typed, as every TensorRT builds it, and keeps in f32 "
-                          "what would break; exit "
-                          "code 1 if an output still misses the limit",
-                          "graft quantize digits.onnx -o digits.int8.onnx --precision int8 --data images.npz",
-                          [arguments](const Console& c) { return quantize(c, *arguments); });
+  Command* command = program.add_command(
+      "quantize",
+      "writes a model in f16, bf16, int8 or f8, typed, as every TensorRT builds it, and keeps in f32 "
+      "what would break; exit "
+      "code 1 if an output still misses the limit",
+      "graft quantize digits.onnx -o digits.int8.onnx --precision int8 --data images.npz",
+      [arguments](const Console& c) { return quantize(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one of other formats")
       ->required();
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE");
-  command->add_option("--precision", arguments->precision, "f16 (also called fp16), bf16 or int8")
+  command->add_option("--precision", arguments->precision, "f16 (also called fp16), bf16, int8 or f8 (fp8, f8e4m3fn)")
       ->type_name("TYPE")
-      ->check(one_of({"f16", "fp16", "bf16", "int8"}));
+      ->check(one_of({"f16", "fp16", "bf16", "int8", "f8", "fp8"}));
   command
-      ->add_option("--data", arguments->data,
-                   "inputs to decide by: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 also a FILE.npy, and "
-                   "a folder of images or of such files; the first axis counts samples")
+      ->add_option(
+          "--data", arguments->data,
+          "inputs to decide by: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 and f8 also a FILE.npy, and "
+          "a folder of images or of such files; the first axis counts samples")
       ->type_name("TENSOR");
   arguments->of_types.push_back(
       command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; once for each")
@@ -149,13 +153,12 @@ void add_quantize(Program& program) {
       ->type_name("PATTERN");
   arguments->of_types.push_back(command->add_flag("--typed-io", arguments->typed_io,
                                                   "inputs and outputs have the type too; without it they are f32"));
-  arguments->limit_option =
-      command
-          ->add_option(
-              "--limit", arguments->limit,
-              "signal to noise ratio of each output that is enough, in dB (40; 25 in bf16; in int8 none is asked for)")
-          ->type_name("DB")
-          ->check(at_least(0, "a number from 0"));
+  arguments->limit_option = command
+                                ->add_option("--limit", arguments->limit,
+                                             "signal to noise ratio of each output that is enough, in dB (40; 25 in "
+                                             "bf16; in int8 and f8 none is asked for)")
+                                ->type_name("DB")
+                                ->check(at_least(0, "a number from 0"));
   add_int8_options(*command, *arguments);
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);

@@ -1,4 +1,4 @@
-// graft quantize: what its two ways, f16 or bf16 and int8, have in common.
+// graft quantize: what its two ways, f16 or bf16 and int8 or f8, have in common.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct QuantizeArguments {
   bool explain = false;
   std::string engine = default_engine_name;
 
-  // Of int8 alone.
+  // Of int8 and f8 alone.
   std::string recipe;
   std::int64_t samples = 0;
-  std::string method = "percentile";
+  std::string method;  ///< Empty: the usual one.
   double percentile = 99.99;
   std::string cache;
   std::string write_cache;
@@ -45,7 +45,7 @@ struct QuantizeArguments {
   const Option* metric_option = nullptr;
   const Option* max_drop_option = nullptr;
   std::vector<const Option*> of_int8;   ///< Refused with another precision.
-  std::vector<const Option*> of_types;  ///< Refused with int8.
+  std::vector<const Option*> of_types;  ///< Refused with int8 and f8.
 };
 
 [[nodiscard]] Exit quantize_types(const Console& console, const QuantizeArguments& arguments);

@@ -1,4 +1,4 @@
-// graft quantize --precision int8: scales from data or from a cache, QuantizeLinear and DequantizeLinear.
+// graft quantize --precision int8 or f8: scales from data or from a cache, QuantizeLinear and DequantizeLinear.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,11 +44,11 @@ toolkit::Samples samples_of(const Console& console, const QuantizeArguments& arg
 void check_data(const QuantizeArguments& arguments) {
   if (arguments.data.empty() && arguments.cache.empty()) {
     throw Error(
-        "--data: int8 needs ranges, and synthetic inputs have others than real ones\n"
+        "--data: int8 and f8 need ranges, and synthetic inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache");
   }
   const auto given = [](const Option* option) { return option->count() != 0; };
-  if (given(arguments.percentile_option) && arguments.method != "percentile") {
+  if (given(arguments.percentile_option) && !arguments.method.empty() && arguments.method != "percentile") {
     throw Error(fmt::format("--percentile: it has no meaning with --method {}", arguments.method));
   }
   for (const Option* option : {arguments.method_option, arguments.percentile_option}) {
@@ -66,7 +66,12 @@ void check_data(const QuantizeArguments& arguments) {
 
 quant::Int8Options options_of(const Console& console, const QuantizeArguments& arguments) {
   quant::Int8Options options;
-  options.thresholds = {.method = *quant::parse_threshold_method(arguments.method), .percentile = arguments.percentile};
+  options.type = arguments.precision == "int8" ? quant::EightBits::int8 : quant::EightBits::f8;
+  options.thresholds = {
+      .method = quant::parse_threshold_method(arguments.method)
+                    .value_or(arguments.percentile_option->count() != 0 ? quant::ThresholdMethod::percentile
+                                                                        : quant::usual_method(options.type)),
+      .percentile = arguments.percentile};
   options.keep = arguments.keep;
   options.only = arguments.only;
   options.state = arguments.state;
@@ -111,7 +116,8 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   const std::string summary = present::int8_summary(report, options);
   console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, files.data_file), summary));
   console.say(present::int8_text(report, options.metric != nullptr, arguments.explain));
-  if (!chosen.met) console.warn(present::missed_int8_text(arguments.model, arguments.output, arguments.data));
+  if (!chosen.met)
+    console.warn(present::missed_int8_text(chosen.plan.type, arguments.model, arguments.output, arguments.data));
   if (!arguments.report.empty()) {
     write_report(console, present::int8_page(chosen, files, options, summary), arguments.report);
   }

@@ -15,6 +15,7 @@ std::string_view option_of(Setting setting) {
     case Setting::keep: return "--keep";
     case Setting::only: return "--only";
     case Setting::improve: return "--improve";
+    case Setting::calibration: return "--method";
     case Setting::cache: return "--cache";
     case Setting::metric: return "--metric";
     case Setting::quantize_int8: return "`graft quantize --precision int8`";

@@ -9,7 +9,7 @@
 namespace graft {
 namespace {
 
-constexpr std::array<std::pair<DType, std::string_view>, 8> dtype_names{{
+constexpr std::array<std::pair<DType, std::string_view>, 9> dtype_names{{
     {DType::f32, "f32"},
     {DType::f16, "f16"},
     {DType::bf16, "bf16"},
@@ -18,6 +18,7 @@ constexpr std::array<std::pair<DType, std::string_view>, 8> dtype_names{{
     {DType::i32, "i32"},
     {DType::i64, "i64"},
     {DType::boolean, "bool"},
+    {DType::f8e4m3fn, "f8e4m3fn"},
 }};
 
 }  // namespace

@@ -25,6 +25,7 @@ std::string_view field_name(Setting setting) {
     case Setting::keep: return "QuantizeOptions::keep";
     case Setting::only: return "QuantizeOptions::only";
     case Setting::improve: return "QuantizeOptions::int8.improve";
+    case Setting::calibration: return "QuantizeOptions::int8.calibration";
     case Setting::cache: return "QuantizeOptions::int8.cache";
     case Setting::metric: return "QuantizeOptions::int8.metric";
     case Setting::quantize_int8: return "quantize with Precision::int8";

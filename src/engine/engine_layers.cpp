@@ -53,7 +53,7 @@ bool is_dequantized(const onnx::Value* value) {
   return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
 }
 
-/// Of what a node multiplies, how much it reads in int8 that is no constant; 0 where anything else is f32.
+/// Of what a node multiplies, how much it reads in int8 or f8 that is no constant; 0 where anything else is f32.
 std::size_t count_int8_inputs(const onnx::Node& node) {
   if (!is_matrix_node(node) || !is_dequantized(node.input(0)) || !is_dequantized(node.input(1))) return 0;
   const auto is_computed = [](const onnx::Value* value) { return !value->producer->input(0)->constant().has_value(); };
@@ -87,7 +87,7 @@ std::vector<FloatIsland> find_islands(const NodesByName& nodes, const std::vecto
   std::vector<FloatIsland> islands;
   for (const EngineLayer& layer : layers) {
     // What is added to the sums may be f32 in an int8 kernel, so the types that are there are counted.
-    const auto is_int8 = [](const EngineTensor& tensor) { return tensor.type == "i8"; };
+    const auto is_int8 = [](const EngineTensor& tensor) { return tensor.type == "i8" || tensor.type == "f8e4m3fn"; };
     const auto other = std::find_if_not(layer.inputs.begin(), layer.inputs.end(), is_int8);
     const auto in_int8 = static_cast<std::size_t>(std::count_if(layer.inputs.begin(), layer.inputs.end(), is_int8));
     if (!layer.is_matrix || other == layer.inputs.end()) continue;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "graft/define_operator.hpp"
+#include "kernels/float8.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
 
@@ -49,6 +50,8 @@ template <class T, class Op>
 __device__ T apply_to(const Op& op, T x) {
   if constexpr (std::is_same_v<T, std::int8_t>) {
     return quantize_device(op.apply(static_cast<float>(x) * op.x_scale), op.y_scale);
+  } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {
+    return T(op.apply(static_cast<float>(x) * op.x_scale) / op.y_scale);
   } else {
     return static_cast<T>(op.apply(static_cast<float>(x)));
   }
@@ -93,19 +96,21 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   if (has_rest) y[rest] = apply_to(op, last);
 }
 
-/// i8 has 256 values, so any operator is a table of 256 results. Each lane of a warp has its own copy, in its own bank
-/// of shared memory, so that no two lanes ever wait for each other.
-template <class Op>
+/// What takes a byte has 256 values, so any operator is a table of 256 results. Each lane of a warp has its own copy,
+/// in its own bank of shared memory, so that no two lanes ever wait for each other.
+template <class T, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwisePolicy::table_blocks_per_multiprocessor)
-    elementwise_table(Op op, const std::int8_t* x, std::int8_t* y, std::int64_t count) {
-  constexpr int width = widest<std::int8_t>;
+    elementwise_table(Op op, const T* x, T* y, std::int64_t count) {
+  constexpr int width = widest<T>;
   constexpr int threads = ElementwisePolicy::table_threads;
   constexpr int U = ElementwisePolicy::table_vectors_in_flight;
   constexpr unsigned lanes = 32;
-  static_assert(threads == 256, "one thread makes one entry");
+  static_assert(sizeof(T) == 1 && threads == 256, "one thread makes one entry");
   __shared__ unsigned table[256 * lanes];
   const unsigned lane = threadIdx.x % lanes;
-  const auto result = static_cast<std::uint8_t>(apply_to(op, static_cast<std::int8_t>(threadIdx.x)));
+  const auto argument = static_cast<std::uint8_t>(threadIdx.x);
+  const T entry = apply_to(op, reinterpret_cast<const T&>(argument));
+  const auto result = reinterpret_cast<const std::uint8_t&>(entry);
   for (unsigned i = 0; i < lanes; ++i) table[threadIdx.x * lanes + (i + lane) % lanes] = result;
   __syncthreads();
 
@@ -145,7 +150,7 @@ struct ElementwiseKernels {
   static Status fits(const Op& /*op*/, const Problem& /*problem*/) { return {}; }
 
   static Status run_scalar(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
-    return dispatch_device(problem.inputs[0].dtype, [&](auto element) {
+    return dispatch_device_and_f8(problem.inputs[0].dtype, [&](auto element) {
       using T = decltype(element);
       constexpr int threads = ElementwisePolicy::threads;
       const std::int64_t count = problem.inputs[0].storage_count();
@@ -161,7 +166,7 @@ struct ElementwiseKernels {
     if (!aligned || ChannelPadding::of(problem.inputs[0]).block > 0) {
       return run_scalar(op, problem, buffers, context);
     }
-    return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
+    return dispatch_device_and_f8(problem.inputs[0].dtype, [&](auto element) -> Status {
       using T = decltype(element);
       const std::int64_t count = problem.inputs[0].storage_count();
       const auto* x = static_cast<const T*>(buffers.inputs[0]);
@@ -170,10 +175,10 @@ struct ElementwiseKernels {
       const std::int64_t vectors = count == 0 ? 0 : std::max<std::int64_t>(count / widest<T>, 1);
       DeviceTraits device;
       if (Status status = current_device(device); !status.ok()) return status;
-      if constexpr (std::is_same_v<T, std::int8_t>) {
+      if constexpr (sizeof(T) == 1) {
         constexpr int threads = ElementwisePolicy::table_threads;
         const std::int64_t most = device.multiprocessors * ElementwisePolicy::table_blocks_per_multiprocessor;
-        return launch(Op::name, elementwise_table<Op>, {std::min(ceil_divide(vectors, threads), most), threads},
+        return launch(Op::name, elementwise_table<T, Op>, {std::min(ceil_divide(vectors, threads), most), threads},
                       context, op, x, y, count);
       } else {
         using Policy = ElementwisePolicy;
@@ -193,9 +198,9 @@ struct ElementwiseKernels {
 
 }  // namespace kernels
 
-/// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 through a table
-/// of all results) and leaves padded channels and addresses that are no multiple of 16 to "scalar", which takes
-/// anything.
+/// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 and f8e4m3fn
+/// through a table of all results) and leaves padded channels and addresses that are no multiple of 16 to "scalar",
+/// which takes anything.
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
   using Kernels = kernels::ElementwiseKernels<Op>;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graft/float8.hpp"
 #include "onnx/tensor_data.hpp"
 
 namespace graft::onnx {
@@ -66,8 +67,8 @@ bool for_each_int(const TensorData& tensor, F&& f) {
   }
 }
 
-/// Calls `f` with each element of a tensor of numbers, in order: f16 and bf16 as float, which holds them exactly, all
-/// others as they are. False for types whose elements TensorData::numbers does not return.
+/// Calls `f` with each element of a tensor of numbers, in order: f16, bf16 and f8e4m3fn as float, which holds them
+/// exactly, all others as they are. False for types whose elements TensorData::numbers does not return.
 template <class F>
 bool for_each_number(const TensorData& tensor, F&& f) {
   const auto count = static_cast<std::size_t>(tensor.element_count());
@@ -77,6 +78,7 @@ bool for_each_number(const TensorData& tensor, F&& f) {
     case ElementType::f64: detail::for_each_of<double>(tensor, count, f); return true;
     case ElementType::f16: detail::for_each_of<Eigen::half>(tensor, count, as_float); return true;
     case ElementType::bf16: detail::for_each_of<Eigen::bfloat16>(tensor, count, as_float); return true;
+    case ElementType::f8e4m3fn: detail::for_each_of<Float8E4M3FN>(tensor, count, as_float); return true;
     default: return for_each_int(tensor, f);
   }
 }

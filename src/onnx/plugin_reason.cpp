@@ -12,7 +12,8 @@ std::string reason_for_plugin(const Node& node) {
   const OperatorType* type = find_operator_for(node).type;
   if (type == nullptr) return {};
   const Value* x = node.input(0);
-  if (x != nullptr && x->type == ElementType::i8) return std::string(type->why_plugin);
+  if (x != nullptr && (x->type == ElementType::i8 || x->type == ElementType::f8e4m3fn))
+    return std::string(type->why_plugin);
   return std::string(type->why_plugin_for_floats.empty() ? type->why_plugin : type->why_plugin_for_floats);
 }
 

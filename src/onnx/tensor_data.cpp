@@ -110,6 +110,7 @@ std::optional<DType> to_dtype(ElementType type) {
     case ElementType::i32: return DType::i32;
     case ElementType::i64: return DType::i64;
     case ElementType::boolean: return DType::boolean;
+    case ElementType::f8e4m3fn: return DType::f8e4m3fn;
     default: return std::nullopt;
   }
 }
@@ -124,6 +125,7 @@ ElementType to_element_type(DType dtype) {
     case DType::i32: return ElementType::i32;
     case DType::i64: return ElementType::i64;
     case DType::boolean: return ElementType::boolean;
+    case DType::f8e4m3fn: return ElementType::f8e4m3fn;
   }
   return ElementType::undefined;
 }
@@ -192,8 +194,8 @@ std::optional<std::vector<std::int64_t>> TensorData::ints() const {
 
 std::optional<std::vector<double>> TensorData::numbers() const {
   const bool is_integral = is_integer(type) || type == ElementType::boolean;
-  const bool is_real =
-      type == ElementType::f32 || type == ElementType::f64 || type == ElementType::f16 || type == ElementType::bf16;
+  const bool is_real = type == ElementType::f32 || type == ElementType::f64 || type == ElementType::f16 ||
+                       type == ElementType::bf16 || type == ElementType::f8e4m3fn;
   if (!is_integral && !is_real) return std::nullopt;
   std::vector<double> values(static_cast<std::size_t>(element_count()));
   double* next = values.data();
@@ -261,6 +263,7 @@ TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> 
     case ElementType::f64: loop([](double v) { return v; }); break;
     case ElementType::f16: loop([](double v) { return Eigen::half(static_cast<float>(v)); }); break;
     case ElementType::bf16: loop([](double v) { return Eigen::bfloat16(static_cast<float>(v)); }); break;
+    case ElementType::f8e4m3fn: loop([](double v) { return Float8E4M3FN(v); }); break;
     case ElementType::i8: loop(to_integer<std::int8_t>); break;
     case ElementType::u8: loop(to_integer<std::uint8_t>); break;
     case ElementType::i16: loop(to_integer<std::int16_t>); break;

@@ -72,6 +72,13 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
 template <class Element>
 inline constexpr bool is_plain_integer = std::integral<Element> && !std::same_as<Element, std::int8_t>;
 
+/// Whatever an operator may take.
+template <class F>
+Status dispatch_every(DType dtype, F&& f) {
+  if (dtype == DType::f8e4m3fn) return f(Float8E4M3FN{});
+  return dispatch_any(dtype, f);
+}
+
 template <class Element>
 double as_number(Element value) {
   return static_cast<double>(static_cast<float>(value));
@@ -102,7 +109,7 @@ std::vector<TimedCase> in_formats(const std::vector<Format>& formats, const std:
     for (TimedCase timed : cases) {
       timed.inputs[0].dtype = format.dtype;
       timed.inputs[0].layout = format.layout;
-      if (format.dtype == DType::i8) {
+      if (is_quantized(format.dtype)) {
         timed.attributes.insert(timed.attributes.end(), {{"x_scale", 0.05F}, {"y_scale", 1 / 127.F}});
         if (timed.of_copy > 0 || timed.inputs[0].storage_bytes() > small) timed.of_copy = 0.85;
       }
@@ -146,7 +153,7 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
     if (batch >= 0 && is_first) desc.extents[0] = batch;
     const Fill fill = test.fill == Fill::offset && !is_first ? Fill::normal : test.fill;
     HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
-    check(dispatch_any(desc.dtype, [&](auto element) -> Status {
+    check(dispatch_every(desc.dtype, [&](auto element) -> Status {
       using Element = decltype(element);
       auto* values = reinterpret_cast<Element*>(tensor.bytes.data());
       for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
@@ -196,7 +203,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const HostTensor& input = inputs[i];
-    if (!is_floating_point(input.desc.dtype) && input.desc.dtype != DType::i8) {
+    if (!is_floating_point(input.desc.dtype) && !is_quantized(input.desc.dtype)) {
       descs.push_back(input.desc);
       addresses.push_back(input.bytes.data());
       continue;
@@ -206,7 +213,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
     const std::vector<float> scales = scales_of(op, port.name, is_scalar ? 1 : input.desc.extents[0]);
     const std::int64_t per_scale = input.desc.extents.element_count() / std::max<std::int64_t>(1, std::ssize(scales));
     auto& linear = values.emplace_back(static_cast<std::size_t>(input.desc.extents.element_count()));
-    check(dispatch(input.desc.dtype, [&](auto element) -> Status {
+    check(dispatch_and_f8(input.desc.dtype, [&](auto element) -> Status {
       const auto* stored = reinterpret_cast<const decltype(element)*>(input.bytes.data());
       for_each_element(input.desc, [&](std::int64_t at, std::int64_t to) {
         if (to < 0) return;
@@ -232,7 +239,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     ExpectedOutput& output =
         expected.emplace_back(ExpectedOutput{.extents = extents[i], .numbers = {}, .integers = {}});
-    check(dispatch_any(outputs[i].dtype, [&](auto element) -> Status {
+    check(dispatch_every(outputs[i].dtype, [&](auto element) -> Status {
       using Element = decltype(element);
       const std::span elements(reinterpret_cast<const Element*>(results[i].data()),
                                static_cast<std::size_t>(extents[i].element_count()));
@@ -269,8 +276,9 @@ Allowed allowed_for(double exact, double tolerance, float scale, double absolute
 template <class Element>
 double step_at(double value) {
   if constexpr (std::same_as<Element, std::int8_t>) return 1;
-  constexpr int digits = std::same_as<Element, float> ? 24 : std::same_as<Element, Eigen::half> ? 11 : 8;
-  constexpr int lowest = std::same_as<Element, Eigen::half> ? -13 : -125;
+  constexpr bool is_f8 = std::same_as<Element, Float8E4M3FN>;
+  constexpr int digits = is_f8 ? 4 : std::same_as<Element, float> ? 24 : std::same_as<Element, Eigen::half> ? 11 : 8;
+  constexpr int lowest = is_f8 ? -5 : std::same_as<Element, Eigen::half> ? -13 : -125;
   int exponent = 0;
   std::frexp(value, &exponent);
   return std::ldexp(1., std::max(exponent, lowest) - digits);
@@ -295,7 +303,7 @@ Errors errors_of(const HostTensor& found, const ExpectedOutput& expected, double
   if (expected.numbers.empty()) return errors;
   double largest = 0;
   const TensorDesc desc{.dtype = found.desc.dtype, .layout = found.desc.layout, .extents = expected.extents};
-  check(dispatch(desc.dtype, [&](auto element) -> Status {
+  check(dispatch_and_f8(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
     for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
@@ -310,7 +318,7 @@ Errors errors_of(const HostTensor& found, const ExpectedOutput& expected, double
       ++errors.off;
       errors.of_bound = std::max(errors.of_bound, (value - rounded) / ((value < rounded ? low : high) - rounded));
       constexpr bool is_i8 = std::same_as<Element, std::int8_t>;
-      const double unit = is_i8 ? static_cast<double>(scale) : 1;
+      const double unit = is_quantized(desc.dtype) ? static_cast<double>(scale) : 1;
       if (std::abs(value - rounded) > step_at<Element>(rounded)) {
         ++errors.beyond;
         errors.beyond_size = std::max(errors.beyond_size, std::abs(exact));
@@ -335,7 +343,7 @@ std::string compare(const HostTensor& found, const ExpectedOutput& expected, dou
   if (std::ssize(found.bytes) < desc.storage_bytes()) {
     return "found " + std::to_string(found.bytes.size()) + " bytes, allowed are those of " + to_string(desc);
   }
-  check(dispatch_any(desc.dtype, [&](auto element) -> Status {
+  check(dispatch_every(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
     std::int64_t wrong = 0;

@@ -7,15 +7,18 @@
 #include <type_traits>
 
 #include "graft/define_operator.hpp"
+#include "graft/float8.hpp"
 #include "graft/quantization.hpp"
 
 namespace graft::ops {
 
-/// Scales for i8 elements; other types ignore them.
+/// Scales for i8 and f8e4m3fn elements; other types ignore them.
 template <class Element>
 [[nodiscard]] double load(Element value, [[maybe_unused]] double scale) {
   if constexpr (std::same_as<Element, std::int8_t>)
     return scale * static_cast<double>(value);
+  else if constexpr (std::same_as<Element, Float8E4M3FN>)
+    return scale * static_cast<double>(static_cast<float>(value));
   else
     return static_cast<double>(static_cast<float>(value));
 }
@@ -24,6 +27,8 @@ template <class Element>
 [[nodiscard]] Element store(double value, [[maybe_unused]] double scale) {
   if constexpr (std::same_as<Element, std::int8_t>)
     return quantize(value, scale);
+  else if constexpr (std::same_as<Element, Float8E4M3FN>)
+    return Float8E4M3FN(value / scale);
   else if constexpr (std::same_as<Element, float>)
     return static_cast<float>(value);
   else
@@ -42,6 +47,13 @@ template <class F>
       return unsupported("the reference kernels compute in f32, f16, bf16 and i8, found " +
                          std::string(to_string(dtype)));
   }
+}
+
+/// As dispatch, and of f8e4m3fn, for the operators that take it.
+template <class F>
+[[nodiscard]] Status dispatch_and_f8(DType dtype, F&& f) {
+  if (dtype == DType::f8e4m3fn) return f(Float8E4M3FN{});
+  return dispatch(dtype, f);
 }
 
 /// As dispatch, and for the types of integers that are not scaled.
@@ -69,7 +81,7 @@ inline void store_size(DType dtype, std::int64_t size, void* output) {
 template <class Definition>
 [[nodiscard]] Status elementwise_cpu(const Definition& op, const Problem& problem, const Buffers& buffers,
                                      const CpuContext& context) {
-  return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
+  return dispatch_and_f8(problem.inputs[0].dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* x = static_cast<const Element*>(buffers.inputs[0]);
     auto* y = static_cast<Element*>(buffers.outputs[0]);

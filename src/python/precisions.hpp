@@ -12,7 +12,8 @@ namespace graft::python {
   if (word == "f16" || word == "fp16") return toolkit::Precision::f16;
   if (word == "bf16") return toolkit::Precision::bf16;
   if (word == "int8") return toolkit::Precision::int8;
-  throw Error(option + ": found " + word + "; allowed are f16 (also called fp16), bf16 and int8");
+  if (word == "f8" || word == "fp8") return toolkit::Precision::f8;
+  throw Error(option + ": found " + word + "; allowed are f16 (also called fp16), bf16, int8 and f8 (also called fp8)");
 }
 
 }  // namespace graft::python

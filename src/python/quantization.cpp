@@ -66,11 +66,12 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
                         const std::filesystem::path& data_path, const toolkit::Shapes& shapes,
                         const std::vector<std::string>& keep, const std::vector<std::string>& only, bool typed_io,
                         std::optional<double> limit_db, const std::filesystem::path& recipe, std::int64_t samples,
-                        const std::string& calibration, double percentile, const std::filesystem::path& cache,
-                        const std::filesystem::path& state, const std::vector<std::string>& improve,
-                        const std::optional<std::string>& rest, const nb::object& metric,
-                        std::optional<double> max_drop, std::int64_t judged, const std::string& engine,
-                        const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
+                        const std::optional<std::string>& calibration, double percentile,
+                        const std::filesystem::path& cache, const std::filesystem::path& state,
+                        const std::vector<std::string>& improve, const std::optional<std::string>& rest,
+                        const nb::object& metric, std::optional<double> max_drop, std::int64_t judged,
+                        const std::string& engine, const nb::object& progress,
+                        const std::optional<toolkit::CancelToken>& cancel) {
   QuantizeOptions options{.precision = precision_of("precision", precision),
                           .data = {},
                           .data_views = views_of(data),
@@ -82,7 +83,7 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
                           .int8 = {.data = data_path,
                                    .recipe = recipe,
                                    .samples = samples,
-                                   .calibration = calibration_of(calibration),
+                                   .calibration = {},
                                    .percentile = percentile,
                                    .cache = cache,
                                    .state = state,
@@ -93,6 +94,7 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
                                    .judged = judged},
                           .engine = cpu_engine_of(engine),
                           .watch = {}};
+  if (calibration) options.int8.calibration = calibration_of(*calibration);
   if (rest) options.int8.rest = precision_of("rest", *rest);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& caller) {
     options.watch = watch;
@@ -131,7 +133,7 @@ void add_quantization(nb::module_& module) {
   nb::class_<QuantizedNode>(module, "QuantizedNode", "What became of a node.")
       .def_ro("node", &QuantizedNode::node)
       .def_ro("type", &QuantizedNode::type,
-              "'int8', 'f16', 'bf16', 'f32'; 'fused' in f32 within an int8 kernel; empty: no real tensors.")
+              "'int8', 'f8', 'f16', 'bf16', 'f32'; 'fused': in f32, in the kernel of an int8 or f8 node; empty: none.")
       .def_ro("reason", &QuantizedNode::reason, "Why it stays in f32; empty for others.")
       .def("__repr__", [](const QuantizedNode& node) {
         return "<" + text_of(node.node) + ": " + node.type + (node.reason.empty() ? "" : ", " + node.reason) + ">";

@@ -11,7 +11,8 @@ namespace {
 
 DType dtype_of(const std::string& input, const std::string& type) {
   if (const auto dtype = parse_dtype(type)) return *dtype;
-  throw Error("input '" + input + "': found " + type + "; allowed are f32, f16, bf16, i8, u8, i32, i64 and bool");
+  throw Error("input '" + input + "': found " + type +
+              "; allowed are f32, f16, bf16, i8, u8, i32, i64, bool and f8e4m3fn");
 }
 
 std::span<const std::byte> bytes_of(const BytesIn& array) {

@@ -30,12 +30,16 @@ constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 using Kept = std::map<std::string, std::string, std::less<>>;
 
 /// What rounding does to what was counted.
-void judge_rounding(Int8Tensor& tensor) {
+void judge_rounding(Int8Tensor& tensor, EightBits type) {
   if (!tensor.found) return;
   constexpr double middle = 0.5;
   constexpr double decibels = 10;
   const Histogram& histogram = *tensor.found;
   const double scale = tensor.scale;
+  const double largest = largest_of(type);
+  // Half a step of int8 beyond the largest is still rounded to it; the steps of f8 there are of 32.
+  const double half_a_step = type == EightBits::int8 ? middle : 16;
+  const double beyond_all = (largest + half_a_step) * scale;
   double signal = 0;
   double noise = 0;
   double beyond = 0;
@@ -43,10 +47,10 @@ void judge_rounding(Int8Tensor& tensor) {
   for (std::size_t i = 0; i < used; ++i) {
     const auto count = static_cast<double>(histogram.bins()[i]);
     const double value = (static_cast<double>(i) + middle) * histogram.width();
-    const double rounded = std::min(std::nearbyint(value / scale), highest_step) * scale;
+    const double rounded = round_to(type, value / scale) * scale;
     signal += value * value * count;
     noise += (value - rounded) * (value - rounded) * count;
-    if (value > (highest_step + middle) * scale) beyond += count;
+    if (value > beyond_all) beyond += count;
   }
   const double all = static_cast<double>(histogram.counted() + histogram.figures().zeros);
   if (all > 0) tensor.saturated = beyond / all;
@@ -85,10 +89,11 @@ class Int8Chooser {
  public:
   Int8Chooser(const runtime::Engine& engine, const onnx::Model& model, const CalibrationData& data,
               const Int8Options& options)
-      : engine_(engine), data_(data), options_(options), prepared_(prepare_for_int8(model)) {}
+      : engine_(engine), data_(data), options_(options), prepared_(prepare_for_int8(model, options.type)) {}
 
   ChosenInt8 run() {
     if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
+    refuse_what_is_of_int8();
     if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
       throw Error(fmt::format("{}: all but equalize look at data\nGive it with {}", setting_name(Setting::improve),
                               setting_name(Setting::data)));
@@ -116,8 +121,20 @@ class Int8Chooser {
     if (options_.progress) options_.progress(what, done, total);
   }
 
+  void refuse_what_is_of_int8() const {
+    if (options_.type == EightBits::int8) return;
+    const auto refuse = [](Setting setting, const char* why) {
+      throw Error(fmt::format("{}: {}, and f8 has none of one size", setting_name(setting), why));
+    };
+    if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT holds steps of int8");
+    if (options_.improve.round) refuse(Setting::improve, "round moves weights by whole steps of int8");
+    if (options_.thresholds.method == ThresholdMethod::entropy) {
+      refuse(Setting::calibration, "entropy counts 128 steps");
+    }
+  }
+
   void keep_what_was_asked_for() {
-    const Int8Plan plan = plan_int8(prepared_);
+    const Int8Plan plan = plan_with_all_but({});
     std::set<std::string, std::less<>> layers;
     for (const Int8Node& node : plan.nodes) {
       if (node.has_weight()) layers.insert(node.node.id);
@@ -126,12 +143,16 @@ class Int8Chooser {
                               [&](const onnx::Node& node) { return layers.contains(key_of(node)); });
   }
 
+  [[nodiscard]] Int8Plan plan_with_all_but(const Kept& kept) const {
+    return plan_int8(prepared_, {.type = options_.type, .kept = kept});
+  }
+
   // ---- Scales
 
   /// Those that are rounded; where layers may be kept, those too that are rounded then. Fewer leave the engine's
   /// fusions as they are.
   [[nodiscard]] std::vector<std::string> tensors_to_calibrate() const {
-    const Int8Plan plan = plan_int8(prepared_, {asked_});
+    const Int8Plan plan = plan_with_all_but(asked_);
     if (options_.limit_db || options_.max_drop) return plan.candidates;
     std::vector<std::string> tensors;
     for (const auto& [name, group] : plan.tensors) tensors.push_back(name);
@@ -166,16 +187,17 @@ class Int8Chooser {
         result_.notes.push_back(fmt::format("'{}' held {} NaN and {} infinite numbers, which took no part", name,
                                             figures.nan, figures.infinite));
       }
-      thresholds_.emplace(name, threshold_of(histogram, options_.thresholds));
+      thresholds_.emplace(name, threshold_of(histogram, options_.thresholds, options_.type));
       histograms_.emplace(name, std::move(histogram));
     }
   }
 
   void take_scales_from_cache() {
     for (const CalibrationCache::Entry& entry : options_.cache->entries) {
-      if (std::isfinite(entry.scale) && entry.scale > 0) thresholds_.emplace(entry.tensor, entry.scale * highest_step);
+      if (std::isfinite(entry.scale) && entry.scale > 0)
+        thresholds_.emplace(entry.tensor, entry.scale * largest_of(options_.type));
     }
-    const Int8Plan plan = plan_int8(prepared_);
+    const Int8Plan plan = plan_with_all_but({});
     std::size_t found = 0;
     for (const std::string& tensor : plan.candidates) found += thresholds_.contains(tensor) ? 1 : 0;
     if (found == 0 && !plan.candidates.empty()) {
@@ -207,12 +229,12 @@ class Int8Chooser {
       throw Error(Error::Kind::internal, fmt::format("'{}' was not calibrated", tensor));
     }
     // Where only zeros were seen any step will do, and TensorRT refuses 0.
-    return found->second > 0 ? std::max(scale_of(found->second), std::numeric_limits<float>::min()) : 1;
+    return found->second > 0 ? std::max(scale_of(found->second, options_.type), std::numeric_limits<float>::min()) : 1;
   }
 
   /// A plan whose tensors all have a scale.
   [[nodiscard]] Int8Plan plan_with(const Kept& kept) const {
-    Int8Choice choice{kept};
+    Int8Choice choice{.type = options_.type, .kept = kept};
     Int8Plan plan = plan_int8(prepared_, choice);
     while (options_.cache) {
       bool changed = false;
@@ -344,7 +366,7 @@ class Int8Chooser {
                                 .round_inside = options_.rest.has_value()});
     const bool sensitivity = samples < reference_.size();
     for (std::size_t i = 0; i < samples; ++i) {
-      if (!sensitivity) say("trying int8", i, samples);
+      if (!sensitivity) say(fmt::format("trying {}", to_string(options_.type)), i, samples);
       const std::size_t at = i * reference_.size() / samples;
       const runtime::TensorMap found = compiled->run(data_.sample(judged_[at]));
       std::size_t index = 0;
@@ -402,7 +424,8 @@ class Int8Chooser {
     Kept more = kept;
     for (std::size_t i = 0; i < count; ++i) {
       const Sensitivity& layer = result_.sensitivities[i];
-      more.emplace(layer.node.id, fmt::format("alone in int8 it leaves {:.1f} dB of signal to noise", layer.snr_db));
+      more.emplace(layer.node.id, fmt::format("alone in {} it leaves {:.1f} dB of signal to noise",
+                                              to_string(options_.type), layer.snr_db));
     }
     return more;
   }
@@ -454,7 +477,8 @@ class Int8Chooser {
     options.threads = options_.threads;
     options.progress = options_.progress;
     for (const Int8Node& node : chosen.plan.nodes) {
-      if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.node.id, "it is int8");
+      if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none)
+        options.kept.emplace(node.node.id, fmt::format("it is {}", to_string(options_.type)));
     }
     if (data_.count != 0) {
       const std::int64_t runs = std::min(data_.count, sensitivity_samples);
@@ -508,23 +532,24 @@ class Int8Chooser {
                         .found = {},
                         .saturated = 0,
                         .snr_db = {}};
-      tensor.threshold = static_cast<double>(tensor.scale) * highest_step;
+      tensor.threshold = static_cast<double>(tensor.scale) * largest_of(options_.type);
       const auto found = histograms_.find(name);
       if (found != histograms_.end()) tensor.found = found->second;
-      judge_rounding(tensor);
+      judge_rounding(tensor, options_.type);
       result_.tensors.push_back(std::move(tensor));
     }
-    Int8Choice everything;
-    for (const Int8Node& node : result_.plan.nodes) everything.kept.emplace(node.node.id, "");
-    result_.f32_cost = cost_of(prepared_, plan_int8(prepared_, everything));
+    Kept everything;
+    for (const Int8Node& node : result_.plan.nodes) everything.emplace(node.node.id, "");
+    result_.f32_cost = cost_of(prepared_, plan_with_all_but(everything));
     remember_scales();
   }
 
   void remember_scales() {
     if (result_.tensors.empty()) {
-      result_.notes.emplace_back("nothing became int8");
+      result_.notes.push_back(fmt::format("nothing became {}", to_string(options_.type)));
       return;
     }
+    if (options_.type == EightBits::f8) return;  // a cache holds steps of int8
     if (options_.cache) {
       result_.cache = *options_.cache;
     } else {

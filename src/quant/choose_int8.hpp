@@ -1,4 +1,5 @@
-// A network in int8: calibrated, placed, judged, and layers kept in f32 until it is good enough.
+// A network in int8 or f8: calibrated, placed, judged, and layers kept in f32 until it is good enough. Where names and
+// comments say int8, the same holds for f8.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +36,7 @@ struct Improvements {
 };
 
 struct Int8Options {
+  EightBits type = EightBits::int8;
   Improvements improve = {};
   ThresholdOptions thresholds;
   std::vector<std::string> keep;          ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
@@ -58,9 +60,9 @@ struct Int8Tensor {
   std::string name;
   std::string group;  ///< With which other tensors it shares its scale: the same text for all of them.
   float scale = 0;
-  double threshold = 0;            ///< What becomes 127 steps.
+  double threshold = 0;            ///< What becomes the largest number: 127 steps of int8, 448 of f8.
   std::optional<Histogram> found;  ///< What calibration counted.
-  double saturated = 0;            ///< The share of its numbers beyond 127 steps.
+  double saturated = 0;            ///< The share of its numbers beyond the threshold.
   std::optional<double> snr_db;    ///< Of rounding alone, by what was counted.
 };
 

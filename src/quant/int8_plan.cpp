@@ -64,7 +64,9 @@ bool pads_with_elements_or_zeros(const onnx::Node& node) {
   return constant && constant->scalar() == 0.0;
 }
 
-bool is_data_movement(const onnx::Node& node) {
+bool is_data_movement(const onnx::Node& node, EightBits type) {
+  // TensorRT-RTX 1.7.1 pools f8 in f32; no other layer was tried with it but those that give elements other places.
+  if (type == EightBits::f8 && is_any_of(node, {"MaxPool", "Pad", "Resize"})) return false;
   if (node.is("MaxPool")) return node.outputs.size() == 1;
   if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
   if (node.is("Pad")) return pads_with_elements_or_zeros(node);
@@ -81,10 +83,10 @@ std::vector<int> ranks_of(const onnx::Node& node) {
   return ranks;
 }
 
-bool has_int8_row(const onnx::Node& node, const Operator& op) {
+bool has_row(const onnx::Node& node, const Operator& op, EightBits type) {
   const std::vector<int> ranks = ranks_of(node);
   return std::any_of(op.type().type_rows.begin(), op.type().type_rows.end(), [&](const TypeRow& row) {
-    return row.formats[0] == Format(DType::i8, Layout::linear) && op.accepts(row, ranks);
+    return row.formats[0] == Format(dtype_of(type), Layout::linear) && op.accepts(row, ranks);
   });
 }
 
@@ -136,6 +138,7 @@ class Planner {
     for (const onnx::Value* value : graph_.values()) {
       if (wanted_.contains(value)) plan_.tensors.emplace(value->name, groups_.root(value->name));
     }
+    plan_.type = choice_.type;
     plan_.candidates = candidates(nodes);
     return std::move(plan_);
   }
@@ -161,11 +164,12 @@ class Planner {
     if (given.empty() || !is_f32(node.output())) return {};
     if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
     if (has_trait(node, onnx::trait::weighted)) return weighted_form(node);
-    if (is_data_movement(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
+    if (is_data_movement(node, choice_.type) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
     if (is_any_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
       return {What::adds, {}, std::nullopt, false};
     }
-    if (node.is("AveragePool") || is_mean_of_its_own(node)) return {What::averages, {}, std::nullopt, false};
+    const bool averages = node.is("AveragePool") || is_mean_of_its_own(node);
+    if (averages && choice_.type == EightBits::int8) return {What::averages, {}, std::nullopt, false};
     return {};
   }
 
@@ -205,12 +209,13 @@ class Planner {
     return form;
   }
 
-  [[nodiscard]] static Form operator_form(const onnx::Node& node) {
+  [[nodiscard]] Form operator_form(const onnx::Node& node) const {
     const auto op = make_operator(node);
     if (op == nullptr) return refused("it is no operator that Graft knows");
     const std::string_view name = op->type().name;
     if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
-    if (!has_int8_row(node, *op)) return refused(fmt::format("{} has no int8 form", name));
+    if (!has_row(node, *op, choice_.type))
+      return refused(fmt::format("{} has no {} form", name, to_string(choice_.type)));
     Form form{What::graft, {}, std::nullopt, op->is_data_movement()};
     const std::optional<Int8Weight>& stored = op->type().int8_weight;
     if (stored && node.input(stored->input) != nullptr) {
@@ -400,8 +405,8 @@ class Planner {
     if (form.what == What::none) {
       const bool for_int8 = std::any_of(node.outputs.begin(), node.outputs.end(),
                                         [&](const onnx::Value* value) { return wanted_.contains(value); });
-      return fmt::format("TensorRT has no int8 {}{}", node.op_type,
-                         for_int8 ? "; what it gives is rounded to int8" : "");
+      return fmt::format("TensorRT has no {} {}{}", to_string(choice_.type), node.op_type,
+                         for_int8 ? fmt::format("; what it gives is rounded to {}", to_string(choice_.type)) : "");
     }
     for (const onnx::Value* value : node.outputs) {
       if (value == nullptr) continue;
@@ -410,7 +415,7 @@ class Planner {
         if (!takes_int8(use)) return fmt::format("{} reads it in f32", onnx::describe(*use.node));
       }
     }
-    return "nothing reads it in int8";
+    return fmt::format("nothing reads it in {}", to_string(choice_.type));
   }
 
   [[nodiscard]] std::vector<std::string> candidates(const std::vector<onnx::Node*>& nodes) const {
@@ -447,10 +452,10 @@ class Planner {
 
 }  // namespace
 
-std::string_view to_string(Int8Kind kind) {
+std::string_view to_string(Int8Kind kind, EightBits type) {
   switch (kind) {
     case Int8Kind::computes:
-    case Int8Kind::moves: return "int8";
+    case Int8Kind::moves: return to_string(type);
     case Int8Kind::follows: return "fused";
     case Int8Kind::kept: return "f32";
     case Int8Kind::none: return "";

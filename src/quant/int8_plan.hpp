@@ -1,4 +1,5 @@
-// What of a network becomes int8: which nodes compute in it, which tensors are rounded to it, which share a scale.
+// What of a network becomes int8 or f8: which nodes compute in it, which tensors are rounded to it, which share a
+// scale. Where names and comments say int8, the same holds for f8.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "onnx/node_ref.hpp"
+#include "quant/eight_bits.hpp"
 
 namespace graft::quant {
 
@@ -20,8 +22,8 @@ enum class Int8Kind : std::uint8_t {
   kept,      ///< In f32.
   none,      ///< It has no f32 tensors.
 };
-/// "int8", "int8", "fused", "f32", "".
-[[nodiscard]] std::string_view to_string(Int8Kind kind);
+/// "int8" or "f8", the same, "fused", "f32", "".
+[[nodiscard]] std::string_view to_string(Int8Kind kind, EightBits type);
 
 /// What becomes of a node.
 struct Int8Node {
@@ -37,10 +39,12 @@ struct Int8Node {
 };
 
 struct Int8Choice {
-  std::map<std::string, std::string, std::less<>> kept;  ///< Nodes that stay in f32, by key_of, and why.
+  EightBits type = EightBits::int8;
+  std::map<std::string, std::string, std::less<>> kept = {};  ///< Nodes that stay in f32, by key_of, and why.
 };
 
 struct Int8Plan {
+  EightBits type = EightBits::int8;
   std::vector<Int8Node> nodes;  ///< Of the main graph, in its order; without Constant.
   /// Tensors that are rounded to int8, and under which tensor's name they have a scale in common.
   std::map<std::string, std::string, std::less<>> tensors;
@@ -49,8 +53,8 @@ struct Int8Plan {
 };
 
 /// A copy in the form that is planned and placed: as prepare_for_types, and scales after a convolution or a matrix
-/// product are part of its weights.
-[[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model);
+/// product are part of its weights. For f8 in operator set 19 at least, the first that has it.
+[[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type = EightBits::int8);
 
 /// Convolutions and matrix products with constant weights compute in int8, and what they read is rounded to it.
 /// Going back from there: nodes that only move elements (pooling by maximum, concatenation, transposition ...) pass
@@ -61,6 +65,7 @@ struct Int8Plan {
 /// As NVIDIA's documentation of explicit quantization says, and as TensorRT-RTX 1.7.1 showed in its log of layers
 /// (compute capability 8.9): Conv in 1-D to 3-D, with groups and depthwise, Gemm and MatMul read Int8; ConvTranspose
 /// and most of AveragePool between Q and DQ read Float; what is pointwise, Softmax too, goes into the kernel before Q.
+/// In f8 it showed the same of Conv, Gemm and MatMul, and pools in Float: there they do not move f8.
 /// docs/decisions/0012_where_int8_is_placed.md has the evidence.
 [[nodiscard]] Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice = {});
 
@@ -77,11 +82,11 @@ struct Int8Model {
 /// was. Nodes of f32 carry their reason as metadata `graft.precision`. Throws Error (internal) for a missing scale.
 [[nodiscard]] Int8Model place_int8(const onnx::Model& prepared, const Int8Plan& plan, const Int8Scales& scales);
 
-/// A constant in int8 and what its steps are worth: from -127 to 127, one scale for each channel of the axis.
+/// A constant in 8 bits and what 1 is worth, one scale for each channel of the axis: its largest is the type's largest.
 struct QuantizedWeight {
   onnx::TensorData steps;
   std::vector<float> scales;
 };
-[[nodiscard]] QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis);
+[[nodiscard]] QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis, EightBits type);
 
 }  // namespace graft::quant

@@ -1,4 +1,4 @@
-// QuantizeLinear and DequantizeLinear where a plan wants them, and weights in int8.
+// QuantizeLinear and DequantizeLinear where a plan wants them, and weights in 8 bits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "graft/error.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
 #include "onnx/shape_inference.hpp"
 #include "quant/fold_scales.hpp"
 #include "quant/int8_plan.hpp"
@@ -22,7 +23,7 @@ onnx::NodeAttribute float_attribute(float number) { return onnx::NodeAttribute(o
 
 /// A tensor on both sides of its rounding.
 struct QuantizedValue {
-  onnx::Value* steps = nullptr;  ///< int8
+  onnx::Value* steps = nullptr;  ///< In 8 bits.
   onnx::Value* numbers = nullptr;
 };
 
@@ -63,8 +64,11 @@ class Placing {
                                 onnx::TensorData::scalar_of(onnx::ElementType::f32, scale_of_tensor(name)));
   }
 
+  /// "/int8": what the numbers are called in 8 bits.
+  [[nodiscard]] std::string ending() const { return fmt::format("/{}", to_string(plan_.type)); }
+
   onnx::Value* zero_constant(const std::string& name) {
-    return graph().add_constant(name + "/zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));
+    return graph().add_constant(name + "/zero", onnx::TensorData::scalar_of(element_type_of(plan_.type), 0));
   }
 
   void place(const Int8Node& planned, onnx::Node& node) {
@@ -74,7 +78,10 @@ class Placing {
       const std::string name = x->name;
       const QuantizedValue& found = rounded(*x);
       graph().set_input(node, input, planned.has_int8_form ? found.steps : found.numbers);
-      if (planned.has_int8_form) node.attributes.insert_or_assign("x_scale", float_attribute(scale_of_tensor(name)));
+      if (planned.has_int8_form) {
+        const OperatorType& type = make_operator(node)->type();
+        node.attributes.insert_or_assign(std::string(type.ports[input].scale), float_attribute(scale_of_tensor(name)));
+      }
     }
     if (planned.inputs.empty() || !planned.has_weight()) return;
     if (planned.has_int8_form) {
@@ -89,7 +96,7 @@ class Placing {
     if (found != rounded_.end()) return found->second;
     onnx::Value* scale = scale_constant(x.name);
     onnx::Value* zero = zero_constant(x.name);
-    onnx::Node* quantize = graph().add_node("QuantizeLinear", {&x, scale, zero}, {x.name + "/int8"});
+    onnx::Node* quantize = graph().add_node("QuantizeLinear", {&x, scale, zero}, {x.name + ending()});
     onnx::Node* back = graph().add_node("DequantizeLinear", {quantize->output(), scale, zero}, {x.name + "/rounded"});
     return rounded_.emplace(x.name, QuantizedValue{quantize->output(), back->output()}).first->second;
   }
@@ -97,11 +104,13 @@ class Placing {
   /// The node gives int8; what it gave keeps its name after DequantizeLinear.
   void split_output(onnx::Node& node) {
     onnx::Value& y = *node.output();
-    onnx::Node* own = graph().add_node(node.op_type, node.inputs, {y.name + "/int8"}, &node, node.domain);
+    onnx::Node* own = graph().add_node(node.op_type, node.inputs, {y.name + ending()}, &node, node.domain);
     own->name = node.name;
     own->metadata = node.metadata;
     for (const auto& [name, attribute] : node.attributes) own->attributes.emplace(name, copy_attribute(attribute));
-    own->attributes.insert_or_assign("y_scale", float_attribute(scale_of_tensor(y.name)));
+    const OperatorType& type = make_operator(*own)->type();
+    own->attributes.insert_or_assign(std::string(type.ports[type.input_count()].scale),
+                                     float_attribute(scale_of_tensor(y.name)));
     onnx::Node* back = graph().add_node("DequantizeLinear",
                                         {own->output(), scale_constant(y.name), zero_constant(y.name)}, {""}, &node);
     graph().move_output(node, 0, *back, 0);
@@ -113,8 +122,8 @@ class Placing {
   onnx::Value* weight(onnx::Value& weight, std::size_t axis) {
     onnx::Value*& known = weights_[{weight.name, axis}];
     if (known != nullptr) return known;
-    const QuantizedWeight quantized = quantize_weight(*weight.constant(), axis);
-    onnx::Value* steps = graph().add_constant(weight.name + "/int8", quantized.steps);
+    const QuantizedWeight quantized = quantize_weight(*weight.constant(), axis, plan_.type);
+    onnx::Value* steps = graph().add_constant(weight.name + ending(), quantized.steps);
     onnx::Value* scale = graph().add_constant(weight.name + "/scale", onnx::TensorData::from_floats(quantized.scales));
     onnx::Node* back = graph().add_node("DequantizeLinear", {steps, scale}, {weight.name + "/rounded"});
     back->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(axis))));
@@ -129,14 +138,14 @@ class Placing {
     if (!stored) return;
     std::optional<QuantizedWeight> quantized;
     if (const onnx::Value* weight = node.input(stored->input); weight != nullptr) {
-      quantized = quantize_weight(*weight->constant(), 0);
-      graph().set_input(node, stored->input, graph().add_constant(weight->name + "/int8", quantized->steps));
+      quantized = quantize_weight(*weight->constant(), 0, plan_.type);
+      graph().set_input(node, stored->input, graph().add_constant(weight->name + ending(), quantized->steps));
     } else {
       const auto numbers = std::get<std::vector<float>>(*op->get(stored->numbers));
       const std::int64_t channels = std::get<std::int64_t>(*op->get(stored->slices));
       onnx::TensorData weights = onnx::TensorData::from_floats(numbers);
       weights.dims = {channels, static_cast<std::int64_t>(numbers.size()) / channels};
-      quantized = quantize_weight(weights, 0);
+      quantized = quantize_weight(weights, 0, plan_.type);
     }
     node.attributes.insert_or_assign(std::string(stored->scales),
                                      onnx::NodeAttribute(onnx::AttributeData(quantized->scales)));
@@ -152,7 +161,7 @@ class Placing {
 
 }  // namespace
 
-QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis) {
+QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis, EightBits type) {
   std::vector<double> numbers = *weight.numbers();
   std::size_t inner = 1;
   for (std::size_t i = axis + 1; i < weight.dims.size(); ++i) inner *= static_cast<std::size_t>(weight.dims[i]);
@@ -164,20 +173,25 @@ QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis
   }
   QuantizedWeight quantized;
   for (const double most : largest) {
-    const auto scale = static_cast<float>(most / highest_step);
+    const auto scale = scale_of(most, type);
     // A channel of zeros has steps as well; TensorRT refuses 0.
     quantized.scales.push_back(most == 0 ? 1.F : std::max(scale, std::numeric_limits<float>::min()));
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const double steps = std::nearbyint(numbers[i] / static_cast<double>(quantized.scales[channel_of(i)]));
-    numbers[i] = std::clamp(steps, -highest_step, highest_step);
+    numbers[i] = round_to(type, numbers[i] / static_cast<double>(quantized.scales[channel_of(i)]));
   }
-  quantized.steps = onnx::TensorData::from_numbers(onnx::ElementType::i8, weight.dims, numbers);
+  quantized.steps = onnx::TensorData::from_numbers(element_type_of(type), weight.dims, numbers);
   return quantized;
 }
 
-onnx::Model prepare_for_int8(const onnx::Model& model) {
+onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type) {
   onnx::Model prepared = prepare_for_types(model, verify::Precision::f16);
+  if (type == EightBits::f8) {
+    constexpr std::int64_t opset_of_f8 = 19;
+    constexpr std::int64_t ir_of_f8 = 9;
+    onnx::upgrade_opset(prepared, std::max(prepared.graph().opset(), opset_of_f8));
+    prepared.ir_version = std::max(prepared.ir_version, ir_of_f8);
+  }
   fold_scales(prepared);
   infer_shapes(prepared);
   return prepared;

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "graft/error.hpp"
+
 namespace graft::quant {
 namespace {
 
@@ -34,20 +36,20 @@ double percentile(const Histogram& histogram, double percent, std::uint64_t zero
 }
 
 /// Squared errors of the middle of each bin.
-double squared_error(const Histogram& histogram, std::size_t used, double threshold) {
+double squared_error(const Histogram& histogram, std::size_t used, double threshold, EightBits type) {
   constexpr double middle = 0.5;
-  const double scale = threshold / highest_step;
+  const double scale = threshold / largest_of(type);
   double sum = 0;
   for (std::size_t i = 0; i < used; ++i) {
     if (histogram.bins()[i] == 0) continue;
     const double value = (static_cast<double>(i) + middle) * histogram.width();
-    const double error = value - std::min(std::nearbyint(value / scale), highest_step) * scale;
+    const double error = value - round_to(type, value / scale) * scale;
     sum += error * error * static_cast<double>(histogram.bins()[i]);
   }
   return sum;
 }
 
-double least_squared_error(const Histogram& histogram) {
+double least_squared_error(const Histogram& histogram, EightBits type) {
   constexpr int candidates = 256;
   const std::size_t used = histogram.used_bins();
   double best = histogram.largest();
@@ -55,7 +57,7 @@ double least_squared_error(const Histogram& histogram) {
   // From the largest down, so that of equal errors the one that saturates least wins.
   for (int i = candidates; i > 0; --i) {
     const double threshold = static_cast<double>(histogram.largest()) * i / candidates;
-    const double error = squared_error(histogram, used, threshold);
+    const double error = squared_error(histogram, used, threshold, type);
     if (error < least) {
       least = error;
       best = threshold;
@@ -138,8 +140,8 @@ double by_entropy(const Histogram& histogram) {
   const double end = percentile(histogram, ThresholdOptions{}.percentile, 0);
   const auto kept = std::min(histogram.used_bins(), static_cast<std::size_t>(std::ceil(end / histogram.width())));
   const double fair = std::min(end, largest);
-  const double error = squared_error(histogram, kept, threshold);
-  return error <= most_error * squared_error(histogram, kept, fair) ? threshold : fair;
+  const double error = squared_error(histogram, kept, threshold, EightBits::int8);
+  return error <= most_error * squared_error(histogram, kept, fair, EightBits::int8) ? threshold : fair;
 }
 
 }  // namespace
@@ -155,19 +157,25 @@ std::optional<ThresholdMethod> parse_threshold_method(std::string_view text) {
   return found == names.end() ? std::nullopt : std::optional(found->method);
 }
 
-double threshold_of(const Histogram& histogram, const ThresholdOptions& options) {
+ThresholdMethod usual_method(EightBits type) {
+  return type == EightBits::int8 ? ThresholdMethod::percentile : ThresholdMethod::minmax;
+}
+
+double threshold_of(const Histogram& histogram, const ThresholdOptions& options, EightBits type) {
   const double largest = histogram.largest();
   if (largest == 0) return 0;
   switch (options.method) {
-    case ThresholdMethod::entropy: return by_entropy(histogram);
+    case ThresholdMethod::entropy:
+      if (type != EightBits::int8) throw Error(Error::Kind::internal, "threshold_of: entropy counts steps of int8");
+      return by_entropy(histogram);
     case ThresholdMethod::minmax: return largest;
     case ThresholdMethod::percentile:
       return std::min(percentile(histogram, options.percentile, histogram.figures().zeros), largest);
-    case ThresholdMethod::mse: return least_squared_error(histogram);
+    case ThresholdMethod::mse: return least_squared_error(histogram, type);
   }
   return largest;
 }
 
-float scale_of(double threshold) { return static_cast<float>(threshold / highest_step); }
+float scale_of(double threshold, EightBits type) { return static_cast<float>(threshold / largest_of(type)); }
 
 }  // namespace graft::quant

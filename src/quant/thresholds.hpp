@@ -1,10 +1,11 @@
-// From what was counted to where int8 saturates.
+// From what was counted to where int8 and f8 saturate.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "quant/eight_bits.hpp"
 #include "quant/histogram.hpp"
 
 namespace graft::quant {
@@ -22,18 +23,21 @@ enum class ThresholdMethod : std::uint8_t {
 [[nodiscard]] std::string_view to_string(ThresholdMethod method);
 [[nodiscard]] std::optional<ThresholdMethod> parse_threshold_method(std::string_view text);
 
+/// What is taken where nothing is asked for: percentile, and minmax in f8. Its steps are finer where numbers are small,
+/// so that a wider range costs next to nothing.
+[[nodiscard]] ThresholdMethod usual_method(EightBits type);
+
 struct ThresholdOptions {
   ThresholdMethod method = ThresholdMethod::percentile;
   double percentile = 99.99;  ///< Above 0, at most 100.
 };
 
-/// The steps of int8 on either side of 0: -128 is not used, as in TensorRT.
-inline constexpr double highest_step = 127;
+/// The absolute value at which it saturates, at most the largest that was seen; 0 where only zeros were. Entropy is of
+/// int8: throws Error (internal) for f8.
+[[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options,
+                                  EightBits type = EightBits::int8);
 
-/// The absolute value at which int8 saturates, at most the largest that was seen; 0 where only zeros were.
-[[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options);
-
-/// What one step of int8 is worth.
-[[nodiscard]] float scale_of(double threshold);
+/// What 1 is worth.
+[[nodiscard]] float scale_of(double threshold, EightBits type);
 
 }  // namespace graft::quant

@@ -92,14 +92,15 @@ std::optional<WeightedLayer> find_weighted_layer(onnx::Node& node) {
   layer.node = &node;
   layer.weights = node.input(1);
   onnx::Node* producer = layer.weights->producer;
-  onnx::ElementType expected = onnx::ElementType::f32;
   if (producer != nullptr && producer->is("DequantizeLinear") && producer->graph == node.graph) {
     layer.dequantize = producer;
     layer.weights = producer->input(0);
-    expected = onnx::ElementType::i8;
   }
   const auto constant = layer.weights->constant();
-  if (!constant || constant->type != expected || constant->element_count() == 0) return std::nullopt;
+  if (!constant || constant->element_count() == 0) return std::nullopt;
+  const bool is_stored = constant->type == onnx::ElementType::i8 || constant->type == onnx::ElementType::f8e4m3fn;
+  const bool is_expected = layer.dequantize == nullptr ? constant->type == onnx::ElementType::f32 : is_stored;
+  if (!is_expected) return std::nullopt;
   const auto layout = layout_of(node, constant->dims);
   if (!layout) return std::nullopt;
   layer.layout = *layout;

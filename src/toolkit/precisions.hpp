@@ -1,15 +1,18 @@
 // Between the types of applications and those of the libraries below.
 #pragma once
 
+#include "graft/error.hpp"
 #include "graft/toolkit/precision.hpp"
 #include "verify/emulate.hpp"
 
 namespace graft::toolkit {
 
+/// Throws Error for f8, of which `verify` has no emulation.
 [[nodiscard]] inline graft::verify::Precision precision_of(Precision precision) {
   switch (precision) {
     case Precision::bf16: return graft::verify::Precision::bf16;
     case Precision::int8: return graft::verify::Precision::int8;
+    case Precision::f8: throw Error("found Precision::f8; allowed are f16, bf16 and int8");
     case Precision::f16: break;
   }
   return graft::verify::Precision::f16;

@@ -67,7 +67,7 @@ void refuse_int8_options(const Int8Options& options) {
   refuse(options.rest.has_value(), "int8.rest");
   refuse(static_cast<bool>(options.metric), "int8.metric");
   refuse(options.max_drop.has_value(), "int8.max_drop");
-  refuse(options.calibration != none.calibration, "int8.calibration");
+  refuse(options.calibration.has_value(), "int8.calibration");
   refuse(options.percentile != none.percentile, "int8.percentile");
   refuse(options.judged != none.judged, "int8.judged");
 }
@@ -76,7 +76,8 @@ void check(const Int8Options& options) {
   const double percentile = options.percentile;
   check_number(percentile > 0 && percentile <= 100, "QuantizeOptions::int8.percentile", percentile,
                "a number above 0, at most 100");
-  if (options.calibration != Calibration::percentile && percentile != Int8Options().percentile) {
+  if (options.calibration.value_or(Calibration::percentile) != Calibration::percentile &&
+      percentile != Int8Options().percentile) {
     throw Error("QuantizeOptions::int8.percentile: it is of Calibration::percentile, and another is asked for");
   }
   check_from_0("QuantizeOptions::int8.samples", static_cast<double>(options.samples));
@@ -124,14 +125,16 @@ graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
                    .smooth = given.improve.smooth,
                    .round = given.improve.round,
                    .bias = given.improve.bias};
-  inner.thresholds = {.method = method_of(given.calibration), .percentile = given.percentile};
+  if (options.precision == Precision::f8) inner.type = quant::EightBits::f8;
+  inner.thresholds = {.method = given.calibration ? method_of(*given.calibration) : quant::usual_method(inner.type),
+                      .percentile = given.percentile};
   inner.keep = options.keep;
   inner.only = options.only;
   if (!given.cache.empty()) inner.cache = quant::read_calibration_cache(given.cache);
   inner.state = given.state;
   inner.limit_db = options.limit_db;
-  if (given.rest == Precision::int8) {
-    throw Error("QuantizeOptions::int8.rest: found int8; allowed are f16, bf16 and nothing");
+  if (given.rest == Precision::int8 || given.rest == Precision::f8) {
+    throw Error("QuantizeOptions::int8.rest: found a type of 8 bits; allowed are f16, bf16 and nothing");
   }
   if (given.rest) inner.rest = precision_of(*given.rest);
   inner.max_drop = given.max_drop;
@@ -144,13 +147,13 @@ graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
   return inner;
 }
 
-QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
+QuantizeResult to_eight_bits(const Model& model, const QuantizeOptions& options) {
   refuse(!options.shapes.empty(), "shapes");
   refuse(options.typed_io, "typed_io");
   const bool has_any_data = has_data(options) || !options.int8.data.empty();
   if (!has_any_data && options.int8.cache.empty()) {
     throw Error(
-        "QuantizeOptions::data: int8 needs ranges, and synthetic inputs have others than real ones\n"
+        "QuantizeOptions::data: int8 and f8 need ranges, and synthetic inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache");
   }
   if (!has_any_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
@@ -170,9 +173,10 @@ QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
   QuantizeResult result;
   for (const quant::Int8Node& node : chosen.plan.nodes) {
     const bool in_the_rest = chosen.is_in_the_rest(node);
-    result.nodes.push_back({.node = node.node,
-                            .type = std::string(in_the_rest ? to_string(chosen.rest_precision) : to_string(node.kind)),
-                            .reason = node.kind == quant::Int8Kind::kept ? node.reason : std::string()});
+    result.nodes.push_back(
+        {.node = node.node,
+         .type = std::string(in_the_rest ? to_string(chosen.rest_precision) : to_string(node.kind, chosen.plan.type)),
+         .reason = node.kind == quant::Int8Kind::kept ? node.reason : std::string()});
   }
   result.outputs = qualities_of(chosen.outputs);
   result.metric_f32 = chosen.metric_f32;
@@ -193,7 +197,8 @@ QuantizeResult to_int8(const Model& model, const QuantizeOptions& options) {
 
 QuantizeResult quantize(const Model& model, const QuantizeOptions& options) {
   check_from_0("QuantizeOptions::limit_db", options.limit_db);
-  return options.precision == Precision::int8 ? to_int8(model, options) : to_float(model, options);
+  const bool is_float = options.precision == Precision::f16 || options.precision == Precision::bf16;
+  return is_float ? to_float(model, options) : to_eight_bits(model, options);
 }
 
 std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {

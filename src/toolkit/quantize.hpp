@@ -60,7 +60,7 @@ struct Samples {
                                          const runtime::TensorMap& data, const std::string& data_name,
                                          const Watch& watch, CpuEngine engine);
 
-/// In int8.
+/// In int8 or f8.
 [[nodiscard]] Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, const Samples& samples,
                                        const Watch& watch, CpuEngine engine);
 

@@ -87,7 +87,10 @@ std::optional<std::filesystem::path> write(const Int8Report& report, const std::
                                            const std::filesystem::path& cache, const std::string& cache_name) {
   if (!cache.empty()) {
     if (report.chosen.cache.entries.empty()) {
-      throw Error(fmt::format("{}: nothing became int8, so there are no scales", cache_name));
+      const bool is_f8 = report.chosen.plan.type == quant::EightBits::f8;
+      throw Error(fmt::format("{}: {}", cache_name,
+                              is_f8 ? "a calibration cache of TensorRT holds steps of int8, and f8 has none of one size"
+                                    : "nothing became int8, so there are no scales"));
     }
     graft::quant::write_calibration_cache(cache, report.chosen.cache);
   }

@@ -603,7 +603,7 @@ def test_tensorrt_builds_them_without_other_islands(graft, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--precision", "f8"], ["--precision", "f8", "bf16"]),
+        (["--precision", "f9"], ["--precision", "f9", "bf16"]),
         (["--precision", "f16", "--keep", "/conv9/Conv"], ["--keep", "/conv9/Conv", "did you mean"]),
         (["--precision", "f16", "--only", "Convolutions"], ["--only", "Convolutions"]),
         (["--precision", "f16", "--limit", "-3"], ["--limit"]),

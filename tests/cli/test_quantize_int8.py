@@ -1,9 +1,10 @@
-# graft quantize --precision int8: ONNX Runtime without its optimizations, NumPy and ONNX's checker judge.
+# graft quantize --precision int8 and f8: ONNX Runtime without its optimizations, NumPy and ONNX's checker judge.
 import os
 import struct
 import subprocess
 import zlib
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -123,6 +124,66 @@ def test_scales_of_minmax_are_the_largest_numbers(quantize, digits):
         group = [other for other, key in shared.items() if key == shared[name]]
         largest = max(np.abs(tensors[other]).max() for other in group)
         assert scale == pytest.approx(largest / 127, rel=1e-5), name
+
+
+def test_digits_in_f8_are_as_good_as_in_f32(graft, digits, tmp_path):
+    """ONNX Runtime rounds to f8 itself. The CPU engine computes the same, and numbers of f8 in the file are those that
+    ml_dtypes makes of the weights."""
+    data = np.load(DIGITS_DATA)
+    out = tmp_path / "f8.onnx"
+    answer = graft("quantize", digits, "-o", out, "--precision", "f8", "--json", "--data", DIGITS_INPUT)
+    assert answer.code == 0, answer.err
+    model = onnx.load(out)
+    onnx.checker.check_model(model, full_check=True)
+    exact = run(digits, image=data["images"])["logits"]
+    found = run(out, image=data["images"])["logits"]
+    right = [(y.argmax(1) == data["labels"]).mean() for y in (exact, found)]
+    assert right[1] >= right[0] - 0.005
+    assert snr(exact, found) > 22
+    assert graft("run", out, "--input", DIGITS_INPUT, "-o", tmp_path / "own.npz").code == 0
+    assert snr(found, np.load(tmp_path / "own.npz")["logits"]) > 35
+
+    result = answer.json
+    assert (result["precision"], result["method"]) == ("f8", "minmax")
+    assert sorted(types(result).values()).count("f8") >= 5 and "int8" not in types(result).values()
+    tensors = tensors_of(digits, {"image": data["images"]})
+    shared = {t["name"]: t["group"] for t in result["tensors"]}
+    for name, scale in scales(out).items():
+        largest = max(np.abs(tensors[other]).max() for other in shared if shared[other] == shared[name])
+        assert scale == pytest.approx(largest / 448, rel=1e-5), name
+
+    values = {i.name: i for i in model.graph.initializer}
+    originals = {i.name: numpy_helper.to_array(i) for i in onnx.load(digits).graph.initializer}
+    stored = [name for name, value in values.items() if value.data_type == onnx.TensorProto.FLOAT8E4M3FN and value.dims]
+    assert len(stored) == 5
+    for name in stored:
+        [reader] = [n for n in model.graph.node if name in n.input]
+        axis = next(a.i for a in reader.attribute if a.name == "axis")
+        scale = numpy_helper.to_array(values[reader.input[1]])
+        weights = originals[name.removesuffix("/f8")]
+        steps = weights / scale.reshape([-1 if i == axis else 1 for i in range(weights.ndim)])
+        expected = np.clip(steps, -448, 448).astype(ml_dtypes.float8_e4m3fn)
+        # f32 and f64 divide to either side of a tie here and there.
+        assert (numpy_helper.to_array(values[name]).view(np.uint8) == expected.view(np.uint8)).mean() > 0.999
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--method", "entropy"], ["--method", "int8"]),
+        (["--improve", "round"], ["--improve", "int8"]),
+        (["--write-cache", "scales.cache"], ["--write-cache", "int8"]),
+    ],
+)
+def test_what_f8_does_not_have_is_said(graft, digits, tmp_path, options, words):
+    before = sorted(tmp_path.iterdir())
+    answer = graft(
+        "quantize", digits, "-o", tmp_path / "f8.onnx", "--precision", "f8", "--data", DIGITS_INPUT, *options
+    )
+    assert answer.code == 2
+    for word in words:
+        assert word in answer.err, answer.err
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_weights_have_a_scale_for_each_channel(quantize, tmp_path):

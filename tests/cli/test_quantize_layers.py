@@ -1,4 +1,4 @@
-# Where `graft quantize --precision int8` places int8, as the real TensorRT-RTX builds it: `graft build --layers`.
+# Where `graft quantize` places int8 and f8, as the real TensorRT-RTX builds it: `graft build --layers`.
 """Networks in the styles that are in use, with random weights. TensorRT-RTX judges that each layer that is meant to be
 int8 is, and that nothing is stored in f32 between them but what the quantizer announces; ONNX Runtime judges the
 numbers."""
@@ -250,10 +250,12 @@ def run_json(*arguments):
     return json.loads(done.stdout)
 
 
-def make(folder, data, *options, quantize=()):
-    int8 = folder / "int8.onnx"
-    quantized = run_json("quantize", folder / "f32.onnx", "-o", int8, "--precision", "int8", "--data", data, *quantize)
-    engine = run_json("build", int8, "-o", folder / "e", "--layers", "--target", "sm89", *options)
+def make(folder, data, *options, quantize=(), precision="int8"):
+    model = folder / f"{precision}.onnx"
+    quantized = run_json(
+        "quantize", folder / "f32.onnx", "-o", model, "--precision", precision, "--data", data, *quantize
+    )
+    engine = run_json("build", model, "-o", folder / "e", "--layers", "--target", "sm89", *options)
     return Built(folder, quantized, engine)
 
 
@@ -389,6 +391,32 @@ def test_the_rest_in_f16(function, tmp_path):
     built = make(tmp_path, tmp_path / "x.npz", quantize=["--rest", "f16"])
     assert set(built.engine["layer_summary"]["matrix_reads"]) == {"i8", "f16"}
     assert built.engine["layer_summary"]["f32_islands"] == []
+
+
+def pointwise_of_graft(net):
+    x = net.add("LeakyReLU", net.conv("x", 16, 16), domain="graft", alpha=0.2)
+    x = net.add("Padding", x, domain="graft", mode="reflect", pads=[0, 0, 1, 1, 0, 0, 1, 1])
+    x = net.add("Upsampling", x, domain="graft", mode="nearest", scales=[2.0])
+    return [net.conv(net.conv_relu(x, 16, 16), 16, 16)]
+
+
+@pytest.mark.parametrize(
+    "function", [residual_identity, transformer, pytest.param(pointwise_of_graft, marks=needs_plugin_library)]
+)
+def test_in_f8_layers_and_plugins_read_f8(function, tmp_path):
+    net = Network(*NETWORKS.get(function, IMAGE[:1] + (16,) + IMAGE[2:]))
+    net.save(tmp_path, *function(net))
+    built = make(tmp_path, tmp_path / "x.npz", precision="f8")
+    planned = {n["node"] for n in built.quantized["nodes"] if n["type"] == "f8"}
+    matrices = [layer for layer in built.layers if layer["is_matrix"] and planned & {*layer["nodes"]}]
+    assert matrices
+    for layer in matrices:
+        assert {tensor["type"] for tensor in layer["inputs"]} == {"f8e4m3fn"}, layer
+    assert built.engine["layer_summary"]["f32_islands"] == []
+    plugins = [layer for layer in built.layers if layer["kind"] == "custom_layer"]
+    assert len(plugins) == sum(node.domain == "graft" for node in net.nodes)
+    for plugin in plugins:
+        assert plugin["inputs"][0]["type"] == plugin["outputs"][0]["type"] == "f8e4m3fn", plugin
 
 
 def test_an_island_is_named(graft, tmp_path):

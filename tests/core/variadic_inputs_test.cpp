@@ -104,6 +104,7 @@ TEST(VariadicInputs, OfMixedTypesAreRefused) {
 struct With {
   static constexpr std::array all{TypeConstraint("T", DType::f32), TypeConstraint("Q", DType::f16, DType::i8)};
   static constexpr auto types() { return all; }
+  static constexpr auto attributes() { return std::tuple{}; }
 };
 struct Last : With {
   static constexpr auto ports() { return std::array{input("w", "T", "", ""), variadic_input("x", "T", "", "")}; }
@@ -133,9 +134,9 @@ TEST(VariadicInputs, AreTheLastAndHaveNoScales) {
   EXPECT_FALSE(detail::has_ports_in_order<BesideOptional>());
   EXPECT_FALSE(detail::has_ports_in_order<Two>());
   EXPECT_FALSE(detail::has_ports_in_order<First>());
-  EXPECT_FALSE(detail::has_variadic_int8<Last>());
-  EXPECT_TRUE(detail::has_variadic_int8<OfInt8>());
-  EXPECT_TRUE(detail::has_variadic_int8<OfFixedInt8>());
+  EXPECT_TRUE(detail::has_scales_of_ports<Last>());
+  EXPECT_FALSE(detail::has_scales_of_ports<OfInt8>());
+  EXPECT_FALSE(detail::has_scales_of_ports<OfFixedInt8>());
 }
 
 TEST(VariadicInputs, HaveAFunctionForEachCount) {

@@ -74,7 +74,7 @@ std::vector<bool> sizes_by_data(const OperatorCase& test) {
 
 struct Variation {
   bool is_dynamic = false;
-  bool quantize = true;  ///< i8 inside, f32 at both ends.
+  bool quantize = true;  ///< i8 or f8e4m3fn inside, f32 at both ends.
 };
 
 /// x through the operator to y. Other inputs are constants, as the weights of a network are.
@@ -82,7 +82,7 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
   onnx::Model model;
   onnx::Graph& graph = model.graph();
   graph.name = "network";
-  graph.opset_imports[""] = 18;
+  graph.opset_imports[""] = test.inputs[0].dtype == DType::f8e4m3fn ? 19 : 18;
   const auto shape_of = [&](const Extents& extents, const std::string& stem) {
     Shape shape;
     for (int axis = 0; axis < extents.rank(); ++axis) {
@@ -91,7 +91,7 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
     }
     return shape;
   };
-  const auto quantized = [&](DType dtype) { return dtype == DType::i8 && variation.quantize; };
+  const auto quantized = [&](DType dtype) { return is_quantized(dtype) && variation.quantize; };
   const auto describe_value = [&](onnx::Value& value, DType dtype, const Extents& extents, const std::string& stem) {
     value.type = onnx::to_element_type(quantized(dtype) ? DType::f32 : dtype);
     value.shape = shape_of(extents, stem);
@@ -109,14 +109,14 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
   describe_value(*inputs[0], test.inputs[0].dtype, test.inputs[0].extents, "d");
   onnx::Value* zero = nullptr;
   if (quantized(test.inputs[0].dtype)) {
-    zero = graph.add_constant("zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));
-    onnx::Node* node = graph.add_node("QuantizeLinear", {inputs[0], step_of("x"), zero}, {"x_i8"});
+    zero = graph.add_constant("zero", onnx::TensorData::scalar_of(onnx::to_element_type(test.inputs[0].dtype), 0));
+    onnx::Node* node = graph.add_node("QuantizeLinear", {inputs[0], step_of("x"), zero}, {"x_steps"});
     inputs[0] = node->output();
   }
   for (std::size_t i = 1; i < constants.size(); ++i) {
     inputs.push_back(graph.add_constant(test.op->type().input_name(i), to_tensor(constants[i])));
   }
-  onnx::Node* node = add_operator_node(graph, *test.op, inputs, {quantized(outputs[0].dtype) ? "y_i8" : "y"});
+  onnx::Node* node = add_operator_node(graph, *test.op, inputs, {quantized(outputs[0].dtype) ? "y_steps" : "y"});
   node->name = "the_node";
   onnx::Value* y = node->output();
   if (quantized(outputs[0].dtype)) y = graph.add_node("DequantizeLinear", {y, step_of("y"), zero}, {"y"})->output();

@@ -74,6 +74,34 @@ TEST_F(ChooseInt8, ALimitKeepsLayersAndTheRestIsF16) {
   EXPECT_TRUE(chosen.rest.has_value());
 }
 
+TEST_F(ChooseInt8, InF8AllFiveLayersToo) {
+  Int8Options options;
+  options.type = EightBits::f8;
+  options.thresholds.method = usual_method(options.type);
+  options.improve = {.equalize = true, .smooth = true, .bias = true};
+  const ChosenInt8 chosen = choose(options);
+  EXPECT_EQ(std::count_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
+                          [](const Int8Node& node) { return node.kind == Int8Kind::computes && node.has_weight(); }),
+            5);
+  EXPECT_FALSE(chosen.corrected.empty());
+  EXPECT_GT(worst_of(chosen), 22);  // 4 digits: 6.02 dB each
+  EXPECT_TRUE(chosen.cache.entries.empty());
+  for (const Int8Tensor& tensor : chosen.tensors) {
+    EXPECT_FLOAT_EQ(tensor.scale * 448, static_cast<float>(tensor.threshold)) << tensor.name;
+    EXPECT_EQ(tensor.saturated, 0) << tensor.name;
+  }
+}
+
+TEST_F(ChooseInt8, WhatIsOfInt8IsRefusedInF8) {
+  Int8Options options;
+  options.type = EightBits::f8;
+  options.improve.round = true;
+  EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("whole steps of int8")));
+  options.improve.round = false;
+  options.thresholds.method = ThresholdMethod::entropy;
+  EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("entropy counts 128 steps")));
+}
+
 TEST_F(ChooseInt8, APatternThatMatchesNothing) {
   Int8Options options;
   options.keep = {"nowhere*"};

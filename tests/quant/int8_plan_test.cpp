@@ -22,10 +22,12 @@ using testing::HasSubstr;
 
 const TextInput image{"x", onnx::ElementType::f32, {1, 4, 8, 8}};
 
-onnx::Model prepared(const std::string& nodes, const std::vector<std::string>& outputs = {"y"}) {
-  return prepare_for_int8(test::inferred_text_model(
+onnx::Model prepared(const std::string& nodes, const std::vector<std::string>& outputs = {"y"},
+                     EightBits type = EightBits::int8) {
+  const onnx::Model model = test::inferred_text_model(
       {image, weight("w", {4, 4, 3, 3}), weight("v", {4, 4, 3, 3}), {"given", onnx::ElementType::f32, {4, 4, 3, 3}}},
-      nodes, outputs));
+      nodes, outputs);
+  return prepare_for_int8(model, type);
 }
 
 const Int8Node& planned(const Int8Plan& plan, const std::string& output) {
@@ -35,7 +37,9 @@ const Int8Node& planned(const Int8Plan& plan, const std::string& output) {
 
 std::vector<std::string> kinds(const Int8Plan& plan) {
   std::vector<std::string> all;
-  for (const Int8Node& node : plan.nodes) all.push_back(node.node.id + ": " + std::string(to_string(node.kind)));
+  for (const Int8Node& node : plan.nodes) {
+    all.push_back(node.node.id + ": " + std::string(to_string(node.kind, plan.type)));
+  }
   return all;
 }
 
@@ -175,6 +179,43 @@ TEST(PlaceInt8, AWeightInAttributesStaysThere) {
 TEST(PlaceInt8, AMissingScaleIsAnInternalError) {
   const onnx::Model model = prepared("y = Conv(x, w)");
   EXPECT_THAT(test::error_of([&] { (void)place_int8(model, plan_int8(model), {}); }), HasSubstr("no scale for 'x'"));
+}
+
+TEST(F8Plan, LayersAndOperatorsThatTakeItComputeInF8AndPoolsDoNotPassItOn) {
+  const onnx::Model model = prepared(
+      "a = Conv(x, w)\nb = graft::LeakyReLU(a)\nc = Transpose<perm=[0, 1, 3, 2]>(b)\nd = Conv(c, v)\n"
+      "e = MaxPool<kernel_shape=[1, 1]>(d)\nf = graft::L2Normalize<axes=[1]>(e)\n"
+      "y = Conv<pads=[1, 1, 1, 1]>(f, w)",
+      {"y"}, EightBits::f8);
+  const Int8Plan plan = plan_int8(model, {.type = EightBits::f8});
+  EXPECT_THAT(kinds(plan), ElementsAre("a: f8", "b: f8", "c: f8", "d: f8", "e: f32", "f: f32", "y: f8"));
+  EXPECT_EQ(planned(plan, "f").reason, "L2Normalize has no f8 form");
+  EXPECT_TRUE(share_a_scale(plan, "b", "c"));
+  EXPECT_FALSE(share_a_scale(plan, "a", "b"));
+
+  const Int8Model placed = place_int8(model, plan, scales_for(plan));
+  EXPECT_NO_THROW(placed.model.graph().check());
+  EXPECT_GE(placed.model.graph().opset(), 19) << "the first that has it";
+  const onnx::Node& own = *placed.model.graph().find("b/f8")->producer;
+  EXPECT_EQ(own.input(0)->type, onnx::ElementType::f8e4m3fn);
+  EXPECT_EQ(own.output()->type, onnx::ElementType::f8e4m3fn);
+  EXPECT_EQ(own.float_or("x_scale", 0), scales_for(plan).at(plan.tensors.at("a")));
+  const onnx::Node& weights = *placed.model.graph().find("a")->producer->input(1)->producer;
+  EXPECT_EQ(weights.input(0)->type, onnx::ElementType::f8e4m3fn);
+  EXPECT_EQ(weights.input(1)->constant()->element_count(), 4);
+}
+
+TEST(F8Plan, DataMovementOfGraftKeepsItsScale) {
+  const auto plan = [](const std::string& own) {
+    const onnx::Model model = prepared("a = Conv(x, w)\nb = " + own + "(a)\ny = Conv(b, v)", {"y"}, EightBits::f8);
+    return plan_int8(model, {.type = EightBits::f8});
+  };
+  for (const char* own : {"graft::Padding<mode=\"reflect\", pads=[0, 0, 1, 1, 0, 0, 1, 1]>",
+                          "graft::Upsampling<mode=\"nearest\", scales=[2.0]>"}) {
+    ASSERT_TRUE(planned(plan(own), "b").has_int8_form) << own;
+    EXPECT_TRUE(share_a_scale(plan(own), "a", "b")) << own;
+  }
+  EXPECT_EQ(planned(plan("graft::Upsampling<mode=\"linear\", scales=[2.0]>"), "b").reason, "Upsampling has no f8 form");
 }
 
 TEST(Int8Cost, CountsTheProductsOfLayersAndOperatorsByTheTypeThatTheyComputeIn) {

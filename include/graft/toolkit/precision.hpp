@@ -5,6 +5,11 @@
 
 namespace graft::toolkit {
 
-enum class Precision : std::uint8_t { f16, bf16, int8 };
+enum class Precision : std::uint8_t {
+  f16,
+  bf16,
+  int8,  ///< With scales.
+  f8,    ///< f8e4m3fn with scales; TensorRT has it on devices of compute capability 8.9 and later.
+};
 
 }  // namespace graft::toolkit

@@ -16,6 +16,7 @@ DTYPE_NAMES = {
     "FLOAT": "f32",
     "HALF": "f16",
     "BF16": "bf16",
+    "FP8": "f8e4m3fn",
     "INT8": "i8",
     "UINT8": "u8",
     "INT32": "i32",

@@ -15,7 +15,13 @@ from graft.torch import _gradients
 
 NAMESPACE = "graft"
 
-_DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int8: "i8"}
+_DTYPES = {
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "f8e4m3fn",
+    torch.int8: "i8",
+}
 _SCHEMA_TYPES = {"float": "float", "int": "int", "string": "str", "floats": "float[]", "ints": "int[]"}
 _MOST_PLANS = 4096
 

@@ -16,9 +16,9 @@ from graft.errors import Error
 DOMAIN = "graft"
 _FUNCTION_OPSET = 17
 
-_ONNX_TYPES = {"FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT8": "i8"}
-_SCALAR_TYPES = {"Float": "f32", "Half": "f16", "BFloat16": "bf16", "Char": "i8"}
-_ELEMENTS = {"f32": "float", "f16": "float16", "bf16": "bfloat16", "i8": "int8"}
+_ONNX_TYPES = {"FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT8E4M3FN": "f8e4m3fn", "INT8": "i8"}
+_SCALAR_TYPES = {"Float": "f32", "Half": "f16", "BFloat16": "bf16", "Float8_e4m3fn": "f8e4m3fn", "Char": "i8"}
+_ELEMENTS = {"f32": "float", "f16": "float16", "bf16": "bfloat16", "f8e4m3fn": "float8e4m3fn", "i8": "int8"}
 _PARSE = {"float": "f", "int": "i", "string": "s", "floats": "fs", "ints": "is"}
 
 
@@ -36,7 +36,7 @@ def _onnx_text(body: str, types: dict[str, str]) -> str:
         count = numbers.count(",") + 1 if numbers.strip("[] ") else 0
         return f"={element}[{count}] {{{numbers.strip('[]')}}}"
 
-    body = re.sub(r"=\s*(f32|f16|bf16|i8|int8|int32|int64|bool)\((\[[^\]]*\]|[^()]*)\)", tensor, body)
+    body = re.sub(r"=\s*(f32|f16|bf16|f8e4m3fn|i8|int8|int32|int64|bool)\((\[[^\]]*\]|[^()]*)\)", tensor, body)
     body = re.sub(r"(?<=[(,])\s*_\s*(?=[,)])", '""', body)  # an input that is left out
     return re.sub(r"(\w+)\s*=\s*@(\w+)", lambda match: f"{match[1]}: {types[match[2]]} = @{match[2]}", body)
 

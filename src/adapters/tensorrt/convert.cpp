@@ -13,7 +13,7 @@ namespace {
 using nvinfer1::PluginField;
 using nvinfer1::PluginFieldType;
 
-constexpr std::array<std::pair<nvinfer1::DataType, DType>, 8> dtypes{{
+constexpr std::array<std::pair<nvinfer1::DataType, DType>, 9> dtypes{{
     {nvinfer1::DataType::kFLOAT, DType::f32},
     {nvinfer1::DataType::kHALF, DType::f16},
     {nvinfer1::DataType::kBF16, DType::bf16},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<nvinfer1::DataType, DType>, 8> dtypes{{
     {nvinfer1::DataType::kINT32, DType::i32},
     {nvinfer1::DataType::kINT64, DType::i64},
     {nvinfer1::DataType::kBOOL, DType::boolean},
+    {nvinfer1::DataType::kFP8, DType::f8e4m3fn},
 }};
 
 constexpr std::array<std::pair<nvinfer1::TensorFormat, Layout>, 3> layouts{{

@@ -340,16 +340,14 @@ const char* Plugin::getMetadataString() noexcept {
 Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                             std::span<const nvinfer1::PluginTensorDesc> outputs) {
   const OperatorType& type = *schema_.type;
-  std::vector<std::string> names;  // of what is adopted; reserved, as the attributes point into it
   std::vector<NamedAttribute> adopted;
-  names.reserve(inputs.size() + outputs.size());
   for (std::size_t i = 0; i < inputs.size() + outputs.size(); ++i) {
     const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
     // -1 where there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX 1.7).
     if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
     const std::size_t port = type.port_of(inputs.size(), i);
     if (port >= type.ports.size()) continue;
-    const std::string& name = names.emplace_back(std::string(type.ports[port].name) + "_scale");
+    const std::string_view name = type.ports[port].scale;
     const AttributeInfo* info = type.find_attribute(name);
     if (info == nullptr || operator_->get(name) != info->default_value) continue;
     const bool is_list = info->type == AttributeType::float_numbers;
@@ -357,11 +355,11 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
   }
   if (adopted.empty()) return {};
   for (std::size_t port = inputs.size(); port < type.input_count(); ++port) {
-    const std::string name = std::string(type.ports[port].name) + "_scale";
+    const std::string_view name = type.ports[port].scale;
     const AttributeInfo* info = type.find_attribute(name);
     if (info == nullptr || operator_->get(name) != info->default_value) continue;
     return unsupported("implicit quantization gives no scale for `" + std::string(type.ports[port].name) +
-                       "`, which is an attribute here; give `" + name +
+                       "`, which is an attribute here; give `" + std::string(name) +
                        "`, quantize the model explicitly (`graft quantize`), or keep this layer in f16 or f32");
   }
   return operator_->set(adopted);

@@ -83,11 +83,12 @@ struct Convolution {
   }
   static constexpr auto ports() {
     return std::array{
-        input("x", "T", "N,C,spatial with 1 to 3 spatial axes", "what is convolved"),
-        optional_input("weight", "T", "K,C/group,window", "left out: kernel_weights, for i8 in steps of weight_scale"),
+        input("x", "T", "N,C,spatial with 1 to 3 spatial axes", "what is convolved").scaled_by("x_scale"),
+        optional_input("weight", "T", "K,C/group,window", "left out: kernel_weights, for i8 in steps of weight_scale")
+            .scaled_by("weight_scale"),
         optional_input("bias", DType::f32, "K", "left out: bias_weights"),
         optional_input("scale", DType::f32, "K", "i8 only; left out: weight_scale"),
-        output("y", "T", "N,K,spatial", "of the type of x"),
+        output("y", "T", "N,K,spatial", "of the type of x").scaled_by("y_scale"),
     };
   }
   static constexpr auto types() {

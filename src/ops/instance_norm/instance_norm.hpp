@@ -54,10 +54,10 @@ struct InstanceNorm {
   }
   static constexpr auto ports() {
     return std::array{
-        input("x", "T", "N,C,spatial...", "of rank 3 to 5"),
+        input("x", "T", "N,C,spatial...", "of rank 3 to 5").scaled_by("x_scale"),
         optional_input("scale", DType::f32, "C", "a factor for each channel; left out: the attribute scales"),
         optional_input("bias", DType::f32, "C", "a summand for each channel; left out: the attribute bias"),
-        output("y", "T", "as x", "of the type of x")};
+        output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() {
     using enum DType;

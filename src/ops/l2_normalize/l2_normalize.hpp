@@ -37,8 +37,8 @@ struct L2Normalize {
         attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "any of rank 1 to 8", "the vectors to normalize"),
-                      output("y", "T", "as x", "of the type of x")};
+    return std::array{input("x", "T", "any of rank 1 to 8", "the vectors to normalize").scaled_by("x_scale"),
+                      output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
   /// The channel-vector layouts serve the norm over channels only.

@@ -38,9 +38,9 @@ struct Normalize {
         attribute("y_scale", &Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,spatial...", "of rank 2 to 8"),
+    return std::array{input("x", "T", "N,C,spatial...", "of rank 2 to 8").scaled_by("x_scale"),
                       optional_input("scale", DType::f32, "C or 1", "the factors; left out: the attribute weights"),
-                      output("y", "T", "as x", "of the type of x")};
+                      output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
   /// The channel-vector layouts serve the norm over channels only.

@@ -101,6 +101,7 @@ Status to_pads(std::span<const NamedAttribute> own_fields, std::vector<NamedAttr
 }  // namespace
 
 bool Padding::accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
+  if (row.formats[0].dtype == DType::f8e4m3fn) return x_scale == y_scale;
   return row.formats[0].layout == Layout::linear || (rank() == 4 && !pads_axis(1));
 }
 

@@ -54,10 +54,11 @@ struct Padding {
         attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "any", "of any rank up to 8"), output("y", "T", "x + pads", "of the type of x")};
+    return std::array{input("x", "T", "any", "of any rank up to 8").scaled_by("x_scale"),
+                      output("y", "T", "x + pads", "of the type of x").scaled_by("y_scale")};
   }
-  static constexpr auto types() { return std::array{every_format}; }
-  /// The channel-vector layouts do not pad channels.
+  static constexpr auto types() { return std::array{every_format_and_f8}; }
+  /// The channel-vector layouts do not pad channels, and f8e4m3fn is not scaled.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode != PaddingMode::constant || value == 0; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;

@@ -57,7 +57,7 @@ namespace graft::ops {
       {{1, 3, 4, 5, 9}, {{0, 0, 1, 2, 3, 0, 0, 3, 2, 1}, {0, 1, 1, 0, 1, 0, 1, 1, 0, 1}}},
       {{1, 2, 3, 1, 5, 1, 2, 7}, {{1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 2}}},
   };
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::f8e4m3fn}) {
     for (const Sizes& each : sizes) {
       for (const Pads& pads : each.pads) {
         for (const char* mode : modes) add({dtype, Layout::linear, each.extents}, mode, pads);
@@ -76,6 +76,7 @@ namespace graft::ops {
   }
   for (const TypeRow& row : type.type_rows) {
     const auto [dtype, layout] = row.formats[0];
+    const bool is_f8 = dtype == DType::f8e4m3fn;
     const Pads usual{0, 0, 3, 1, 0, 0, 2, 3};
     for (const char* mode : modes) {
       if (layout != Layout::linear) {
@@ -89,14 +90,17 @@ namespace graft::ops {
       }
       add({dtype, layout, {2, 40, 6, 9}}, mode, usual, "_special", Fill::special);
       add({dtype, layout, {2, 40, 6, 9}}, mode, usual, "_scales", Fill::normal,
-          {{"value", -0.7F}, {"x_scale", 0.05F}, {"y_scale", 0.03F}});
+          {{"value", -0.7F}, {"x_scale", 0.05F}, {"y_scale", is_f8 ? 0.05F : 0.03F}});
     }
     add({dtype, layout, {2, 40, 6, 9}}, "constant", usual, "_lowest", Fill::huge,
-        {{"value", -std::numeric_limits<float>::infinity()}, {"x_scale", 0.05F}, {"y_scale", 1e-9F}});
+        {{"value", -std::numeric_limits<float>::infinity()}, {"x_scale", is_f8 ? 1e-9F : 0.05F}, {"y_scale", 1e-9F}});
     if (layout != Layout::linear) {
       add({dtype, layout, {2, 40, 6, 9}}, "constant", {0, 1, 0, 0, 0, 0, 0, 0}).refused = "does not take";
     }
   }
+  add({DType::f8e4m3fn, Layout::linear, {2, 3}}, "edge", {1, 1, 1, 1}, "_scales", Fill::normal,
+      {{"x_scale", 0.5F}, {"y_scale", 0.25F}})
+      .refused = "does not take f8e4m3fn 2x3";
   add({DType::i32, Layout::linear, {2, 3}}, "edge", {1, 1, 1, 1}).refused = "does not take i32 2x3";
   add({DType::f32, Layout::linear, {2, 3}}, "edge", {1, 1}).refused = "found 2 integers, allowed is 4 for rank 2";
   add({DType::f32, Layout::linear, {2, 3}}, "edge", {-2, 0, -1, 0}).refused = "axis 0 loses more elements";

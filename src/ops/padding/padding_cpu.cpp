@@ -47,7 +47,7 @@ std::int64_t source_of(const Padding& op, std::int64_t element, const Extents& x
 Status run(const Padding& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
   const Extents& x_extents = problem.inputs[0].extents;
   const Extents& y_extents = problem.outputs[0].extents;
-  return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
+  return dispatch_and_f8(problem.inputs[0].dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* x = static_cast<const Element*>(buffers.inputs[0]);
     auto* y = static_cast<Element*>(buffers.outputs[0]);

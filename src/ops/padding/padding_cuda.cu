@@ -1,6 +1,7 @@
 // CUDA kernels of Padding: which of them takes which problem.
 #include <cstring>
 
+#include "graft/float8.hpp"
 #include "ops/padding/elements.cuh"
 #include "ops/padding/padding.hpp"
 #include "ops/padding/rows.cuh"
@@ -20,6 +21,7 @@ unsigned outside_of(const Padding& op, DType dtype) {
     case DType::f16: return __half_as_ushort(__float2half_rn(op.value)) * 0x10001U;
     case DType::bf16: return __bfloat16_as_ushort(__float2bfloat16_rn(op.value)) * 0x10001U;
     case DType::i8: return static_cast<std::uint8_t>(quantize(op.value, op.y_scale)) * 0x1010101U;
+    case DType::f8e4m3fn: return Float8E4M3FN(static_cast<double>(op.value / op.y_scale)).bits * 0x1010101U;
     default: std::memcpy(&word, &op.value, sizeof(word)); return word;
   }
 }

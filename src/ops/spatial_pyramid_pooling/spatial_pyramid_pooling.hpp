@@ -47,8 +47,9 @@ struct SpatialPyramidPooling {
                       attribute("y_scale", &SpatialPyramidPooling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,H,W", "images or feature maps"),
-                      output("y", "T", "N,C*sum(n^2)", "of the type of x; level by level C x n x n")};
+    return std::array{
+        input("x", "T", "N,C,H,W", "images or feature maps").scaled_by("x_scale"),
+        output("y", "T", "N,C*sum(n^2)", "of the type of x; level by level C x n x n").scaled_by("y_scale")};
   }
   static constexpr auto types() {
     using enum DType;

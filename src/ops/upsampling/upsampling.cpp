@@ -95,6 +95,10 @@ std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& 
   return axes;
 }
 
+bool Upsampling::accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
+  return row.formats[0].dtype != DType::f8e4m3fn || (is_data_movement() && x_scale == y_scale);
+}
+
 std::vector<Shape> Upsampling::infer_shapes(std::span<const Shape> inputs) const {
   Shape y = inputs[0];
   const std::size_t spatial = spatial_rank(y.size());

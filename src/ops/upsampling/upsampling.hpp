@@ -78,10 +78,12 @@ struct Upsampling {
         attribute("y_scale", &Upsampling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,spatial of rank 3 to 5", "the tensor to resample"),
-                      output("y", "T", "N,C and the new spatial sizes", "of the type of x")};
+    return std::array{input("x", "T", "N,C,spatial of rank 3 to 5", "the tensor to resample").scaled_by("x_scale"),
+                      output("y", "T", "N,C and the new spatial sizes", "of the type of x").scaled_by("y_scale")};
   }
-  static constexpr auto types() { return std::array{every_format}; }
+  static constexpr auto types() { return std::array{every_format_and_f8}; }
+  /// f8e4m3fn is moved alone: by the nearest element, with one scale.
+  [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode == Interpolation::nearest; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;

@@ -48,7 +48,8 @@ namespace graft::ops {
   const auto add = [&](const TensorDesc& desc, const Mode& how, const std::string& what, Attributes size,
                        Fill fill = Fill::normal) -> OperatorCase& {
     size.insert(size.end(), how.attributes.begin(), how.attributes.end());
-    size.insert(size.end(), {{"x_scale", 0.05F}, {"y_scale", 0.0625F}});
+    // f8e4m3fn is not scaled.
+    size.insert(size.end(), {{"x_scale", 0.05F}, {"y_scale", desc.dtype == DType::f8e4m3fn ? 0.05F : 0.0625F}});
     // A result is a sum whose terms may cancel, so its error is one of the largest input (times what cubic weights add
     // up to): along each axis three roundings of a weight and one of a sum.
     const bool is_cubic = how.attributes[0].second == AttributeValue(std::string("cubic"));
@@ -67,8 +68,10 @@ namespace graft::ops {
   for (const TypeRow& row : type.type_rows) {
     const auto [dtype, layout] = row.formats[0];
     const bool is_i8 = dtype == DType::i8;
+    const bool is_f8 = dtype == DType::f8e4m3fn;
     for (const Mode& how : modes) {
       const bool is_nearest = how.attributes[0].second == AttributeValue(std::string("nearest"));
+      if (is_f8 && !is_nearest) continue;
       if (layout != flat) {
         for (const std::int64_t channels : {1, 8, 33, 64})
           add({dtype, layout, {2, channels, 5, 4}}, how, "x2", by({2}));
@@ -111,11 +114,12 @@ namespace graft::ops {
       add(usual, how, "x1_6_special", by({1.6F}), Fill::special);
       if (is_nearest) add(usual, how, "x2_tiny", by({2}), Fill::tiny);
     }
-    add({dtype, layout, {2, 64, 56, 56}}, linear_corners, "x2", by({2}));
     add({dtype, layout, {2, 64, 56, 56}}, nearest, "x2", by({2}));
+    if (layout == flat) add({dtype, layout, {4, 64, 64, 64}}, nearest, "x2", by({2}));
+    if (is_f8) continue;
+    add({dtype, layout, {2, 64, 56, 56}}, linear_corners, "x2", by({2}));
     if (layout == flat) {
       add({dtype, layout, {4, 64, 64, 64}}, linear_corners, "x2", by({2}));
-      add({dtype, layout, {4, 64, 64, 64}}, nearest, "x2", by({2}));
       add({dtype, layout, {1, 1, 2, 70000}}, linear, "to_3x140016", to({3, 140016}));
     }
   }
@@ -162,6 +166,7 @@ namespace graft::ops {
 
   const auto refuse = [&](const TensorDesc& desc, const Mode& how, const std::string& what, const Attributes& size,
                           const std::string& message) { add(desc, how, "refused_" + what, size).refused = message; };
+  refuse({DType::f8e4m3fn, flat, {1, 1, 2, 2}}, linear, "x2", by({2}), "does not take f8e4m3fn 1x1x2x2");
   refuse({DType::i32, flat, {1, 1, 2, 2}}, nearest, "x2", by({2}), "does not take i32 1x1x2x2");
   refuse({DType::f32, flat, {1, 1, 0, 2}}, nearest, "to_2x2", to({2, 2}), "nothing to take elements from");
   refuse({DType::f32, Layout::chw32, {1, 1, 2, 2}}, nearest, "x2", by({2}), "does not take f32 chw32");

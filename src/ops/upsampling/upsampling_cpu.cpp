@@ -51,7 +51,7 @@ Status run(const Upsampling& op, const Problem& problem, const Buffers& buffers,
   const std::array taps{taps_of(op, axes[0]), taps_of(op, axes[1]), taps_of(op, axes[2])};
   const Extents& extents = problem.inputs[0].extents;
   const std::int64_t rows = extents[0] * extents[1] * axes[0].out * axes[1].out;
-  return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
+  return dispatch_and_f8(problem.inputs[0].dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* x = static_cast<const Element*>(buffers.inputs[0]);
     auto* y = static_cast<Element*>(buffers.outputs[0]);

@@ -93,9 +93,9 @@ Status fits_upsample_2x(const Upsampling& op, const Problem& problem) {
   if (axes[0].out > 1 || axes[0].in > 1 || !is_upsample_2x(op, axes[1]) || !is_upsample_2x(op, axes[2])) {
     return unsupported("takes two axes of twice the size");
   }
-  const bool is_i8 = problem.inputs[0].dtype == DType::i8;
-  if (problem.inputs[0].layout == Layout::linear && is_i8 && axes[2].in % upsample_2x_columns<std::int8_t> != 0) {
-    return unsupported("takes rows of a multiple of 8 elements of i8");
+  const bool is_byte = size_of(problem.inputs[0].dtype) == 1;
+  if (problem.inputs[0].layout == Layout::linear && is_byte && axes[2].in % upsample_2x_columns<std::int8_t> != 0) {
+    return unsupported("takes rows of a multiple of 8 elements of one byte");
   }
   return fits_quick(op, problem);
 }
@@ -179,7 +179,10 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
   UpsamplingTask task = make_task(op, problem);
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
-  return dispatch_device(problem.inputs[0].dtype, [&](auto element) {
+  const DType dtype = problem.inputs[0].dtype;
+  // f8e4m3fn is moved alone: as the bytes of i8, whose scales are the same.
+  if (dtype == DType::f8e4m3fn) task.x_scale = task.y_scale = 1;
+  return dispatch_device(dtype == DType::f8e4m3fn ? DType::i8 : dtype, [&](auto element) {
     using T = decltype(element);
     return f(task, device, static_cast<const T*>(buffers.inputs[0]), static_cast<T*>(buffers.outputs[0]));
   });
@@ -340,7 +343,7 @@ Status fits_index_table(const Upsampling& op, const Problem& problem) {
   using Task = detail::IndexTableTask;
   const TensorDesc& x = problem.inputs[0];
   const TensorDesc& y = problem.outputs[0];
-  if (op.mode != Interpolation::nearest || x.layout != Layout::linear || x.dtype == DType::i8) {
+  if (op.mode != Interpolation::nearest || x.layout != Layout::linear || size_of(x.dtype) == 1) {
     return unsupported("takes the nearest element of f32, f16 and bf16 in the linear layout");
   }
   const auto axes = sampled_axes(op, problem);

@@ -29,7 +29,6 @@ constexpr auto cast_kind = "cast";
 constexpr auto kept_kind = "kept";
 
 constexpr double whole = 100;
-constexpr int most_steps = 127;
 
 const char* kind_of(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
   if (chosen.is_in_the_rest(node)) return rest_kind;
@@ -45,22 +44,23 @@ const char* kind_of(const quant::ChosenInt8& chosen, const quant::Int8Node& node
 
 void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
   using report::Tone;
+  const std::string type(to_string(chosen.plan.type));
   page.kinds = {
-      {.key = int8_kind, .mark = "✓", .title = "int8", .meaning = "computes from int8", .tone = Tone::green},
+      {.key = int8_kind, .mark = "✓", .title = type, .meaning = "computes from " + type, .tone = Tone::green},
       {.key = fused_kind,
        .mark = "+",
        .title = "fused",
-       .meaning = "between the sums of the int8 node before it and their rounding",
+       .meaning = fmt::format("between the sums of the {} node before it and their rounding", type),
        .tone = Tone::green},
       {.key = moves_kind,
        .mark = "→",
-       .title = "passes int8 on",
+       .title = fmt::format("passes {} on", type),
        .meaning = "moves elements only",
        .tone = Tone::plain},
       {.key = rounding_kind,
        .mark = "⇄",
        .title = "Q/DQ",
-       .meaning = "to int8 and back: TensorRT makes it part of its neighbors",
+       .meaning = fmt::format("to {} and back: TensorRT makes it part of its neighbors", type),
        .tone = Tone::violet},
       {.key = cast_kind,
        .mark = "⇆",
@@ -70,12 +70,12 @@ void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
       {.key = rest_kind,
        .mark = "~",
        .title = std::string(to_string(chosen.rest_precision)),
-       .meaning = "not in int8, and not in f32 either",
+       .meaning = fmt::format("not in {}, and not in f32 either", type),
        .tone = Tone::blue},
       {.key = form_kind,
        .mark = "=",
        .title = "f32 by form",
-       .meaning = "has no int8 form where it stands",
+       .meaning = fmt::format("has no {} form where it stands", type),
        .tone = Tone::blue},
       {.key = kept_kind,
        .mark = "!",
@@ -90,7 +90,8 @@ void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
 /// Nodes of the written network by tensor.
 class Written {
  public:
-  Written(report::Report& page, report::ModelPlaces places) : page_(page), places_(std::move(places)) {}
+  Written(report::Report& page, report::ModelPlaces places, quant::EightBits type)
+      : page_(page), places_(std::move(places)), type_(type) {}
 
   [[nodiscard]] report::Node& at(const report::Place& place) const {
     return page_.graphs[place.graph].nodes[place.node];
@@ -99,7 +100,7 @@ class Written {
   /// Who computes the tensor. What gives another type has DequantizeLinear or a cast after it, that gives the name.
   [[nodiscard]] std::optional<report::Place> maker_of(const std::string& tensor) const {
     std::optional<report::Place> cast;
-    for (const char* ending : {"/int8", "/f16", "/bf16", ""}) {
+    for (const char* ending : {"/int8", "/f8", "/f16", "/bf16", ""}) {
       const auto found = places_.tensors.find(tensor + ending);
       if (found == places_.tensors.end() || is_rounding(at(found->second)) || at(found->second).is_end) continue;
       if (at(found->second).op != "Cast") return found->second;
@@ -108,9 +109,9 @@ class Written {
     return cast;
   }
 
-  /// Who makes int8 of it: QuantizeLinear, or the operator that gives it.
+  /// Who makes 8 bits of it: QuantizeLinear, or the operator that gives it.
   [[nodiscard]] std::optional<report::Place> rounder_of(const std::string& tensor) const {
-    const auto found = places_.tensors.find(tensor + "/int8");
+    const auto found = places_.tensors.find(fmt::format("{}/{}", tensor, to_string(type_)));
     return found == places_.tensors.end() ? std::nullopt : std::optional(found->second);
   }
 
@@ -121,6 +122,7 @@ class Written {
  private:
   report::Report& page_;
   report::ModelPlaces places_;
+  quant::EightBits type_;
 };
 
 /// Of each layer that was judged alone.
@@ -138,9 +140,11 @@ void color_nodes(const Written& written, const quant::ChosenInt8& chosen, const 
     if (!place) continue;
     report::Node& node = written.at(*place);
     node.kind = kind_of(chosen, planned);
-    node.reason = explanation(planned);
+    node.reason = explanation(chosen, planned);
     const auto found = alone.find(planned.node.id);
-    if (found != alone.end()) node.facts.push_back({"alone in int8", fmt::format("SNR {:.1f} dB", found->second)});
+    if (found != alone.end())
+      node.facts.push_back(
+          {fmt::format("alone in {}", to_string(chosen.plan.type)), fmt::format("SNR {:.1f} dB", found->second)});
   }
 }
 
@@ -150,11 +154,12 @@ report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& ch
       .columns = {{"node", Type::node}, {"operator", Type::code}, {"does", Type::kind}, {"why", Type::text}}};
   if (!alone.empty()) {
     table.columns.push_back(
-        {"alone", Type::number, "SNR of the worst output with this layer alone in int8, in dB", true});
+        {"alone", Type::number,
+         fmt::format("SNR of the worst output with this layer alone in {}, in dB", to_string(chosen.plan.type)), true});
   }
   for (const quant::Int8Node& planned : chosen.plan.nodes) {
     std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
-                                  planned.node.op, std::string(kind_of(chosen, planned)), explanation(planned)};
+                                  planned.node.op, std::string(kind_of(chosen, planned)), explanation(chosen, planned)};
     const auto found = alone.find(planned.node.id);
     if (!alone.empty()) row.push_back(found == alone.end() ? report::Cell() : report::Cell(found->second));
     table.rows.push_back(std::move(row));
@@ -166,8 +171,9 @@ report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& ch
 
 std::string threshold_text(const quant::Int8Tensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
 
-/// As wide as what was seen or what int8 reaches, with far fewer bins than were counted.
-report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found) {
+/// As wide as what was seen or what the type reaches, with far fewer bins than were counted.
+report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found,
+                                     quant::EightBits type) {
   constexpr std::size_t bins = 60;
   constexpr double middle = 0.5;
   const double end = std::max(static_cast<double>(found.used_bins()) * found.width(), tensor.threshold);
@@ -176,7 +182,7 @@ report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quan
                                     .counts = std::vector<std::uint64_t>(bins),
                                     .zeros = found.figures().zeros,
                                     .threshold = tensor.threshold,
-                                    .threshold_title = fmt::format("{} steps", most_steps)};
+                                    .threshold_title = largest_text(type)};
   const std::size_t used = found.used_bins();
   for (std::size_t i = 0; i < used; ++i) {
     const double size = (static_cast<double>(i) + middle) * found.width();
@@ -199,10 +205,11 @@ std::string others_of(const quant::Int8Tensor& tensor, const Groups& groups) {
   return fmt::format("{}{}", fmt::join(others, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
 }
 
-std::vector<report::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& groups) {
-  std::vector<report::Fact> facts{{"int8 tensor", tensor.name},
-                                  {"threshold", threshold_text(tensor)},
-                                  {"one step", fmt::format("{:.4g}", tensor.scale)}};
+std::vector<report::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& groups, quant::EightBits type) {
+  std::vector<report::Fact> facts{
+      {fmt::format("{} tensor", to_string(type)), tensor.name},
+      {"threshold", threshold_text(tensor)},
+      {type == quant::EightBits::int8 ? "one step" : "1 is worth", fmt::format("{:.4g}", tensor.scale)}};
   const std::string others = others_of(tensor, groups);
   if (!others.empty()) facts.push_back({"the same scale", others});
   if (!tensor.found) return facts;
@@ -227,13 +234,13 @@ std::vector<report::Cell> row_of(const quant::Int8Tensor& tensor, const std::str
   return row;
 }
 
-std::string note_on(const std::vector<quant::Int8Tensor>& tensors) {
+std::string note_on(const std::vector<quant::Int8Tensor>& tensors, quant::EightBits type) {
   const quant::Int8Tensor* worst = nullptr;
   for (const quant::Int8Tensor& tensor : tensors) {
     if (tensor.snr_db && (worst == nullptr || *tensor.snr_db < *worst->snr_db)) worst = &tensor;
   }
   std::string note =
-      fmt::format("What lies within ± threshold becomes {} steps; what lies beyond it saturates.", most_steps);
+      fmt::format("What lies within ± threshold becomes {}; what lies beyond it saturates.", largest_text(type));
   if (worst != nullptr) {
     note += fmt::format(
         " The small charts count sizes, |x|, on a logarithmic scale. Rounding costs '{}' most: {:.1f} dB are left.",
@@ -242,15 +249,17 @@ std::string note_on(const std::vector<quant::Int8Tensor>& tensors) {
   return note;
 }
 
-report::Table add_tensors(report::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors) {
-  report::Table table{.title = "Tensors in int8",
-                      .note = note_on(tensors),
+report::Table add_tensors(report::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors,
+                          quant::EightBits type) {
+  report::Table table{.title = fmt::format("Tensors in {}", to_string(type)),
+                      .note = note_on(tensors, type),
                       .columns = {{"tensor", Type::node},
                                   {"distribution", Type::distribution, "of |x|, and the threshold"},
                                   {"lowest", Type::number, "that was seen"},
                                   {"highest", Type::number, "that was seen"},
-                                  {"threshold", Type::number, "what becomes 127 steps"},
-                                  {"scale", Type::number, "what one step is worth"},
+                                  {"threshold", Type::number, fmt::format("what becomes {}", largest_text(type))},
+                                  {"scale", Type::number,
+                                   type == quant::EightBits::int8 ? "what one step is worth" : "what 1 is worth"},
                                   {"saturated", Type::number, "how many of its numbers lie beyond, in per cent"},
                                   {"SNR", Type::number, "of rounding alone, in dB", true},
                                   {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
@@ -263,7 +272,7 @@ report::Table add_tensors(report::Report& page, const Written& written, const st
     if (tensor.found && tensor.found->counted() != 0) {
       index = page.distributions.size();
       distribution = report::DistributionAt{*index};
-      page.distributions.push_back(distribution_of(tensor, *tensor.found));
+      page.distributions.push_back(distribution_of(tensor, *tensor.found, type));
     }
     auto place = written.rounder_of(tensor.name);
     const auto maker = written.maker_of(tensor.name);
@@ -272,7 +281,7 @@ report::Table add_tensors(report::Report& page, const Written& written, const st
     }
     if (place) {
       report::Node& node = written.at(*place);
-      const std::vector<report::Fact> facts = facts_of(tensor, groups);
+      const std::vector<report::Fact> facts = facts_of(tensor, groups, type);
       node.facts.insert(node.facts.end(), facts.begin(), facts.end());
       place->text = tensor.name;
     }
@@ -301,9 +310,10 @@ report::Table table_of_outputs(const quant::ChosenInt8& chosen) {
                   {"SNR", Type::number, "in dB", true},
                   {"top-1", Type::number, "rows whose largest element is where f32 has it, in per cent"}}};
   if (was_searched) {
-    table.columns.push_back({"all in int8", Type::text, "nothing kept in f32 by the search"});
-    table.columns.push_back({"SNR, all in int8", Type::number, "in dB", true});
-    table.columns.push_back({"top-1, all in int8", Type::number, "in per cent"});
+    const std::string all = fmt::format("all in {}", to_string(chosen.plan.type));
+    table.columns.push_back({all, Type::text, "nothing kept in f32 by the search"});
+    table.columns.push_back({"SNR, " + all, Type::number, "in dB", true});
+    table.columns.push_back({"top-1, " + all, Type::number, "in per cent"});
   }
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     const verify::OutputFigures& is = chosen.outputs[i];
@@ -374,8 +384,8 @@ RelativeCost relative(const quant::Int8Cost& cost, const quant::Int8Cost& f32) {
   return {share(cost.weighted_multiply_adds(), f32.weighted_multiply_adds()), share(cost.bytes_moved, f32.bytes_moved)};
 }
 
-std::string label_of(const quant::Int8Trial& trial) {
-  return trial.kept == 0 ? "all in int8" : count_text(trial.kept, "layer") + " kept in f32";
+std::string label_of(const quant::Int8Trial& trial, quant::EightBits type) {
+  return trial.kept == 0 ? fmt::format("all in {}", to_string(type)) : count_text(trial.kept, "layer") + " kept in f32";
 }
 
 report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
@@ -383,7 +393,8 @@ report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
       .title = "Accuracy against speed",
       .note =
           "Every model that the search tried. How fast a device would be is estimated by the work of the layers, "
-          "beside that of the network in f32: further left is faster. One multiply-add of f32 counts as 16 of int8.",
+          "beside that of the network in f32: further left is faster. One multiply-add of f32 counts as 16 of " +
+          std::string(to_string(chosen.plan.type)) + ".",
       .x = {{"multiply-adds, % of f32"}, {"bytes moved, % of f32"}},
       .y = goal.axis(),
       .series = {{"good enough", report::Tone::green}, {"not good enough", report::Tone::red}},
@@ -392,7 +403,7 @@ report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
   for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
     const quant::Int8Trial& trial = chosen.trials[i];
     const RelativeCost cost = relative(trial.cost, chosen.f32_cost);
-    plot.points.push_back({.label = label_of(trial),
+    plot.points.push_back({.label = label_of(trial, chosen.plan.type),
                            .x = {cost.multiply_adds, cost.bytes_moved},
                            .y = goal.of(trial),
                            .series = goal.is_met_by(trial) ? 0U : 1U,
@@ -408,7 +419,7 @@ report::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal)
                   {"model", Type::text},
                   {"SNR", Type::number, "of the worst output, in dB"},
                   {"metric", Type::number, "per cent of top-1 agreement, or your own; nothing where the SNR decides"},
-                  {"multiply-adds in int8", Type::number},
+                  {fmt::format("multiply-adds in {}", to_string(chosen.plan.type)), Type::number},
                   {"multiply-adds in f32", Type::number},
                   {"bytes moved", Type::number},
                   {"is", Type::text}},
@@ -417,7 +428,7 @@ report::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal)
     const quant::Int8Trial& trial = chosen.trials[i];
     std::string is = goal.is_met_by(trial) ? "good enough" : "not good enough";
     if (i == chosen.written_trial) is += ", chosen";
-    table.rows.push_back({static_cast<double>(i + 1), label_of(trial), trial.snr_db,
+    table.rows.push_back({static_cast<double>(i + 1), label_of(trial, chosen.plan.type), trial.snr_db,
                           trial.metric ? report::Cell(*trial.metric) : report::Cell(), trial.cost.int8_multiply_adds,
                           trial.cost.f32_multiply_adds, trial.cost.bytes_moved, is});
   }
@@ -428,10 +439,13 @@ report::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::I
   constexpr std::size_t most_rows = 24;
   report::BarChart chart{
       .title = "Layers that lose most",
-      .note = "SNR of the worst output with the layer alone in int8, in dB: short bars are layers that int8 hurts.",
+      .note = fmt::format(
+          "SNR of the worst output with the layer alone in {0}, in dB: short bars are layers that {0} hurts.",
+          to_string(chosen.plan.type)),
       .line = options.limit_db,
       .line_title = "to reach",
-      .series = {{"in int8", report::Tone::green}, {"kept in f32", report::Tone::amber}},
+      .series = {{fmt::format("in {}", to_string(chosen.plan.type)), report::Tone::green},
+                 {"kept in f32", report::Tone::amber}},
       .rows = {}};
   if (chosen.sensitivities.size() > most_rows) {
     chart.note +=
@@ -501,16 +515,20 @@ void add_facts(report::Report& page, const quant::ChosenInt8& chosen, const quan
 
 }  // namespace
 
+std::string largest_text(quant::EightBits type) { return type == quant::EightBits::int8 ? "127 steps" : "448"; }
+
 std::string type_name(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
-  return std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision) : to_string(node.kind));
+  return std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision)
+                                                 : to_string(node.kind, chosen.plan.type));
 }
 
-std::string explanation(const quant::Int8Node& node) {
+std::string explanation(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
+  const std::string_view type = to_string(chosen.plan.type);
   switch (node.kind) {
-    case quant::Int8Kind::computes: return node.reason.empty() ? "computes from int8" : node.reason;
-    case quant::Int8Kind::moves: return "gives int8 on";
+    case quant::Int8Kind::computes: return node.reason.empty() ? fmt::format("computes from {}", type) : node.reason;
+    case quant::Int8Kind::moves: return fmt::format("gives {} on", type);
     case quant::Int8Kind::follows:
-      return "between the sums of the int8 node before it and their rounding" +
+      return fmt::format("between the sums of the {} node before it and their rounding", type) +
              (node.reason.empty() ? "" : "; " + node.reason);
     case quant::Int8Kind::kept: return node.reason;
     case quant::Int8Kind::none: return "it computes nothing in f32";
@@ -523,7 +541,9 @@ report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& 
   report::Report page = new_quantize_page(files, summary);
   add_facts(page, chosen, options);
   add_kinds(page, chosen);
-  const Written written(page, report::add_graphs(page, chosen.placed.model, "in int8"));
+  const Written written(
+      page, report::add_graphs(page, chosen.placed.model, fmt::format("in {}", to_string(chosen.plan.type))),
+      chosen.plan.type);
   for (report::Graph& graph : page.graphs) {
     for (report::Node& node : graph.nodes) {
       if (Written::is_rounding(node)) node.kind = rounding_kind;
@@ -532,7 +552,7 @@ report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& 
   }
   const AloneByKey alone = alone_by_key(chosen);
   color_nodes(written, chosen, alone);
-  report::Table tensors = add_tensors(page, written, chosen.tensors);
+  report::Table tensors = add_tensors(page, written, chosen.tensors, chosen.plan.type);
   if (!chosen.outputs.empty()) page.sections.emplace_back(table_of_outputs(chosen));
   if (chosen.trials.size() > 1) {
     const Goal goal(chosen, options);

@@ -1,4 +1,5 @@
-// The page of `graft quantize --precision int8 --report`: what each node does, every scale, and what the search tried.
+// The page of `graft quantize --precision int8 --report`, and of f8: what each node does, every scale, and what the
+// search tried.
 #pragma once
 
 #include <string>
@@ -8,10 +9,12 @@
 
 namespace graft::present {
 
-/// "int8", "fused", "f32", or the type that the rest has; "" for a node without f32 tensors.
+/// What the threshold of a tensor becomes: "127 steps" or "448".
+[[nodiscard]] std::string largest_text(quant::EightBits type);
+/// "int8", "f8", "fused", "f32", or the type that the rest has; "" for a node without f32 tensors.
 [[nodiscard]] std::string type_name(const quant::ChosenInt8& chosen, const quant::Int8Node& node);
-/// What a node does in int8, or why it does not.
-[[nodiscard]] std::string explanation(const quant::Int8Node& node);
+/// What a node does in int8 or f8, or why it does not.
+[[nodiscard]] std::string explanation(const quant::ChosenInt8& chosen, const quant::Int8Node& node);
 
 /// Facts, kinds, graph, distributions, and sections. `options` are those that it was chosen with, `summary` is
 /// int8_summary.

@@ -55,7 +55,7 @@ Json json_of_nodes(const quant::ChosenInt8& chosen) {
                      {"output", node.node.id},
                      {"type", type_name(chosen, node)},
                      {"why", node.kind != quant::Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
-                     {"reason", explanation(node)}});
+                     {"reason", explanation(chosen, node)}});
   }
   return nodes;
 }
@@ -135,7 +135,7 @@ Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, c
                {"model", files.model},
                {"output", files.output},
                {"external_data", json_of_data_file(files.data_file)},
-               {"precision", "int8"},
+               {"precision", to_string(chosen.plan.type)},
                {"method", options.cache ? "cache" : to_string(options.thresholds.method)},
                {"samples", chosen.samples},
                {"judged", chosen.judged},

@@ -1,4 +1,4 @@
-// Nodes, tensors and outputs of a model in int8.
+// Nodes, tensors and outputs of a model in int8 or f8.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,11 +27,11 @@ void add_nodes(Listing& text, const quant::ChosenInt8& chosen, bool explain) {
     if (!is_kept && !explain) continue;
     table.add({{type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
                shortened(onnx::describe(node.node), widest),
-               {explanation(node), is_kept ? Color::none : Color::faint}});
+               {explanation(chosen, node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
   text.add("");
-  text.add(explain ? "Nodes" : "Not in int8");
+  text.add(explain ? "Nodes" : fmt::format("Not in {}", to_string(chosen.plan.type)));
   text.add(std::move(table));
 }
 
@@ -49,7 +49,8 @@ void add_tensors(Listing& text, const quant::ChosenInt8& chosen) {
     table.add({shortened(tensor.name, widest), fmt::format("±{:.4g}", tensor.threshold), {found, Color::faint}});
   }
   text.add("");
-  text.add("Tensors in int8, and what becomes 127 steps");
+  text.add(
+      fmt::format("Tensors in {}, and what becomes {}", to_string(chosen.plan.type), largest_text(chosen.plan.type)));
   text.add(std::move(table));
 }
 
@@ -74,7 +75,7 @@ void add_metric(Listing& text, const quant::ChosenInt8& chosen) {
   const std::string first = shown(chosen.trials.front().metric);
   const std::string last = shown(chosen.metric_int8);
   text.add("");
-  text.add(fmt::format("Metric: {} in f32, {} in int8{}", shown(chosen.metric_f32), last,
+  text.add(fmt::format("Metric: {} in f32, {} in {}{}", shown(chosen.metric_f32), last, to_string(chosen.plan.type),
                        first == last ? "" : fmt::format(", {} with nothing kept", first)));
 }
 
@@ -84,9 +85,9 @@ std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Opt
   const quant::ChosenInt8& chosen = report.chosen;
   const std::size_t in_int8 =
       count_of(chosen.plan, quant::Int8Kind::computes) + count_of(chosen.plan, quant::Int8Kind::moves);
-  return fmt::format("{} in int8, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
-                     count_text(in_int8, "node"), count_of(chosen.plan, quant::Int8Kind::follows),
-                     count_of(chosen.plan, quant::Int8Kind::kept),
+  return fmt::format("{} in {}, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
+                     count_text(in_int8, "node"), to_string(chosen.plan.type),
+                     count_of(chosen.plan, quant::Int8Kind::follows), count_of(chosen.plan, quant::Int8Kind::kept),
                      options.rest ? fmt::format("{} or f32", to_string(*options.rest)) : "f32",
                      count_text(chosen.placed.quantized_tensors, "tensor"), bytes_text(report.weights.after),
                      bytes_text(report.weights.before));
@@ -103,12 +104,12 @@ Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool expla
   return text;
 }
 
-std::string missed_int8_text(const std::string& model, const std::string& output,
+std::string missed_int8_text(quant::EightBits type, const std::string& model, const std::string& output,
                              const std::vector<std::string>& data) {
   return fmt::format(
-      "the outputs are not as good as was asked for with any layer in int8; what was written is the best that has one\n"
+      "the outputs are not as good as was asked for with any layer in {}; what was written is the best that has one\n"
       "`graft verify {} {} --layers --data {}` shows where it goes",
-      model, output, fmt::join(data, " --data "));
+      to_string(type), model, output, fmt::join(data, " --data "));
 }
 
 }  // namespace graft::present

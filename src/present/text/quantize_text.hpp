@@ -18,10 +18,10 @@ namespace graft::present {
 [[nodiscard]] std::string missed_types_text(const quant::ChosenTypes& chosen, const std::string& model,
                                             const std::string& output);
 
-/// The same in int8.
+/// The same in int8 and f8.
 [[nodiscard]] std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options);
 [[nodiscard]] Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool explain);
-[[nodiscard]] std::string missed_int8_text(const std::string& model, const std::string& output,
+[[nodiscard]] std::string missed_int8_text(quant::EightBits type, const std::string& model, const std::string& output,
                                            const std::vector<std::string>& data);
 
 }  // namespace graft::present

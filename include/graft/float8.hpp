@@ -1,0 +1,46 @@
+// The 8-bit floating-point number that ONNX calls FLOAT8E4M3FN and TensorRT kFP8, on the CPU.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace graft {
+
+/// A sign, 4 bits of exponent with a bias of 7, and 3 digits: up to 448 in steps of 1/8 of a power of two, below 2^-6
+/// in steps of 2^-9. It has NaN and no infinity (Micikevicius et al. 2022, FP8 Formats for Deep Learning).
+struct Float8E4M3FN {
+  static constexpr double largest = 448;
+  std::uint8_t bits = 0;
+
+  Float8E4M3FN() = default;
+  /// The nearest, ties to even; what is larger becomes 448, as ONNX's QuantizeLinear and TensorRT saturate.
+  explicit Float8E4M3FN(double value) : bits(std::signbit(value) ? 0x80 : 0) {
+    if (std::isnan(value)) {
+      bits |= nan_bits;
+      return;
+    }
+    const double size = std::min(std::abs(value), largest);
+    const int exponent = std::max(std::ilogb(size), lowest_exponent);
+    // 8 to 16 steps, fewer of what is subnormal; the eighth and the sixteenth carry into the exponent.
+    const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, digits - exponent)));
+    bits |= static_cast<std::uint8_t>(((exponent - lowest_exponent) << digits) + steps);
+  }
+  explicit operator float() const {
+    const int size = bits & 0x7F;
+    if (size == nan_bits) return std::numeric_limits<float>::quiet_NaN();
+    const int stored_exponent = size >> digits;
+    const int steps = (size & 7) + (stored_exponent == 0 ? 0 : 8);
+    const float value =
+        std::ldexp(static_cast<float>(steps), std::max(stored_exponent - 1, 0) + lowest_exponent - digits);
+    return bits > nan_bits ? -value : value;
+  }
+
+ private:
+  static constexpr int digits = 3;
+  static constexpr int lowest_exponent = -6;
+  static constexpr std::uint8_t nan_bits = 0x7F;
+};
+
+}  // namespace graft

@@ -1,0 +1,17 @@
+// f8e4m3fn on the device, for the kernels that take it.
+#pragma once
+
+#include <cuda_fp8.h>
+
+#include "kernels/vector.cuh"
+
+namespace graft {
+
+/// As dispatch_device, and of f8e4m3fn. Its conversion from float saturates as Float8E4M3FN does.
+template <class F>
+[[nodiscard]] Status dispatch_device_and_f8(DType dtype, F&& f) {
+  if (dtype == DType::f8e4m3fn) return f(__nv_fp8_e4m3{});
+  return dispatch_device(dtype, f);
+}
+
+}  // namespace graft
