@@ -129,7 +129,7 @@ class Int8Chooser {
     if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT holds steps of int8");
     if (options_.improve.round) refuse(Setting::improve, "round moves weights by whole steps of int8");
     if (options_.thresholds.method == ThresholdMethod::entropy) {
-      refuse(Setting::calibration, "entropy counts 128 steps");
+      refuse(Setting::calibration, "entropy counts 128 steps of int8");
     }
   }
 

@@ -404,7 +404,7 @@ def pointwise_of_graft(net):
     "function", [residual_identity, transformer, pytest.param(pointwise_of_graft, marks=needs_plugin_library)]
 )
 def test_in_f8_layers_and_plugins_read_f8(function, tmp_path):
-    net = Network(*NETWORKS.get(function, IMAGE[:1] + (16,) + IMAGE[2:]))
+    net = Network(*NETWORKS.get(function, [1, 16, 16, 16]))
     net.save(tmp_path, *function(net))
     built = make(tmp_path, tmp_path / "x.npz", precision="f8")
     planned = {n["node"] for n in built.quantized["nodes"] if n["type"] == "f8"}

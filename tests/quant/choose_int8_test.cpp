@@ -99,7 +99,7 @@ TEST_F(ChooseInt8, WhatIsOfInt8IsRefusedInF8) {
   EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("whole steps of int8")));
   options.improve.round = false;
   options.thresholds.method = ThresholdMethod::entropy;
-  EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("entropy counts 128 steps")));
+  EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("entropy counts 128 steps of int8")));
 }
 
 TEST_F(ChooseInt8, APatternThatMatchesNothing) {

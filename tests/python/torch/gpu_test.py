@@ -130,3 +130,19 @@ def test_weights_of_attributes_in_a_graph():
     graph.replay()
     torch.cuda.synchronize()
     assert torch.equal(y, expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "attributes"),
+    [
+        ("leaky_relu", {"alpha": 0.2, "x_scale": 0.5, "y_scale": 0.25}),
+        ("padding", {"mode": "reflect", "pads": [0, 0, 2, 1, 0, 0, 1, 3], "x_scale": 0.5, "y_scale": 0.5}),
+        ("upsampling", {"mode": "nearest", "scales": [2.0]}),
+    ],
+)
+def test_every_f8_is_as_on_the_cpu(function, attributes):
+    x = torch.arange(256).to(torch.uint8).view(torch.float8_e4m3fn).reshape(1, 4, 8, 8)
+    call = getattr(graft.torch, function)
+    found, expected = call(x.cuda(), **attributes).cpu(), call(x, **attributes)
+    assert found.dtype == torch.float8_e4m3fn
+    torch.testing.assert_close(found.float(), expected.float(), rtol=0, atol=0, equal_nan=True)
