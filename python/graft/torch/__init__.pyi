@@ -24,12 +24,12 @@ def leaky_relu(
 
     Attributes:
         alpha: slope for negative x
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (as x): of the type of x
 
-    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
     Source: Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models; torch.nn.LeakyReLU
     """
@@ -52,8 +52,8 @@ def l2_normalize(
         axes: axes that the norm runs over; negative ones count from the end
         epsilon: see epsilon_mode (at least 0 and finite)
         epsilon_mode: where epsilon goes (max, norm, add)
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (as x): of the type of x
 
@@ -78,12 +78,12 @@ def l2norm_helper(
     Attributes:
         op_type: 0: rsqrt, 1: max (at least 0 and at most 1)
         eps: lower bound of op_type 1; op_type 0 ignores it
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (as x): of the type of x
 
-    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
     Source: the sub-graph of tf.math.l2_normalize: Rsqrt and Maximum
     """
@@ -112,8 +112,8 @@ def instance_norm(
         activation: what follows the normalization (none, relu, leaky_relu)
         alpha: slope of leaky_relu for negative y (finite)
         scales: one for each channel, where there is no input scale; empty: all 1
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (as x): of the type of x
 
@@ -163,8 +163,8 @@ def convolution(
         kernel_weights: the weights, row-major (num_output, channels / group, window), where no input weight is given
         bias_weights: one for each channel of y, where no input bias is given; empty: 0
         allow_tf32: f32 only: multiply in TF32, with 10 bits of fraction (at least 0 and at most 1)
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
         weight_scale: i8 only: real value of one step of weight, for each channel of y or one for all, where no input scale is given; empty: 1 (more than 0 and finite)
 
     Returns y (N,K,spatial): of the type of x
@@ -198,12 +198,12 @@ def upsampling(
         coordinate_mode: where an output element lies in the input (half_pixel, align_corners, asymmetric)
         nearest_mode: nearest only: which neighbor is taken (floor, round_prefer_floor, round_prefer_ceil, ceil)
         cubic_a: cubic only: slope of the kernel at distance 1 (finite)
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (N,C and the new spatial sizes): of the type of x
 
-    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
     Source: torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital Image Processing
     """
@@ -226,12 +226,12 @@ def padding(
         pads: elements to add before each axis, then after each axis; negative ones crop (at least -2.14748e+09 and at most 2.14748e+09)
         mode: what lies outside x (constant, reflect, symmetric, edge, wrap)
         value: mode constant only: what lies outside x
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (x + pads): of the type of x
 
-    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
+    Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
     Source: numpy.pad, torch.nn.functional.pad, tf.pad; ONNX Pad
     """
@@ -254,8 +254,8 @@ def spatial_pyramid_pooling(
         levels: bins along each side, level by level (at least 1 and at most 1024)
         mode: what becomes of a bin (max, average)
         binning: what the bins cover (adaptive, window, caffe)
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (N,C*sum(n^2)): of the type of x; level by level C x n x n
 
@@ -286,8 +286,8 @@ def normalize(
         channel_shared: 1: one factor for all channels; 0: one for each (at least 0 and at most 1)
         epsilon: added to the sum of squares (at least 0 and finite)
         weights: the factors, where there is no input scale; empty: all 1
-        x_scale: i8 only: real value of one step of x (more than 0 and finite)
-        y_scale: i8 only: real value of one step of y (more than 0 and finite)
+        x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
+        y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
     Returns y (as x): of the type of x
 
