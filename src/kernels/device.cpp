@@ -22,13 +22,8 @@ Status runs_on_current_device(int compute) {
 namespace detail {
 namespace {
 
-struct FreeDeviceMemory {
-  // An error means that the process is ending and the device's memory is gone already.
-  void operator()(void* address) const { static_cast<void>(cudaFree(address)); }
-};
-using DeviceMemory = std::unique_ptr<void, FreeDeviceMemory>;
-
-/// Allocations are forbidden to threads while a stream is captured elsewhere, unless the thread says that it knows.
+/// To allocate and to free is forbidden to threads while a stream is captured elsewhere, unless the thread says that it
+/// knows.
 class RelaxedCapture {
  public:
   RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
@@ -39,6 +34,15 @@ class RelaxedCapture {
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
+
+struct FreeDeviceMemory {
+  // An error means that the process is ending and the device's memory is gone already.
+  void operator()(void* address) const {
+    const RelaxedCapture relaxed;  // a plugin may go while another thread captures
+    static_cast<void>(cudaFree(address));
+  }
+};
+using DeviceMemory = std::unique_ptr<void, FreeDeviceMemory>;
 
 Status copy_to_device(const std::vector<std::byte>& host, DeviceMemory& result) {
   const RelaxedCapture relaxed;
