@@ -70,4 +70,65 @@ class BlockCluster<true> {
 };
 #endif
 
+/// A barrier for all threads of the `blocks` of a cluster, or of this block alone.
+__device__ inline void synchronize_blocks([[maybe_unused]] int blocks) {
+#if __CUDA_ARCH__ >= 900
+  if (blocks > 1) {
+    sync_cluster();
+    return;
+  }
+#endif
+  __syncthreads();
+}
+
+/// The sums in the shared memory of one block, or of the `parts` blocks of a cluster, whose parts are added in the
+/// order of the blocks.
+template <class Sum>
+class ClusterSums {
+ public:
+  __device__ ClusterSums(Sum* own, int parts) : own_(own), parts_(parts) {}
+
+  /// The Count sums from number `at` on: one, or as many as lie at a multiple of 16 bytes.
+  template <int Count>
+  __device__ void load(int at, Sum (&sums)[Count]) const {
+    if (parts_ == 1) {
+      copy<Count>(own_ + at, sums);
+      return;
+    }
+#if __CUDA_ARCH__ >= 900
+#pragma unroll
+    for (int i = 0; i < Count; ++i) sums[i] = 0;
+    for (int part = 0; part < parts_; ++part) {
+      Sum other[Count];
+      copy<Count>(in_block(own_, part) + at, other);
+#pragma unroll
+      for (int i = 0; i < Count; ++i) sums[i] += other[i];
+    }
+#endif
+  }
+
+ private:
+  struct alignas(16) Four {
+    Sum at[4];
+  };
+  static_assert(sizeof(Four) == 16);
+
+  template <int Count>
+  __device__ static void copy(const Sum* from, Sum (&to)[Count]) {
+    if constexpr (Count == 1) {
+      to[0] = *from;
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count / 4; ++i) {
+        const Four four = reinterpret_cast<const Four*>(from)[i];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) to[4 * i + k] = four.at[k];
+      }
+    }
+  }
+
+  Sum* own_;
+  int parts_;
+};
+
 }  // namespace graft

@@ -71,60 +71,6 @@ struct ChunkEntry {
   return mask;
 }
 
-/// The sums of a tile, in the shared memory of one block or of several whose parts are added in their order.
-template <class Sum, int Pitch>
-class TileSums {
- public:
-  __device__ TileSums(Sum* own, int parts) : own_(own), parts_(parts) {}
-
-  /// Count neighbours of a row: one, or as many as lie at a multiple of 16 bytes.
-  template <int Count>
-  __device__ void load(int row, int column, Sum (&sums)[Count]) const {
-    const int at = row * Pitch + column;
-    if (parts_ == 1) {
-      copy<Count>(own_ + at, sums);
-      return;
-    }
-#if __CUDA_ARCH__ >= 900
-#pragma unroll
-    for (int i = 0; i < Count; ++i) sums[i] = 0;
-    for (int part = 0; part < parts_; ++part) {
-      alignas(16) Sum other[Count];
-      copy<Count>(in_block(own_, part) + at, other);
-#pragma unroll
-      for (int i = 0; i < Count; ++i) sums[i] += other[i];
-    }
-#endif
-  }
-
- private:
-  template <int Count>
-  __device__ static void copy(const Sum* from, Sum (&to)[Count]) {
-    if constexpr (Count == 1) {
-      to[0] = *from;
-    } else {
-#pragma unroll
-      for (int i = 0; i < Count / 4; ++i) {
-        *reinterpret_cast<uint4*>(to + 4 * i) = reinterpret_cast<const uint4*>(from)[i];
-      }
-    }
-  }
-
-  Sum* own_;
-  int parts_;
-};
-
-/// All blocks of a cluster, or this block alone.
-__device__ inline void synchronise(int blocks) {
-#if __CUDA_ARCH__ >= 900
-  if (blocks > 1) {
-    sync_cluster();
-    return;
-  }
-#endif
-  __syncthreads();
-}
-
 /// Neighbours that are stored together.
 template <class T, int Count>
 struct alignas(Count * sizeof(T)) Pack {
@@ -315,9 +261,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       }
     }
   }
-  synchronise(task.splits);
+  synchronize_blocks(task.splits);
 
-  const TileSums<Sum, Tile::pitch> tile_sums(sums, task.splits);
+  const ClusterSums<Sum> tile_sums(sums, task.splits);
   const int rows_here = Tile::rows / task.splits;
   const int first_here = part * rows_here;
   if (task.layout == Layout::linear) {
@@ -332,7 +278,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
 #pragma unroll
       for (int j = 0; j < count; ++j) {
         Sum sum[1];
-        tile_sums.load(row + j, column, sum);
+        tile_sums.load((row + j) * Tile::pitch + column, sum);
         numbers[j] = finish<T>(task.epilogue, sum[0], factors[column], biases[column]);
       }
       Pack<T, count> results;
@@ -374,8 +320,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       const int row = first_here + i;
       const int pixel = first_row + row;
       if (pixel >= task.pixels) break;
-      alignas(16) Sum values[count];
-      tile_sums.load(row, column, values);
+      Sum values[count];
+      tile_sums.load(row * Tile::pitch + column, values);
       float numbers[count];
 #pragma unroll
       for (int j = 0; j < count; ++j) {
@@ -396,7 +342,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       *reinterpret_cast<Pack<T, count>*>(static_cast<T*>(task.y) + at) = results;
     }
   }
-  if (task.splits > 1) synchronise(task.splits);  // others may still read this block's sums
+  if (task.splits > 1) synchronize_blocks(task.splits);  // others may still read this block's sums
 }
 
 }  // namespace detail

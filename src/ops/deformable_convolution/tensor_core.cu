@@ -42,35 +42,6 @@ struct DeformableSteps {
   int end;
 };
 
-/// The sums of one column, from all blocks that share a tile, in their order.
-__device__ inline float4 sums_of_parts(const float* own, int parts) {
-#if __CUDA_ARCH__ >= 900
-  if (parts > 1) {
-    float4 sum{};
-    for (int part = 0; part < parts; ++part) {
-      const float4 other = *reinterpret_cast<const float4*>(in_block(const_cast<float*>(own), part));
-      sum.x += other.x;
-      sum.y += other.y;
-      sum.z += other.z;
-      sum.w += other.w;
-    }
-    return sum;
-  }
-#endif
-  return *reinterpret_cast<const float4*>(own);
-}
-
-/// All threads of the blocks that share a tile.
-__device__ inline void sync_parts([[maybe_unused]] int parts) {
-#if __CUDA_ARCH__ >= 900
-  if (parts > 1) {
-    sync_cluster();
-    return;
-  }
-#endif
-  __syncthreads();
-}
-
 template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor_core(const DeformableTask task) {
   constexpr int threads = Tile::threads;
@@ -227,7 +198,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
       }
     }
   }
-  sync_parts(task.parts);
+  synchronize_blocks(task.parts);
   const auto* const bias = static_cast<const T*>(task.bias);
   const std::int64_t first_channel = std::int64_t{block.group} * task.group_outputs + block.first_output;
   auto* const y =
@@ -243,11 +214,11 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     float results[chunk_elements];
 #pragma unroll
     for (int j = 0; j < chunk_elements; j += 4) {
-      const float4 four = sums_of_parts(tile + column * Tile::pitch + row + j, task.parts);
-      results[j] = four.x + added;
-      results[j + 1] = four.y + added;
-      results[j + 2] = four.z + added;
-      results[j + 3] = four.w + added;
+      // One for each: with one for all, the compiler kept addresses in every part and spilled up to 9 registers more.
+      float four[4];
+      ClusterSums<float>(tile + column * Tile::pitch + row + j, task.parts).load(0, four);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) results[j + k] = four[k] + added;
     }
     const auto vector = Vector<T, chunk_elements>::pack(results);
     T* const to = y + std::int64_t{column} * task.pixels + row;
@@ -257,7 +228,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
       vector.store_between(to, 0, rows_here - row);
     }
   }
-  if (task.parts > 1) sync_parts(task.parts);  // no block may end while others read its sums
+  if (task.parts > 1) synchronize_blocks(task.parts);  // no block may end while others read its sums
 }
 
 template <class T>
