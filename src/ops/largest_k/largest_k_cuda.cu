@@ -128,7 +128,7 @@ struct SelectTile {
   unsigned end;
 };
 __device__ SelectTile select_tile_of_block(const RowSizes& sizes) {
-  const unsigned tiles = (sizes.length + select_tile - 1) / select_tile;
+  const unsigned tiles = select_tiles(sizes.length);
   const unsigned row = blockIdx.x / tiles;
   const unsigned number = blockIdx.x - row * tiles;
   return {row, number, number * select_tile, ::min((number + 1) * select_tile, sizes.length)};
@@ -144,14 +144,19 @@ struct Selection {
   [[nodiscard]] __device__ unsigned* histogram(unsigned row, int pass) const {
     return histograms + (row * static_cast<unsigned>(passes) + static_cast<unsigned>(pass)) * select_digits;
   }
+  [[nodiscard]] __device__ unsigned first_state(unsigned row) const { return row * static_cast<unsigned>(passes + 1); }
   /// Before `pass`, whose blocks all find it, and one keeps it for the next pass.
   [[nodiscard]] __device__ SelectState state(unsigned row, int pass, unsigned kept, bool is_first_tile) const {
     if (pass == 0) return {0, static_cast<std::int64_t>(kept)};
-    SelectState* const of_row = states + row * static_cast<unsigned>(passes + 1);
+    SelectState* const of_row = states + first_state(row);
     const SelectState before = pass == 1 ? SelectState{0, static_cast<std::int64_t>(kept)} : of_row[pass - 1];
     const SelectState now = next_state(histogram(row, pass - 1), before);
     if (is_first_tile && threadIdx.x == 0) of_row[pass] = now;
     return now;
+  }
+  /// After all passes, in a launch after the one that found it.
+  [[nodiscard]] __device__ SelectState last_state(unsigned row) const {
+    return states[first_state(row) + static_cast<unsigned>(passes)];
   }
 };
 
@@ -206,9 +211,7 @@ __global__ void take_selected(const T* x, const Selection selection, typename Ke
                               RowSizes sizes, bool largest) {
   constexpr unsigned own = select_tile / sort_threads;
   const SelectTile tile = select_tile_of_block(sizes);
-  const SelectState last =
-      selection
-          .states[tile.row * static_cast<unsigned>(selection.passes + 1) + static_cast<unsigned>(selection.passes)];
+  const SelectState last = selection.last_state(tile.row);
   unsigned before_front = 0;
   unsigned before_like = 0;
   for (unsigned i = threadIdx.x; i < tile.number; i += sort_threads) {
@@ -350,7 +353,7 @@ Status select_rows(const T* x, const LargestRows& rows, const RowSizes& sizes, c
   const auto cleared =
       cudaMemsetAsync(selection.histograms, 0, static_cast<std::size_t>(plan.histograms_bytes), context.stream);
   if (Status status = cuda_status(cleared, LargestK::name); !status.ok()) return status;
-  const Grid grid{rows.rows * ceil_divide(rows.length, select_tile), sort_threads};
+  const Grid grid{rows.rows * select_tiles(rows.length), sort_threads};
   for (int pass = 0; pass < selection.passes; ++pass) {
     if (Status status = launch(LargestK::name, count_digits<T>, grid, context, x, selection, sizes, pass, largest);
         !status.ok()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "graft/elementwise.hpp"
 #include "ops/largest_k/largest_k.hpp"
 #include "ops/workspace_parts.hpp"
 
@@ -44,6 +45,12 @@ inline constexpr int select_digits = 1 << select_digit_bits;
   return (key_bits + select_digit_bits - 1) / select_digit_bits;
 }
 
+/// Tiles of a row.
+template <class Count>
+[[nodiscard]] GRAFT_HOST_DEVICE constexpr Count select_tiles(Count length) {
+  return (length + select_tile - 1) / select_tile;
+}
+
 /// What is known of the last element of a row that is kept after some of its digits.
 struct SelectState {
   std::uint64_t prefix;  ///< Of its key.
@@ -66,7 +73,7 @@ struct LargestPlan : WorkspaceParts {
     histograms_bytes = few * passes * select_digits * 4;
     histograms = add(histograms_bytes);
     states = add(few * (passes + 1) * static_cast<std::int64_t>(sizeof(SelectState)));
-    tile_counts = add(few * ((rows.length + select_tile - 1) / select_tile) * 8);
+    tile_counts = add(few * select_tiles(rows.length) * 8);
   }
 
   std::int64_t keys[2] = {};
