@@ -35,11 +35,10 @@ __global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ops::ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs,
                 const int* order, std::int64_t rows, std::int64_t slice) {
   constexpr int loads = 4;  // at once
-  const std::int64_t thread = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
-  const std::int64_t accesses = slice / N;
-  const std::int64_t row = divide(thread, accesses);
+  const SliceAccess<N> access(slice);
+  const std::int64_t row = access.slice_number();
   if (row >= rows) return;
-  const std::int64_t column = (thread - row * accesses) * N;
+  const std::int64_t column = access.column();
   const int2 run = runs[row];
   using Access = Elements<T, N>;
   const Access before = *reinterpret_cast<const Access*>(data + row * slice + column);
@@ -102,8 +101,7 @@ Status reduce_in_order(const ScatterTask& task, const CudaContext& context) {
   }
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
-    const std::int64_t threads = sizes.rows * (sizes.slice / width);
-    return launch(task.what, reduce_runs<T, width>, {ceil_divide(threads, scatter_threads), scatter_threads}, context,
+    return launch(task.what, reduce_runs<T, width>, scatter_grid(sizes.rows, sizes.slice, width), context,
                   task.reduction, static_cast<const T*>(task.data), static_cast<const T*>(task.updates),
                   static_cast<T*>(task.y), runs, task.order(side), sizes.rows, sizes.slice);
   });

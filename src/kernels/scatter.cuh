@@ -68,6 +68,28 @@ template <class F>
   });
 }
 
+/// Threads for the accesses of so many slices, of N elements each.
+[[nodiscard]] inline Grid scatter_grid(std::int64_t slices, std::int64_t slice, int N) {
+  return {ceil_divide(slices * (slice / N), scatter_threads), scatter_threads};
+}
+
+/// The access of N elements to a slice that is a thread's.
+template <int N>
+class SliceAccess {
+ public:
+  __device__ explicit SliceAccess(std::int64_t slice) : of_slice_(slice / N), number_(divide(thread_, of_slice_)) {}
+
+  /// The number of the slice; of threads beyond the last one, as many as there are or more.
+  [[nodiscard]] __device__ std::int64_t slice_number() const { return number_; }
+  /// Of its first element.
+  [[nodiscard]] __device__ std::int64_t column() const { return (thread_ - number_ * of_slice_) * N; }
+
+ private:
+  std::int64_t thread_ = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
+  std::int64_t of_slice_;
+  std::int64_t number_;
+};
+
 /// `row_of` is called with the number of an update, and gives its row or -1. It stays where parameters are: every
 /// thread would otherwise copy it to memory of its own, since its arrays are indexed (374 us against 145 us on an
 /// H200).
@@ -87,13 +109,12 @@ template <class T, int N, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_updates(const __grid_constant__ RowOf row_of, ops::ScatterReduction reduction, const T* updates, T* y,
                    std::int64_t count, std::int64_t slice, std::int64_t elements) {
-  const std::int64_t thread = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
-  const std::int64_t accesses = slice / N;
-  const std::int64_t update = divide(thread, accesses);
+  const SliceAccess<N> access(slice);
+  const std::int64_t update = access.slice_number();
   if (update >= count) return;
   const std::int64_t row = row_of(static_cast<int>(update));
   if (row < 0) return;
-  const std::int64_t column = (thread - update * accesses) * N;
+  const std::int64_t column = access.column();
   const auto loaded = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);  // all at once
   reduce_atomically(reduction, y, row * slice + column, elements, loaded);
 }
@@ -108,10 +129,9 @@ template <class RowOf>
   if (Status copied = cuda_status(error, task.what); !copied.ok()) return copied;
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
-    const std::int64_t threads = sizes.updates * (sizes.slice / width);
-    return launch(task.what, reduce_updates<T, width, RowOf>, {ceil_divide(threads, scatter_threads), scatter_threads},
-                  context, row_of, task.reduction, static_cast<const T*>(task.updates), static_cast<T*>(task.y),
-                  sizes.updates, sizes.slice, elements);
+    return launch(task.what, reduce_updates<T, width, RowOf>, scatter_grid(sizes.updates, sizes.slice, width), context,
+                  row_of, task.reduction, static_cast<const T*>(task.updates), static_cast<T*>(task.y), sizes.updates,
+                  sizes.slice, elements);
   });
 }
 

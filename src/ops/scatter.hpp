@@ -19,6 +19,11 @@ constexpr std::array<Choice<ScatterReduction>, 4> choices(ScatterReduction /*tag
            {"max", ScatterReduction::max}}};
 }
 
+constexpr auto scatter_type_constraints() {
+  using enum DType;
+  return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
+}
+
 /// What an element becomes by an update. Integers wrap around; min and max of NaN, and of two zeros, are the update, as
 /// in ONNX Runtime.
 template <class T>

@@ -38,10 +38,7 @@ struct ScatterReduceElements {
                       input("updates", "T", "as indices", "an element for each index"),
                       output("y", "T", "as data", "data with the updates")};
   }
-  static constexpr auto types() {
-    using enum DType;
-    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
-  }
+  static constexpr auto types() { return scatter_type_constraints(); }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] static std::size_t workspace(const Problem& problem) {

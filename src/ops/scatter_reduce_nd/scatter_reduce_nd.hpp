@@ -1,5 +1,4 @@
 // ScatterReduceND: slices are added to, or otherwise reduced into, the slices of data that indices name.
-// name.
 #pragma once
 
 #include <stdexcept>
@@ -37,10 +36,7 @@ struct ScatterReduceND {
                       input("updates", "T", "...,rest", "a slice for each index"),
                       output("y", "T", "as data", "data with the updates")};
   }
-  static constexpr auto types() {
-    using enum DType;
-    return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
-  }
+  static constexpr auto types() { return scatter_type_constraints(); }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty() || inputs[1].empty()) {
       throw std::invalid_argument("`data` or `indices` is a scalar, allowed are 1 to 8 dimensions");
