@@ -188,9 +188,10 @@ template <class T, int N, bool Chw32 = false>
       --log2_width;
     }
     const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, Threads, cluster};
-    auto* kernel = weights.values != nullptr ? columns_in_registers<T, N, R, Threads, Chw32, Clustered, true>
-                                             : columns_in_registers<T, N, R, Threads, Chw32, Clustered, false>;
-    return launch(what, kernel, grid, context, x, y, columns, log2_width, normalizer, weights);
+    return with_weighted(weights, [&]<bool Weighted>(std::bool_constant<Weighted>) {
+      return launch(what, columns_in_registers<T, N, R, Threads, Chw32, Clustered, Weighted>, grid, context, x, y,
+                    columns, log2_width, normalizer, weights);
+    });
   };
   const auto fits = [&](int rows, int threads, int cluster, int narrowest) {
     const int width = 1 << log2_width_of(rows, threads, cluster);

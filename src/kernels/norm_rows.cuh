@@ -129,12 +129,11 @@ template <class T, int N, RowForm Form, class AnyRows>
   const auto run = [&]<int R>(std::integral_constant<int, R>) {
     const std::int64_t threads = ceil_divide(vectors, R * cluster);
     const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
-    const auto with = [&]<bool Weighted>(std::bool_constant<Weighted>) {
+    return with_weighted(weights, [&]<bool Weighted>(std::bool_constant<Weighted>) {
       auto* kernel = cluster > 1 ? rows_by_block<T, N, R, Form, true, Weighted, AnyRows>
                                  : rows_by_block<T, N, R, Form, false, Weighted, AnyRows>;
       return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
-    };
-    return weights.values != nullptr ? with(std::true_type{}) : with(std::false_type{});
+    });
   };
   const auto too_long = [&] {
     return vectors > AnyRows::most_in_one_block && vectors > Policy::clustered_share * cluster;
@@ -186,9 +185,10 @@ template <class T, int N, RowForm Form>
   }
   if (vectors <= Policy::small_block) {
     const Grid grid{rows.count, static_cast<int>(ceil_divide(vectors, 32) * 32)};
-    auto* kernel = weights.values != nullptr ? rows_by_block<T, N, 1, Form, false, true, Rows>
-                                             : rows_by_block<T, N, 1, Form, false, false, Rows>;
-    return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
+    return with_weighted(weights, [&]<bool Weighted>(std::bool_constant<Weighted>) {
+      return launch(what, rows_by_block<T, N, 1, Form, false, Weighted, Rows>, grid, context, x, y, rows, normalizer,
+                    weights);
+    });
   }
   return run_rows_by_blocks<T, N, Form>(what, x, y, rows, normalizer, weights, device, context);
 }

@@ -115,4 +115,10 @@ template <bool Weighted>
   return weights;
 }
 
+/// Calls `f` with whether there are weights, as a constant that chooses the version of a kernel.
+template <class F>
+[[nodiscard]] Status with_weighted(const ChannelWeights& weights, F&& f) {
+  return weights.values != nullptr ? f(std::true_type{}) : f(std::false_type{});
+}
+
 }  // namespace graft
