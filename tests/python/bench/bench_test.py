@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -223,8 +224,19 @@ def test_every_note_is_about_a_case_that_is_timed():
 
     from document import matches
 
-    names = [case["name"] for case in Library(str(library)).timed_cases()]
+    loaded = Library(str(library))
+    cases = loaded.timed_cases()
+    names = [case["name"] for case in cases]
     assert len(names) == len(set(names))
     for note in tomllib.loads((ROOT / "bench" / "notes.toml").read_text())["note"]:
         for pattern in note["cases"]:
             assert any(matches(name, pattern) for name in names), pattern
+        named = set(re.findall("`([^`]+)`", note["text"]))
+        if named and loaded.has_cuda:
+            variants = {
+                variant
+                for case in cases
+                if any(matches(case["name"], pattern) for pattern in note["cases"])
+                for variant in loaded.call(case, [0] * len(case["inputs"]), [0] * len(case["outputs"])).cuda_variants()
+            }
+            assert named <= variants, note["text"]
