@@ -5,6 +5,7 @@
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/numbers.cuh"
 #include "kernels/vector.cuh"
 #include "ops/causal_conv_with_state/task.hpp"
 
@@ -280,17 +281,12 @@ Status run_vectors(const CausalTask<T>& task, const CudaContext& context) {
 template <bool InVectors>
 Status run_causal(const CausalConvWithState& op, const Problem& problem, const Buffers& buffers,
                   const CudaContext& context) {
-  return dispatch_device(problem.inputs[CausalConvWithState::x].dtype, [&](auto element) -> Status {
-    using T = decltype(element);
-    if constexpr (std::is_same_v<T, std::int8_t>) {
-      return unsupported("CausalConvWithState has no kernel for i8");
-    } else {
-      const CausalTask<T> task(op, problem, buffers);
-      if (task.rows == 0) return {};
-      constexpr std::size_t vector_bytes = 16;
-      const bool are_aligned = is_aligned(task.x, vector_bytes) && is_aligned(task.y, vector_bytes);
-      return InVectors && are_aligned ? run_vectors(task, context) : run_rows(task, context);
-    }
+  return dispatch_floats(problem.inputs[CausalConvWithState::x].dtype, [&](auto element) -> Status {
+    const CausalTask<decltype(element)> task(op, problem, buffers);
+    if (task.rows == 0) return {};
+    constexpr std::size_t vector_bytes = 16;
+    const bool are_aligned = is_aligned(task.x, vector_bytes) && is_aligned(task.y, vector_bytes);
+    return InVectors && are_aligned ? run_vectors(task, context) : run_rows(task, context);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "kernels/launch.cuh"
+#include "kernels/numbers.cuh"
 #include "kernels/vector.cuh"
 #include "ops/multi_scale_deformable_attention/multi_scale_deformable_attention.hpp"
 #include "ops/multi_scale_deformable_attention/sampling.hpp"
@@ -156,12 +157,10 @@ Status fits_attention(const MultiScaleDeformableAttention& /*op*/, const Problem
 
 Status run_attention(const MultiScaleDeformableAttention& op, const Problem& problem, const Buffers& buffers,
                      const CudaContext& context) {
-  const DType dtype = problem.inputs[0].dtype;
-  if (dtype == DType::f16) return attend_in_vectors<__half, widest<__half>>(op, problem, buffers, context);
-  if (dtype == DType::bf16) {
-    return attend_in_vectors<__nv_bfloat16, widest<__nv_bfloat16>>(op, problem, buffers, context);
-  }
-  return attend_in_vectors<float, widest<float>>(op, problem, buffers, context);
+  return dispatch_floats(problem.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return attend_in_vectors<T, widest<T>>(op, problem, buffers, context);
+  });
 }
 
 }  // namespace
