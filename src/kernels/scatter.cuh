@@ -151,12 +151,20 @@ template <class RowOf>
 
 /// Rows and updates are counted in 31 bits.
 template <class Definition>
-[[nodiscard]] Status fits_in_order(const Definition& /*op*/, const Problem& problem) {
+[[nodiscard]] Status fits_counts(const Problem& problem) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const ops::ScatterSizes sizes = Definition::sizes(problem);
   if (sizes.rows <= most && sizes.updates <= most) return {};
   return unsupported(std::to_string(sizes.updates) + " updates of " + std::to_string(sizes.rows) +
                      " rows, allowed are 2147483647 of either");
+}
+
+template <class Definition>
+[[nodiscard]] Status fits_in_order(const Definition& op, const Problem& problem) {
+  if (ops::is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype)) {
+    return unsupported("the order does not matter, and atomics need no workspace");
+  }
+  return fits_counts<Definition>(problem);
 }
 
 /// Where the order does not matter, as of integers, or may be any, as of sums where it was said.
@@ -176,7 +184,7 @@ template <class Definition>
       return unsupported("many wide slices of f32 are added faster in order");
     }
   }
-  return fits_in_order(op, problem);
+  return fits_counts<Definition>(problem);
 }
 
 /// Those of a definition for which `Run` calls scatter.

@@ -38,6 +38,13 @@ GRAFT_HOST_DEVICE T reduced(ScatterReduction reduction, T element, T update) {
   return element;
 }
 
+/// Whether updates are reduced by atomics at any size, as their order changes nothing or may be any: without a workspace.
+[[nodiscard]] constexpr bool is_always_atomic(ScatterReduction reduction, bool deterministic, DType dtype) {
+  if (reduction == ScatterReduction::mul) return false;
+  if (!is_floating_point(dtype)) return true;
+  return reduction == ScatterReduction::add && !deterministic && dtype != DType::f32;
+}
+
 /// Update i, `slice` elements one after another, goes into one of `rows` rows of as many elements.
 struct ScatterSizes {
   std::int64_t rows = 0;

@@ -79,6 +79,8 @@ namespace graft::ops {
                     {.dtype = DType::f32, .extents = {1, classes, boxes}}}});
   };
   for (const std::int64_t boxes : {1'000, 8'400, 25'200, 100'000}) add(1, boxes, 300, 0.5F, 0);
+  // As exporters of torchvision's write it: without a limit.
+  for (const std::int64_t boxes : {1'000, 8'400, 25'200}) add(1, boxes, boxes, 0.5F, 0);
   add(80, 8'400, 100, 0.45F, 1);
   add(90, 1'917, 100, 0.6F, 1);
   add(1, 2'000, 1'000, 0.7F, NonMaxSuppression::no_threshold);

@@ -41,7 +41,8 @@ struct ScatterReduceElements {
   static constexpr auto types() { return scatter_type_constraints(); }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  [[nodiscard]] static std::size_t workspace(const Problem& problem) {
+  [[nodiscard]] std::size_t workspace(const Problem& problem) const {
+    if (is_always_atomic(reduction, deterministic, problem.inputs[0].dtype)) return 0;
     return static_cast<std::size_t>(ScatterPlan(sizes(problem)).bytes);
   }
   [[nodiscard]] static ScatterSizes sizes(const Problem& problem) {

@@ -44,7 +44,8 @@ struct ScatterReduceND {
     return {inputs[0]};
   }
   [[nodiscard]] static Status check(const Problem& problem);
-  [[nodiscard]] static std::size_t workspace(const Problem& problem) {
+  [[nodiscard]] std::size_t workspace(const Problem& problem) const {
+    if (is_always_atomic(reduction, deterministic, problem.inputs[0].dtype)) return 0;
     return static_cast<std::size_t>(ScatterPlan(sizes(problem)).bytes);
   }
   [[nodiscard]] static ScatterSizes sizes(const Problem& problem);
