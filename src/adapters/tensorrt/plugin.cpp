@@ -101,14 +101,16 @@ Status check_input_count(const PluginSchema& schema, const InputOrder& order, st
                           std::to_string(most) + " inputs, found " + std::to_string(found) + names);
 }
 
-/// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
-/// wants the largest; there it allocates.
-Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
-                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
-  if (op.type().size_output_count() == 0) {
-    Status status = tensors.read(inputs, input_count, outputs, output_count);
-    return status.ok() ? check_sizes(op.type(), tensors.problem()) : status;
-  }
+bool has_known_sizes(const nvinfer1::PluginTensorDesc* descs, std::size_t count) {
+  return std::all_of(descs, descs + count, [](const nvinfer1::PluginTensorDesc& desc) {
+    return std::all_of(desc.dims.d, desc.dims.d + std::max(desc.dims.nbDims, 0),
+                       [](std::int64_t extent) { return extent >= 0; });
+  });
+}
+
+/// The sizes of the outputs from those of the inputs, each that depends on data as large as it may become; allocates.
+Status read_inferred(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
+                     const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
   std::vector<nvinfer1::PluginTensorDesc> known(outputs, outputs + output_count);
   for (nvinfer1::PluginTensorDesc& desc : known) {
     for (std::int64_t& extent : desc.dims.d) extent = std::max<std::int64_t>(extent, 0);
@@ -118,6 +120,17 @@ Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inpu
   if (Status status = infer_extents(op, tensors.problem().inputs, extents); !status.ok()) return status;
   tensors.set_output_extents(extents);
   return check_sizes(op.type(), tensors.problem());
+}
+
+/// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
+/// wants the largest.
+Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
+                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
+  if (op.type().size_output_count() > 0) {
+    return read_inferred(op, inputs, input_count, outputs, output_count, tensors);
+  }
+  Status status = tensors.read(inputs, input_count, outputs, output_count);
+  return status.ok() ? check_sizes(op.type(), tensors.problem()) : status;
 }
 
 bool has_groups_of_channels(const TypeRow& row) {
@@ -513,6 +526,11 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
     const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
     const bool has_known_count = count == input_count_;
+    if (!has_known_sizes(in, inputs)) {  // of a layer before this one, which only its data decide: enqueue is told
+      input_count_ = count;
+      prepared_.clear();
+      return {};
+    }
     Tensors tensors;
     if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) {
       prepared_.clear();
@@ -535,37 +553,32 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
   });
 }
 
-Status Plugin::run_with_room(const nvinfer1::PluginTensorDesc* in, const nvinfer1::PluginTensorDesc* out,
-                             const Buffers& buffers, cudaStream_t stream) {
-  const std::size_t inputs = buffers.inputs.size();
-  const std::size_t outputs = buffers.outputs.size();
-  Tensors tensors;
-  if (Status status = tensors.read(in, inputs, nullptr, 0); !status.ok()) return status;
-  const std::span<const TensorDesc> known = prepared_;
-  const std::span<const TensorDesc> found = tensors.all();
-  if (known.size() == inputs + outputs && std::equal(found.begin(), found.end(), known.begin())) {
-    return operator_->run_cuda({known.first(inputs), known.subspan(inputs)}, buffers,
-                               {.stream = stream, .variant = variant_});
-  }
-  // Behind a layer whose size depends on data too: TensorRT promises no onShapeChange where only that size changes.
-  if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) return status;
-  if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
-  return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = {}});
-}
-
 std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
                              const nvinfer1::PluginTensorDesc* output_desc, const void* const* inputs,
                              void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return guarded(schema_, "enqueue", success, failure, [&]() -> Status {
     const auto descs = arranged(order_, input_desc, input_count_);
-    const ArrangedInputs<const void*> addresses(order_, inputs, input_count_, nullptr);
+    const nvinfer1::PluginTensorDesc* in = descs.data();
+    const std::size_t input_count = descs.size();
     const std::size_t output_count = schema_.type->output_count();
+    const ArrangedInputs<const void*> addresses(order_, inputs, input_count_, nullptr);
     const Buffers buffers{addresses.span(), {outputs, output_count}, workspace};
-    if (schema_.type->size_output_count() > 0) return run_with_room(descs.data(), output_desc, buffers, stream);
+    // Shape inputs are not among the inputs: what they say shows in the outputs alone.
+    const bool has_shape_inputs = schema_.type->shape_input_count() > 0;
     Tensors tensors;
-    if (Status status = tensors.read(descs.data(), descs.size(), output_desc, output_count); !status.ok())
-      return status;
-    return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = variant_});
+    Status status = tensors.read(in, input_count, output_desc, has_shape_inputs ? output_count : 0);
+    if (!status.ok()) return status;
+    const std::span<const TensorDesc> known = prepared_;
+    const std::span<const TensorDesc> found = tensors.all();
+    if (known.size() == input_count + output_count && std::equal(found.begin(), found.end(), known.begin())) {
+      return operator_->run_cuda({known.first(input_count), known.subspan(input_count)}, buffers,
+                                 {.stream = stream, .variant = variant_});
+    }
+    // TensorRT promises no onShapeChange where only the size of a layer before this one changes that depends on data.
+    if (!has_shape_inputs) status = read_inferred(*operator_, in, input_count, output_desc, output_count, tensors);
+    if (status.ok()) status = operator_->check(tensors.problem());
+    if (!status.ok()) return status;
+    return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = {}});
   });
 }
 

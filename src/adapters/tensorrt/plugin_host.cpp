@@ -556,8 +556,17 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   }
   GuardedBuffer workspace(built.workspace, 0);
 
-  const auto changed = runtime.onShapeChange(in.data(), static_cast<std::int32_t>(in.size()), out.data(),
-                                             static_cast<std::int32_t>(out.size()));
+  std::vector<nvinfer1::PluginTensorDesc> announced = in;
+  std::vector<nvinfer1::PluginTensorDesc> announced_out = out;
+  for (std::size_t i = 0; i < options.announced_inputs.size(); ++i) {
+    announced[i] = to_plugin_desc(options.announced_inputs[i]);
+  }
+  for (std::size_t i = 0; i < options.announced_outputs.size(); ++i) {
+    announced_out[i] = to_plugin_desc(options.announced_outputs[i]);
+    hide_data_sizes(built.shapes[i], announced_out[i]);
+  }
+  const auto changed = runtime.onShapeChange(announced.data(), static_cast<std::int32_t>(announced.size()),
+                                             announced_out.data(), static_cast<std::int32_t>(announced_out.size()));
   require(changed == 0, "onShapeChange", "returned " + std::to_string(changed));
 
   const Stream stream;

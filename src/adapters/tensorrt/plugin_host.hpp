@@ -77,6 +77,10 @@ struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
   bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
   bool any_order = false;    ///< Sums are made in any order: a later run may give other bits.
+  /// What onShapeChange is told where enqueue gets other sizes, as behind a layer whose sizes depend on data; empty:
+  /// the same.
+  std::span<const TensorDesc> announced_inputs = {};
+  std::span<const TensorDesc> announced_outputs = {};
 };
 
 /// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each

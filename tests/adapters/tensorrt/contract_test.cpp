@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,19 @@
 #include "ops/convolution/convolution.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
+
+namespace {
+std::size_t allocations = 0;  ///< By all of this program, which has one thread.
+}
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
 namespace graft::tensorrt {
 
@@ -166,6 +181,47 @@ Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*b
   return {};
 }
 std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
+
+/// An operator that needs two inputs of one length, with a variant for lengths that are a multiple of 4 alone.
+struct Paired {
+  static constexpr auto name = "Paired";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = a + b";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::string ran;
+  static inline std::vector<TensorDesc> told;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("a", "T", "N", ""), input("b", "T", "N", ""), output("y", "T", "2N", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {{inputs[0][0] * 2}}; }
+  static Status check(const Problem& problem) {
+    return problem.inputs[0] == problem.inputs[1] ? Status() : invalid_argument("`b` is not as long as `a`");
+  }
+};
+Status run(const Paired& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+           const CpuContext& /*context*/) {
+  return {};
+}
+template <char name>
+Status run_paired(const Paired& /*op*/, const Problem& problem, const Buffers& /*buffers*/,
+                  const CudaContext& /*context*/) {
+  Paired::ran = name;
+  Paired::told.assign(problem.outputs.begin(), problem.outputs.end());
+  return {};
+}
+std::span<const Variant<Paired>> cuda_kernels(const Paired& /*op*/) {
+  static constexpr auto fits_vectors = [](const Paired&, const Problem& problem) {
+    return problem.inputs[0].extents[0] % 4 == 0 ? Status() : unsupported("no multiple of 4");
+  };
+  static constexpr auto fits = [](const Paired&, const Problem&) { return Status(); };
+  static const std::array variants{Variant<Paired>{"vectors", fits_vectors, run_paired<'v'>},
+                                   Variant<Paired>{"any", fits, run_paired<'a'>}};
+  return variants;
+}
 
 /// An operator of any number of inputs.
 struct Gathered : KeepsInputs<Gathered> {
@@ -687,6 +743,92 @@ TEST(DataSizes, KernelsAreToldWhatEnqueueSays) {
   ASSERT_EQ(run(prepared), 0);
   EXPECT_EQ(Kept::told[0].extents, Extents{15});
   EXPECT_THAT(log.errors, IsEmpty());
+}
+
+struct PairedCalls {
+  std::int32_t announce(std::int64_t a, std::int64_t b) {
+    const std::array in{desc({a}), desc({b})};
+    const PluginTensorDesc out = desc({a < 0 ? -1 : a * 2});
+    return made.plugin.onShapeChange(in.data(), 2, &out, 1);
+  }
+  /// `y`: what TensorRT says of the output, which an upstream size may decide too.
+  std::int32_t run(std::int64_t a, std::int64_t b, std::int64_t y) {
+    Paired::ran = "";
+    Paired::told.clear();
+    const std::array in{desc({a}), desc({b})};
+    const PluginTensorDesc out = desc({y});
+    const std::array<const void*, 2> inputs{};
+    void* output = nullptr;
+    return made.plugin.enqueue(in.data(), &out, inputs.data(), &output, nullptr, nullptr);
+  }
+  Made<Paired> made;
+};
+
+/// TensorRT's contract has a call of onShapeChange before enqueue, but none where only a size changes that the data of
+/// a layer before this one decide.
+TEST(Enqueue, RunsOtherSizesThanWereAnnounced) {
+  const Log log;
+  PairedCalls calls;
+  ASSERT_EQ(calls.announce(8, 8), 0);
+  ASSERT_EQ(calls.run(8, 8, 16), 0);
+  EXPECT_EQ(Paired::ran, "v");
+  for (const std::int64_t size : {12, 3}) {
+    for (const std::int64_t told : {size * 2, std::int64_t{-1}}) {
+      ASSERT_EQ(calls.run(size, size, told), 0) << size;
+      EXPECT_EQ(Paired::ran, size == 3 ? "a" : "v") << "the announced variant takes multiples of 4 alone";
+      ASSERT_EQ(Paired::told.size(), 1U);
+      EXPECT_EQ(Paired::told[0].extents, Extents{size * 2});
+    }
+  }
+  ASSERT_EQ(calls.run(8, 8, 16), 0) << "what was announced still runs";
+  EXPECT_THAT(log.errors, IsEmpty());
+}
+
+TEST(Enqueue, ChecksOtherSizesThanWereAnnounced) {
+  const Log log;
+  PairedCalls calls;
+  ASSERT_EQ(calls.announce(8, 8), 0);
+  EXPECT_NE(calls.run(8, 5, 16), 0);
+  EXPECT_EQ(Paired::ran, "") << "a kernel would read beyond the end of b";
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("enqueue: `b` is not as long as `a`")));
+}
+
+TEST(Enqueue, ComparesTheOutputsOfAnOperatorWithShapeInputs) {
+  const Log log;
+  Made<Tiled> made;
+  const PluginTensorDesc in = desc({3});
+  const void* input = nullptr;
+  void* output = nullptr;
+  PluginTensorDesc out = desc({3, 10, 7});
+  ASSERT_EQ(made.plugin.onShapeChange(&in, 1, &out, 1), 0);
+  out = desc({3, 10});
+  EXPECT_NE(made.plugin.enqueue(&in, &out, &input, &output, nullptr, nullptr), 0);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("allowed is rank 3")));
+}
+
+TEST(OnShapeChange, PreparesNothingForSizesThatAreNotKnown) {
+  const Log log;
+  PairedCalls calls;
+  ASSERT_EQ(calls.announce(8, 8), 0);
+  ASSERT_EQ(calls.announce(-1, -1), 0);
+  ASSERT_EQ(calls.run(5, 5, -1), 0);
+  EXPECT_EQ(Paired::ran, "a");
+  EXPECT_NE(calls.run(8, 4, -1), 0);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("`b` is not as long as `a`")));
+}
+
+TEST(Enqueue, AllocatesNothingForSizesThatWereAnnounced) {
+  Made<Counted> made;
+  const PluginTensorDesc small = desc({2, 3});
+  const void* input = nullptr;
+  void* output = nullptr;
+  ASSERT_EQ(made.plugin.onShapeChange(&small, 1, &small, 1), 0);
+  const std::size_t before = allocations;
+  ASSERT_EQ(made.plugin.enqueue(&small, &small, &input, &output, nullptr, nullptr), 0);
+  EXPECT_EQ(allocations, before);
+  const PluginTensorDesc large = desc({4, 3});
+  ASSERT_EQ(made.plugin.enqueue(&large, &large, &input, &output, nullptr, nullptr), 0);
+  EXPECT_GT(allocations, before) << "what counts them counts";
 }
 
 /// They are bounds from different layers, and not sizes that occur together.
