@@ -379,16 +379,38 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
 }
 
 std::int32_t Plugin::getAliasedInput(std::int32_t output) noexcept {
-  const std::optional<std::size_t> input = operator_->aliased_input(static_cast<std::size_t>(output));
-  const std::optional<std::size_t> index = input ? order_.index_of(*input, input_count_) : std::nullopt;
-  return index ? static_cast<std::int32_t>(*index) : -1;
+  std::int32_t aliased = -1;
+  guarded(schema_, "getAliasedInput", success, failure, [&]() -> Status {
+    const std::optional<std::size_t> input = operator_->aliased_input(static_cast<std::size_t>(output));
+    const std::optional<std::size_t> index = input ? order_.index_of(*input, input_count_) : std::nullopt;
+    if (index) aliased = static_cast<std::int32_t>(*index);
+    return {};
+  });
+  return aliased;
 }
 
 bool Plugin::has_aliased_ports() const noexcept {
-  for (std::size_t output = 0; output < schema_.type->output_count(); ++output) {
-    if (operator_->aliased_input(output)) return true;
+  bool found = false;
+  guarded(schema_, "getInterfaceInfo", success, failure, [&]() -> Status {
+    for (std::size_t output = 0; output < schema_.type->output_count(); ++output) {
+      found = found || operator_->aliased_input(output);
+    }
+    return {};
+  });
+  return found;
+}
+
+Status Plugin::check_inputs(std::size_t given) const {
+  if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+  const OperatorType& type = *schema_.type;
+  for (std::size_t output = 0; output < type.output_count(); ++output) {
+    const std::optional<std::size_t> input = operator_->aliased_input(output);
+    if (!input || order_.index_of(*input, given)) continue;
+    return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is left out, but `" +
+                            std::string(type.ports[type.input_count() + output].name) +
+                            "` takes its memory; connect it, or have the output in memory of its own");
   }
-  return false;
+  return {};
 }
 
 std::int32_t Plugin::getNbTactics() noexcept { return static_cast<std::int32_t>(tactics_.size()); }
@@ -418,7 +440,7 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
                                         std::int32_t input_count) const noexcept {
   return guarded(schema_, "getOutputDataTypes", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
-    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    if (Status status = check_inputs(given); !status.ok()) return status;
     const ArrangedInputs arranged_types(order_, input_types, given, input_types[0]);
     std::vector<DType> inputs;
     for (const nvinfer1::DataType each : arranged_types.span()) {
@@ -448,7 +470,8 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
                                      nvinfer1::IExprBuilder& builder) noexcept {
   return guarded(schema_, "getOutputShapes", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
-    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    if (Status status = check_inputs(given); !status.ok()) return status;
+    input_count_ = given;  // getAliasedInput is called before configurePlugin
     nvinfer1::DimsExprs empty{};
     empty.nbDims = 1;
     empty.d[0] = builder.constant(0);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -167,6 +168,7 @@ struct Updated {
   static constexpr auto source = "a test";
   static constexpr auto why_plugin = "a test";
   static inline std::array<std::optional<std::size_t>, 2> aliased;
+  static inline bool throws = false;
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -174,7 +176,10 @@ struct Updated {
   }
   static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0], inputs[0]}; }
-  static std::optional<std::size_t> aliased_input(std::size_t output) { return aliased[output]; }
+  static std::optional<std::size_t> aliased_input(std::size_t output) {
+    if (throws) throw std::runtime_error("thrown by an operator");
+    return aliased[output];
+  }
 };
 Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
            const CpuContext& /*context*/) {
@@ -305,6 +310,12 @@ struct Made {
 
   PluginSchema schema;
   Plugin plugin;
+};
+
+/// For calls that are refused before they make an expression.
+class UnusedBuilder final : public nvinfer1::IExprBuilder {
+ public:
+  ~UnusedBuilder() noexcept override = default;
 };
 
 ops::LeakyReLU leaky(float alpha) {
@@ -686,6 +697,45 @@ TEST(AliasedPorts, AreWhatTheHostIsToldAndAllows) {
   };
   Updated::aliased = {0, 0};
   EXPECT_THAT(refusal(), HasSubstr("gave input 0 to two outputs"));
+}
+
+/// TensorRT asks for the aliased input before it configures, and takes one that is not there for a broken plugin.
+TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
+  Log log;
+  ops::CausalConvWithState op;
+  op.in_place = true;
+  detail::register_cuda_kernels_of<ops::CausalConvWithState>();
+  const PluginSchema schema = own_schema(operator_type<ops::CausalConvWithState>());
+  Creator creator(schema, schema);
+  const std::vector<TensorDesc> inputs{{.dtype = DType::f32, .extents = {2, 6, 9}},
+                                       {.dtype = DType::f32, .extents = {6, 1, 4}},
+                                       {.dtype = DType::f32, .extents = {6}}};
+  const PluginFields in_place{{"in_place", std::int64_t{1}}};
+  EXPECT_THROW(static_cast<void>(build_plugin(creator, in_place, inputs)), Error);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr(
+                              "getOutputDataTypes: CausalConvWithState: `past_state` is left out, but `present_state` "
+                              "takes its memory")));
+  EXPECT_EQ(build_plugin(creator, {}, inputs).aliased, (std::vector{-1, -1}));
+
+  Made<ops::CausalConvWithState> made(op);
+  std::array<nvinfer1::DimsExprs, 2> outputs{};
+  log.errors.clear();
+  UnusedBuilder builder;
+  EXPECT_NE(made.plugin.getOutputShapes(nullptr, 3, nullptr, 0, outputs.data(), 2, builder), 0);
+  EXPECT_THAT(log.errors,
+              testing::ElementsAre(HasSubstr("getOutputShapes: CausalConvWithState: `past_state` is left")));
+}
+
+/// What an operator's author writes may throw, and the calls of TensorRT's interface may not.
+TEST(AliasedPorts, MayThrow) {
+  const Log log;
+  Updated::throws = true;
+  Made<Updated> made;
+  EXPECT_EQ(build_of(made.plugin).getInterfaceInfo().major, 1);
+  EXPECT_EQ(made.plugin.getAliasedInput(0), -1);
+  Updated::throws = false;
+  EXPECT_THAT(log.errors, testing::Each(HasSubstr("thrown by an operator")));
+  EXPECT_EQ(log.errors.size(), 2U);
 }
 
 /// A state that is updated in place has to be there.
