@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -172,6 +173,17 @@ Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* i
   return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
 }
 
+/// What kernels need for the largest sizes, which TensorRT sets aside for all.
+Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs,
+                              std::size_t input_count, const nvinfer1::DynamicPluginTensorDesc* outputs,
+                              std::size_t output_count, std::size_t& bytes) {
+  Tensors tensors;
+  Status status =
+      read_range(op, inputs, input_count, outputs, output_count, &nvinfer1::DynamicPluginTensorDesc::max, tensors);
+  if (status.ok()) bytes = op.workspace(tensors.problem());
+  return status;
+}
+
 /// Such a size has bounds that begin at 0 (seen in TensorRT-RTX 1.7), as that of an input may.
 bool may_depend_on_data(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
   return std::any_of(descs, descs + count, [](const nvinfer1::DynamicPluginTensorDesc& desc) {
@@ -314,6 +326,11 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
         if (!may_depend_on_data(in, static_cast<std::int32_t>(inputs))) return {status.code(), message};
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
+    }
+    // getWorkspaceSize has no way to fail, and kernels would write to memory that nobody set aside.
+    std::size_t bytes = 0;
+    if (Status status = read_largest_workspace(*operator_, in, inputs, out, outputs, bytes); !status.ok()) {
+      return {status.code(), "the workspace of the profile's largest sizes: " + status.message()};
     }
     input_count_ = count;
     tactics_.clear();
@@ -521,20 +538,15 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
 std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
                                      const nvinfer1::DynamicPluginTensorDesc* outputs,
                                      std::int32_t output_count) const noexcept {
-  std::size_t bytes = 0;
+  // More than any device has where it is not known: configurePlugin has failed for these sizes, and 0 would let kernels
+  // write to memory that nobody set aside.
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
     const auto arranged_inputs = arranged(order_, inputs, given);
-    Tensors tensors;
-    if (Status status =
-            read_range(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
-                       static_cast<std::size_t>(output_count), &nvinfer1::DynamicPluginTensorDesc::max, tensors);
-        !status.ok()) {
-      return status;
-    }
-    bytes = operator_->workspace(tensors.problem());
-    return {};
+    return read_largest_workspace(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
+                                  static_cast<std::size_t>(output_count), bytes);
   });
   return bytes;
 }

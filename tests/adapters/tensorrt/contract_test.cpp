@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -772,6 +773,21 @@ TEST(DataSizes, KernelsAreToldTheLargest) {
   EXPECT_EQ(made.plugin.getWorkspaceSize(&range, 1, ranges.data(), 3), 40 * sizeof(float));
   EXPECT_THAT(log.errors, IsEmpty());
   EXPECT_THAT(log.warnings, IsEmpty());
+}
+
+/// Kernels would write to a workspace of 0 bytes at run time.
+TEST(ConfigurePlugin, TheWorkspaceOfTheLargestSizesHasToBeKnown) {
+  const Log log;
+  Made<Kept> made;
+  constexpr std::int64_t many = 1 << 25;
+  const DynamicPluginTensorDesc in{desc({-1, -1}), dims({1, 1}), dims({many, many}), dims({2, 5})};
+  const std::array<DynamicPluginTensorDesc, 3> out{
+      DynamicPluginTensorDesc{desc({-1}), dims({0}), dims({many * many}), dims({3})},
+      DynamicPluginTensorDesc{desc({-1, 2}), dims({0, 2}), dims({many * many, 2}), dims({3, 2})},
+      fixed(desc({}, DataType::kINT64))};
+  EXPECT_NE(made.plugin.configurePlugin(&in, 1, out.data(), 3), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("the workspace of the profile's largest sizes: Kept: a tensor of")));
+  EXPECT_EQ(made.plugin.getWorkspaceSize(&in, 1, out.data(), 3), std::numeric_limits<std::size_t>::max());
 }
 
 /// Behind a layer whose size depends on data too: TensorRT says so in enqueue alone.
