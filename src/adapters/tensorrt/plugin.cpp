@@ -184,15 +184,19 @@ Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginT
   return status;
 }
 
-/// Such a size has bounds that begin at 0 (seen in TensorRT-RTX 1.7), as that of an input may.
-bool may_depend_on_data(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
-  return std::any_of(descs, descs + count, [](const nvinfer1::DynamicPluginTensorDesc& desc) {
-    const nvinfer1::Dims& dims = desc.desc.dims;
-    for (std::int32_t axis = 0; axis < std::min(dims.nbDims, desc.min.nbDims); ++axis) {
-      if (dims.d[axis] < 0 && desc.min.d[axis] == 0) return true;
+/// Without what may depend on data: sizes whose bounds begin at 0 have that size, which they may have together.
+/// TensorRT tells a plugin in no other way: in TensorRT-RTX 1.7.1 sizes of inputs that come from a NonZero through
+/// Gather, GatherND or Concat have bounds from 0, and isSizeTensor() is false for each of them in getOutputShapes. A
+/// profile may begin at 0 too, and so may a sum of such sizes begin above it.
+std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::DynamicPluginTensorDesc* descs,
+                                                            std::size_t count) {
+  std::vector<nvinfer1::DynamicPluginTensorDesc> result(descs, descs + count);
+  for (nvinfer1::DynamicPluginTensorDesc& desc : result) {
+    for (std::int32_t axis = 0; axis < std::min(desc.desc.dims.nbDims, desc.min.nbDims); ++axis) {
+      if (desc.desc.dims.d[axis] < 0 && desc.min.d[axis] == 0) desc.opt.d[axis] = 0;
     }
-    return false;
-  });
+  }
+  return result;
 }
 
 bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
@@ -315,7 +319,8 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
-      // Those of the optimum, which TensorRT times with, do occur together, but for sizes that depend on data.
+      // Those of the optimum, which TensorRT times with, do occur together, but for sizes that depend on data: the
+      // optima of two layers are two numbers.
       if (Status status =
               read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
           !status.ok()) {
@@ -323,7 +328,13 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
       }
       if (Status status = operator_->check(tensors.problem()); !status.ok()) {
         const std::string message = "at the profile's optimum: " + status.message();
-        if (!may_depend_on_data(in, static_cast<std::int32_t>(inputs))) return {status.code(), message};
+        const auto rest_in = without_data(in, inputs);
+        const auto rest_out = without_data(out, outputs);
+        Tensors rest;
+        Status of_rest = read_range(*operator_, rest_in.data(), inputs, rest_out.data(), outputs,
+                                    &nvinfer1::DynamicPluginTensorDesc::opt, rest);
+        if (of_rest.ok()) of_rest = operator_->check(rest.problem());
+        if (!of_rest.ok()) return {status.code(), message};
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
     }

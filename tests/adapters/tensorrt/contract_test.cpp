@@ -907,6 +907,21 @@ TEST(DataSizes, OfInputsMayDifferInTheOptimum) {
   EXPECT_THAT(log.warnings, Contains(HasSubstr("at the profile's optimum")));
 }
 
+/// A size of another dimension that is wrong is wrong whatever the data are.
+TEST(DataSizes, ExcuseNoOtherSizeOfTheOptimum) {
+  const Log log;
+  Made<ops::LeakyReLU> made;
+  const auto configure = [&](std::int64_t length_of_output) {
+    const DynamicPluginTensorDesc in{desc({-1, -1}), dims({0, 1}), dims({8, 4}), dims({2, 3})};
+    const DynamicPluginTensorDesc out{desc({-1, -1}), dims({0, 1}), dims({8, 4}), dims({5, length_of_output})};
+    return made.plugin.configurePlugin(&in, 1, &out, 1);
+  };
+  EXPECT_EQ(configure(3), 0);
+  EXPECT_THAT(log.errors, IsEmpty());
+  EXPECT_NE(configure(2), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("at the profile's optimum")));
+}
+
 TEST(DataSizes, AreOf32BitsInTensorRTsThatWantThat) {
   Made<Kept> made;
   EXPECT_EQ(output_types_of(made.plugin, 3).back(), DataType::kINT64);
