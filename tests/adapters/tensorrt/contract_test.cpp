@@ -568,6 +568,64 @@ TEST(DataSizes, AHostThatCallsAsTensorRTDoesBuildsThem) {
   EXPECT_EQ(built.workspace, 15 * sizeof(float));
 }
 
+/// A plugin by another's hand, whose optimum is its input's size whatever that is.
+class CarelessPlugin final : public nvinfer1::IPluginV3, public nvinfer1::IPluginV3OneBuild {
+ public:
+  nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType /*type*/) noexcept override {
+    return static_cast<nvinfer1::IPluginV3OneBuild*>(this);
+  }
+  nvinfer1::IPluginV3* clone() noexcept override { return new CarelessPlugin(); }
+  std::int32_t configurePlugin(const DynamicPluginTensorDesc* /*in*/, std::int32_t /*inputs*/,
+                               const DynamicPluginTensorDesc* /*out*/, std::int32_t /*outputs*/) noexcept override {
+    return 0;
+  }
+  std::int32_t getOutputDataTypes(DataType* types, std::int32_t /*outputs*/, const DataType* /*input_types*/,
+                                  std::int32_t /*inputs*/) const noexcept override {
+    types[0] = DataType::kFLOAT;
+    types[1] = DataType::kINT64;
+    return 0;
+  }
+  std::int32_t getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int32_t /*input_count*/,
+                               const nvinfer1::DimsExprs* /*shape_inputs*/, std::int32_t /*shape_input_count*/,
+                               nvinfer1::DimsExprs* outputs, std::int32_t /*output_count*/,
+                               nvinfer1::IExprBuilder& builder) noexcept override {
+    const auto* twice = builder.operation(nvinfer1::DimensionOperation::kSUM, *inputs[0].d[0], *inputs[0].d[0]);
+    outputs[0] = {1, {builder.declareSizeTensor(1, *twice, *twice)}};
+    outputs[1] = {0, {}};
+    return 0;
+  }
+  bool supportsFormatCombination(std::int32_t /*position*/, const DynamicPluginTensorDesc* /*in_out*/,
+                                 std::int32_t /*inputs*/, std::int32_t /*outputs*/) noexcept override {
+    return true;
+  }
+  [[nodiscard]] std::int32_t getNbOutputs() const noexcept override { return 2; }
+};
+
+class CarelessCreator final : public nvinfer1::IPluginCreatorV3One {
+ public:
+  nvinfer1::IPluginV3* createPlugin(const char* /*name*/, const nvinfer1::PluginFieldCollection* /*fields*/,
+                                    nvinfer1::TensorRTPhase /*phase*/) noexcept override {
+    return new CarelessPlugin();
+  }
+  const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override { return nullptr; }
+  [[nodiscard]] const char* getPluginName() const noexcept override { return "Careless"; }
+  [[nodiscard]] const char* getPluginVersion() const noexcept override { return "1"; }
+  [[nodiscard]] const char* getPluginNamespace() const noexcept override { return ""; }
+};
+
+/// NvInferRuntime.h of declareSizeTensor: "opt ... Must not depend on a size tensor". Kept's optimum is computed from
+/// its input's sizes, and passes where those are size tensors.
+TEST(DataSizes, WhoseOptimumDependsOnASizeTensorAreRefused) {
+  CarelessCreator creator;
+  const TensorDesc x{.dtype = DType::f32, .extents = {3}};
+  try {
+    static_cast<void>(build_plugin(creator, {}, {&x, 1}));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("getOutputShapes: the optimum of size output 1 depends on a size tensor"));
+  }
+}
+
 nvinfer1::IPluginV3OneBuild& build_of(Plugin& plugin) {
   return *static_cast<nvinfer1::IPluginV3OneBuild*>(
       plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD));
