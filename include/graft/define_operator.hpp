@@ -80,7 +80,8 @@ concept OperatorDefinition =
 /// The outputs have the shapes that infer_extents gives them, unless shape inputs decide that, and those that take the
 /// memory of an input its shape.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
-/// There is a shape for each output, and what data sizes name is a size output, with the same bounds everywhere.
+/// There is a shape for each output, and data sizes name each size output and no other, with the same bounds
+/// everywhere.
 [[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
 /// The channel-vector layouts are for N,C,H,W.
 [[nodiscard]] bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<const int> input_ranks);
@@ -284,6 +285,8 @@ constexpr bool check_ports() {
   static_assert(
       has_ports_in_order<D>(),
       "ports come as inputs, then optional inputs, one variadic input or shape inputs, outputs, size outputs");
+  static_assert(has_port_of<D>(PortKind::input) || has_port_of<D>(PortKind::variadic_input),
+                "an operator has an input() or variadic_input(): types and formats go by it");
   static_assert(
       has_check<D> || !has_port_of<D>(PortKind::shape_input),
       "an operator with a shape input has a member `check`: kernels know it by the sizes of the outputs alone");

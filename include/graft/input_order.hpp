@@ -27,7 +27,8 @@ class InputOrder {
   /// that may be left out before others without having the first's type.
   [[nodiscard]] static Status make(const OperatorType& type, std::span<const std::string_view> names,
                                    InputOrder& result);
-  /// That of a drop-in of a type that is registered, whose names are right; null: the operator's own.
+  /// That of a drop-in of a type that is registered, whose names are right; null: the operator's own. Throws
+  /// std::invalid_argument for other names: check_operators() finds them before.
   [[nodiscard]] static InputOrder of(const OperatorType& type, const DropIn* drop_in);
 
   [[nodiscard]] bool is_own() const { return count_ == 0; }

@@ -40,9 +40,14 @@ struct OperatorLibrary {
   std::vector<FusionRules> fusions = {};
 };
 
-/// Adds a library's operators, or none of them: refuses a name that another operator has already, also as a drop-in.
+/// Adds a library's operators, or none of them: refuses a name that another operator has already, also as a drop-in
+/// or in ONNX.
 /// From any thread, at any time: what was returned before stays valid, and does not have them.
 [[nodiscard]] Status add_operator_library(OperatorLibrary library);
+
+/// What add_operator_library would refuse of these, which come together. A program that has operators of somebody's own
+/// linked in asks it of linked_operators() before it uses them: nothing else has looked at those.
+[[nodiscard]] Status check_operators(std::span<const OperatorType* const> together);
 
 /// In the order in which they were added.
 [[nodiscard]] std::span<const OperatorLibrary> operator_libraries();

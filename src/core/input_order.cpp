@@ -2,6 +2,7 @@
 #include "graft/input_order.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 namespace graft {
@@ -68,7 +69,8 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
 
 InputOrder InputOrder::of(const OperatorType& type, const DropIn* drop_in) {
   InputOrder order;
-  if (drop_in != nullptr) static_cast<void>(make(type, drop_in->inputs, order));
+  if (drop_in == nullptr) return order;
+  if (Status status = make(type, drop_in->inputs, order); !status.ok()) throw std::invalid_argument(status.message());
   return order;
 }
 

@@ -183,14 +183,23 @@ Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::s
 
 constexpr std::int64_t no_size = -1;
 
-/// Where TensorRT wants sizes of 32 bits, no output may have more elements.
-Status check_narrow_sizes(const OperatorType& type, const Problem& problem) {
-  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+/// Where TensorRT wants sizes of 32 bits, none may become larger.
+Status check_narrow_sizes(const Operator& op, const Problem& problem) {
+  const OperatorType& type = op.type();
   if (type.size_output_count() == 0 || problem.outputs.back().dtype != DType::i32) return {};
-  for (const TensorDesc& desc : problem.outputs) {
-    if (desc.extents.element_count() <= largest) continue;
-    return unsupported(std::string(type.name) + ": an output of " + to_string(desc.extents) +
-                       " elements, allowed are 2147483647 in this TensorRT, whose sizes have 32 bits");
+  std::vector<Shape> input_shapes;
+  for (const TensorDesc& desc : problem.inputs) input_shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+  std::vector<Shape> shapes;
+  if (Status status = op.infer_shapes(input_shapes, shapes); !status.ok()) return status;
+  for (const Shape& shape : shapes) {
+    for (const Dim& dim : shape) {
+      const std::int64_t largest = dim.largest().value_or(no_size);
+      if (dim.kind() != Dim::Kind::data_size || largest <= std::numeric_limits<std::int32_t>::max()) continue;
+      return unsupported(std::string(type.name) + ": `" +
+                         std::string(type.ports[type.input_count() + dim.size_output()].name) + "` may become " +
+                         std::to_string(largest) +
+                         ", allowed is 2147483647 in this TensorRT, whose sizes have 32 bits");
+    }
   }
   return {};
 }
@@ -254,6 +263,12 @@ Status check_output_shapes(const OperatorType& type, std::span<const Shape> outp
       }
     }
   }
+  for (std::size_t output = 0; output < outputs.size(); ++output) {
+    const Port& port = type.ports[type.input_count() + output];
+    if (!port.is_size() || sizes[output] != nullptr) continue;
+    return invalid_argument(of_shapes + "has no data_size() of `" + std::string(port.name) +
+                            "`; an integer that is no size is an output()");
+  }
   return {};
 }
 
@@ -278,7 +293,7 @@ Status check_shapes(const Operator& op, const Problem& problem) {
                             to_string(problem.outputs[i]) + ", as `" +
                             std::string(type.ports[type.input_count() + i].name) + "` takes its memory");
   }
-  return check_narrow_sizes(op.type(), problem);
+  return check_narrow_sizes(op, problem);
 }
 
 Status check_port_counts(const OperatorType& type, const Problem& problem) {

@@ -72,6 +72,26 @@ bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {
   });
 }
 
+/// `owner`: "operator of Graft", of `known`.
+Status check_names(const OperatorType& added, const OperatorType& known, const std::string& owner) {
+  std::string message = "operator " + std::string(added.name);
+  if (known.name == added.name) {
+    message.append(": an ").append(owner).append(" has that name");
+    return invalid_argument(std::move(message));
+  }
+  if (share_a_drop_in(known, added)) {
+    message.append(" stands in for a plugin that ").append(known.name).append(", an ").append(owner);
+    message.append(", stands in for");
+    return invalid_argument(std::move(message));
+  }
+  if (!added.onnx_name.empty() && added.onnx_name == known.onnx_name) {
+    message.append(" computes ONNX's ").append(added.onnx_name).append(", as ").append(known.name);
+    message.append(", an ").append(owner).append(", does");
+    return invalid_argument(std::move(message));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const OperatorType* const> operators() { return registries().newest().operators; }
@@ -83,29 +103,27 @@ const OperatorType* find_operator(std::string_view name) {
   return nullptr;
 }
 
+Status check_operators(std::span<const OperatorType* const> together) {
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    if (Status status = check_type(*together[i]); !status.ok()) return status;
+    for (const OperatorType* earlier : together.first(i)) {
+      Status status = check_names(*together[i], *earlier, "operator of the same library");
+      if (!status.ok()) return status;
+    }
+  }
+  return {};
+}
+
 Status add_operator_library(OperatorLibrary library) {
   const std::lock_guard lock(registries().writers());
   Registry next = registries().newest();
-  std::vector<const OperatorType*>& all = next.operators;
+  if (Status status = check_operators(library.operators); !status.ok()) return status;
   for (const OperatorType* added : library.operators) {
-    if (Status status = check_type(*added); !status.ok()) return status;
-    for (const OperatorType* known : all) {
-      const bool is_own =
-          std::find(library.operators.begin(), library.operators.end(), known) != library.operators.end();
-      const std::string owner = is_own ? "operator of the same library" : owner_text(*known);
-      std::string message = "operator " + std::string(added->name);
-      if (known->name == added->name) {
-        message.append(": an ").append(owner).append(" has that name");
-        return invalid_argument(std::move(message));
-      }
-      if (share_a_drop_in(*known, *added)) {
-        message.append(" stands in for a plugin that ").append(known->name).append(", an ").append(owner);
-        message.append(", stands in for");
-        return invalid_argument(std::move(message));
-      }
+    for (const OperatorType* known : next.operators) {
+      if (Status status = check_names(*added, *known, owner_text(*known)); !status.ok()) return status;
     }
-    all.push_back(added);
   }
+  next.operators.insert(next.operators.end(), library.operators.begin(), library.operators.end());
   next.libraries.push_back(std::move(library));
   registries().publish(std::move(next));
   return {};

@@ -31,6 +31,10 @@ struct Tally {
 }  // namespace
 
 int main() try {
+  if (const graft::Status status = graft::check_operators(graft::linked_operators()); !status.ok()) {
+    std::printf("FAILED: %s\n", status.message().c_str());
+    return 1;
+  }
   Tally cpu;
   Tally gpu;
   const std::string no_gpu = graft::operator_library::why_no_gpu();

@@ -46,6 +46,7 @@ TEST(DataSizes, AreThoseOfSizeOutputs) {
   EXPECT_THAT(status_of({{size}, {size}}).message(), HasSubstr("gave 2 shapes for 3 outputs"));
   EXPECT_THAT(status_of({{data_size(1, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 1 as a size"));
   EXPECT_THAT(status_of({{data_size(3, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 3 as a size"));
+  EXPECT_THAT(status_of({{8}, {3}, {}}).message(), HasSubstr("has no data_size() of `count`"));
   EXPECT_THAT(status_of({{size}, {3}, {1}}).message(), HasSubstr("which is no size_output() of rank 0"));
   EXPECT_THAT(status_of({{size}, {data_size(2, 4, 9)}, {}}).message(), HasSubstr("other bounds of one size"));
   EXPECT_THAT(status_of({{data_size(2, 9, 8)}, {3}, {}}).message(), HasSubstr("an optimum outside of 0"));
@@ -90,12 +91,18 @@ TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
   outputs[2].dtype = DType::f32;
   EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("does not take"));
   constexpr std::int64_t many = std::int64_t{1} << 31;
+  Sized::shapes = {{data_size(2, 4, many - 1), 2}, {3}, {}};
+  outputs[0].extents = {many - 1, 2};
+  outputs[2].dtype = DType::i32;
+  EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok()) << "a size of 32 bits, of more elements";
   Sized::shapes = {{data_size(2, 4, many)}, {3}, {}};
   outputs[0].extents = {many};
   outputs[2].dtype = DType::i64;
   EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok());
   outputs[2].dtype = DType::i32;
-  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("whose sizes have 32 bits"));
+  EXPECT_THAT(
+      OperatorOf<Sized>().check({inputs, outputs}).message(),
+      HasSubstr("`count` may become 2147483648, allowed is 2147483647 in this TensorRT, whose sizes have 32 bits"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <stdexcept>
 #include <vector>
 
 #include "graft/registry.hpp"
@@ -52,6 +53,16 @@ TEST(InputOrder, TheOperatorsOwnChangesNothing) {
   EXPECT_TRUE(order.is_own());
   EXPECT_EQ(arranged(order, {10, 20, 30}), (std::vector{10, 20, 30}));
   EXPECT_EQ(order.to_string(*find_operator("DeformableConvolution")), "");
+}
+
+/// Inputs in the operator's own order would be swapped, and the results wrong without a word.
+TEST(InputOrder, OfADropInWithAWrongNameIsNone) {
+  const OperatorType& type = *find_operator("DeformableConvolution");
+  DropIn drop_in{.plugin_name = "P", .version = "1", .fields = {}, .doc = "", .inputs = {"x", "offset", "weight"}};
+  EXPECT_EQ(InputOrder::of(type, &drop_in).to_string(type), "x,offset,weight");
+  drop_in.inputs[1] = "offsets";
+  EXPECT_THROW(static_cast<void>(InputOrder::of(type, &drop_in)), std::invalid_argument);
+  EXPECT_TRUE(InputOrder::of(type, nullptr).is_own());
 }
 
 TEST(InputOrder, ItsTextIsReadBack) {

@@ -85,6 +85,34 @@ TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
   EXPECT_EQ(operators().size(), before);
 }
 
+/// Linked operators were added by nobody, so that a program asks for itself.
+TEST(Registry, ChecksOperatorsThatComeTogether) {
+  static OperatorType first = type_of("RegistryTestTogether");
+  first.ports = {input("x", "T", "N", ""), input("w", "T", "N", ""), output("y", "T", "N", "")};
+  static OperatorType second = first;
+  second.name = "RegistryTestTogetherToo";
+  const std::array<const OperatorType*, 2> both{&first, &second};
+  EXPECT_EQ(check_operators(both).message(), "");
+  first.onnx_name = second.onnx_name = "RegistryTestOnnx";
+  EXPECT_THAT(
+      check_operators(both).message(),
+      HasSubstr("operator RegistryTestTogetherToo computes ONNX's RegistryTestOnnx, as RegistryTestTogether, an "
+                "operator of the same library, does"));
+  second.onnx_name = {};
+  EXPECT_EQ(check_operators(both).message(), "");
+  second.drop_ins = {{.plugin_name = "P", .version = "1", .fields = {}, .doc = "", .inputs = {"x", "weight"}}};
+  EXPECT_THAT(check_operators(both).message(), HasSubstr("`weight` is no input of the operator"));
+  EXPECT_EQ(check_operators(linked_operators()).message(), "");
+}
+
+TEST(Registry, RefusesAnOnnxNameThatIsThere) {
+  static OperatorType second = type_of("RegistryTestTopK");
+  second.onnx_name = "TopK";
+  const Status status = add_operator_library({.file = "second.so", .plugin_namespace = "", .operators = {&second}});
+  EXPECT_THAT(status.message(), HasSubstr("operator RegistryTestTopK computes ONNX's TopK, as LargestK, an operator of "
+                                          "Graft, does"));
+}
+
 /// Shape inputs are counted apart, and variadic inputs have no places of their own.
 TEST(Registry, RefusesAnotherOrderOfInputsThatHaveNoPlaces) {
   static OperatorType shaped = type_of("RegistryTestShaped");

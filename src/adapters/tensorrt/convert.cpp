@@ -89,13 +89,19 @@ class ExpressionWriter {
 
   const nvinfer1::IDimensionExpr* write(const Dim& dim) {  // NOLINT(misc-no-recursion): as deep as the expression
     if (dim.is_constant()) return builder_.constant(dim.value());
-    if (dim.kind() == Dim::Kind::symbol) return symbols_.at(dim.name());
+    if (dim.kind() == Dim::Kind::symbol) {
+      const nvinfer1::IDimensionExpr* symbol = symbols_.at(dim.name());
+      return is_in_optimum_ && symbol->isSizeTensor() ? builder_.constant(size_in_optimum) : symbol;
+    }
     if (dim.kind() == Dim::Kind::data_size) {
       const nvinfer1::IDimensionExpr*& size = sizes_[dim.size_output()];  // declared once, however often it is used
       if (size == nullptr) {
-        size = made(builder_.declareSizeTensor(static_cast<std::int32_t>(dim.size_output()), *write(dim.left()),
-                                               *write(dim.right())),
-                    dim);
+        is_in_optimum_ = true;
+        const nvinfer1::IDimensionExpr* optimum = write(dim.left());
+        is_in_optimum_ = false;
+        size = made(
+            builder_.declareSizeTensor(static_cast<std::int32_t>(dim.size_output()), *optimum, *write(dim.right())),
+            dim);
       }
       return size;
     }
@@ -125,7 +131,12 @@ class ExpressionWriter {
     return nvinfer1::DimensionOperation::kSUM;
   }
 
+  /// Stands for a size tensor of another layer, on which an optimum must not depend (NvInferRuntime.h): small, as no
+  /// optimum may exceed its largest size. TensorRT-RTX 1.7.1 gives none: there such a size is an expression of its own.
+  static constexpr std::int64_t size_in_optimum = 1;
+
   nvinfer1::IExprBuilder& builder_;
+  bool is_in_optimum_ = false;
   std::unordered_map<std::string, const nvinfer1::IDimensionExpr*> symbols_;
   std::unordered_map<std::size_t, const nvinfer1::IDimensionExpr*> sizes_;  // by their output
 };

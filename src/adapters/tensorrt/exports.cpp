@@ -2,6 +2,8 @@
 // library of other names asks for its creators. Compiled into each plugin library, with the namespace of its plugins.
 #include "adapters/tensorrt/exports.hpp"
 
+#include <string>
+
 #include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
 #include "graft/registry.hpp"
@@ -12,6 +14,13 @@ nvinfer1::IPluginCreatorInterface* const* list_of(
     const std::vector<nvinfer1::IPluginCreatorInterface*>& (*creators)(std::string_view),
     std::int32_t& count) noexcept {
   try {
+    // Said at each load; a definition that is wrong must not become a plugin that computes something else.
+    static const graft::Status checked = graft::check_operators(graft::linked_operators());
+    if (!checked.ok()) {
+      graft::tensorrt::log_error(("graft plugins: " + checked.message() + "; no plugin is offered").c_str());
+      count = 0;
+      return nullptr;
+    }
     graft::register_cuda_kernels();  // creators are what makes operators here
     const auto& list = creators(GRAFT_PLUGIN_NAMESPACE);
     count = static_cast<std::int32_t>(list.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -101,14 +102,16 @@ Status check_input_count(const PluginSchema& schema, const InputOrder& order, st
                           std::to_string(most) + " inputs, found " + std::to_string(found) + names);
 }
 
-/// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
-/// wants the largest; there it allocates.
-Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
-                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
-  if (op.type().size_output_count() == 0) {
-    Status status = tensors.read(inputs, input_count, outputs, output_count);
-    return status.ok() ? check_sizes(op.type(), tensors.problem()) : status;
-  }
+bool has_known_sizes(const nvinfer1::PluginTensorDesc* descs, std::size_t count) {
+  return std::all_of(descs, descs + count, [](const nvinfer1::PluginTensorDesc& desc) {
+    return std::all_of(desc.dims.d, desc.dims.d + std::max(desc.dims.nbDims, 0),
+                       [](std::int64_t extent) { return extent >= 0; });
+  });
+}
+
+/// The sizes of the outputs from those of the inputs, each that depends on data as large as it may become; allocates.
+Status read_inferred(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
+                     const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
   std::vector<nvinfer1::PluginTensorDesc> known(outputs, outputs + output_count);
   for (nvinfer1::PluginTensorDesc& desc : known) {
     for (std::int64_t& extent : desc.dims.d) extent = std::max<std::int64_t>(extent, 0);
@@ -118,6 +121,17 @@ Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inpu
   if (Status status = infer_extents(op, tensors.problem().inputs, extents); !status.ok()) return status;
   tensors.set_output_extents(extents);
   return check_sizes(op.type(), tensors.problem());
+}
+
+/// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
+/// wants the largest.
+Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
+                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
+  if (op.type().size_output_count() > 0) {
+    return read_inferred(op, inputs, input_count, outputs, output_count, tensors);
+  }
+  Status status = tensors.read(inputs, input_count, outputs, output_count);
+  return status.ok() ? check_sizes(op.type(), tensors.problem()) : status;
 }
 
 bool has_groups_of_channels(const TypeRow& row) {
@@ -159,15 +173,30 @@ Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* i
   return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
 }
 
-/// Such a size has bounds that begin at 0 (seen in TensorRT-RTX 1.7), as that of an input may.
-bool may_depend_on_data(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
-  return std::any_of(descs, descs + count, [](const nvinfer1::DynamicPluginTensorDesc& desc) {
-    const nvinfer1::Dims& dims = desc.desc.dims;
-    for (std::int32_t axis = 0; axis < std::min(dims.nbDims, desc.min.nbDims); ++axis) {
-      if (dims.d[axis] < 0 && desc.min.d[axis] == 0) return true;
+/// What kernels need for the largest sizes, which TensorRT sets aside for all.
+Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs,
+                              std::size_t input_count, const nvinfer1::DynamicPluginTensorDesc* outputs,
+                              std::size_t output_count, std::size_t& bytes) {
+  Tensors tensors;
+  Status status =
+      read_range(op, inputs, input_count, outputs, output_count, &nvinfer1::DynamicPluginTensorDesc::max, tensors);
+  if (status.ok()) bytes = op.workspace(tensors.problem());
+  return status;
+}
+
+/// Without what may depend on data: sizes whose bounds begin at 0 have that size, which they may have together.
+/// TensorRT tells a plugin in no other way: in TensorRT-RTX 1.7.1 sizes of inputs that come from a NonZero through
+/// Gather, GatherND or Concat have bounds from 0, and isSizeTensor() is false for each of them in getOutputShapes. A
+/// profile may begin at 0 too, and so may a sum of such sizes begin above it.
+std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::DynamicPluginTensorDesc* descs,
+                                                            std::size_t count) {
+  std::vector<nvinfer1::DynamicPluginTensorDesc> result(descs, descs + count);
+  for (nvinfer1::DynamicPluginTensorDesc& desc : result) {
+    for (std::int32_t axis = 0; axis < std::min(desc.desc.dims.nbDims, desc.min.nbDims); ++axis) {
+      if (desc.desc.dims.d[axis] < 0 && desc.min.d[axis] == 0) desc.opt.d[axis] = 0;
     }
-    return false;
-  });
+  }
+  return result;
 }
 
 bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
@@ -290,7 +319,8 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
-      // Those of the optimum, which TensorRT times with, do occur together, but for sizes that depend on data.
+      // Those of the optimum, which TensorRT times with, do occur together, but for sizes that depend on data: the
+      // optima of two layers are two numbers.
       if (Status status =
               read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
           !status.ok()) {
@@ -298,9 +328,20 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
       }
       if (Status status = operator_->check(tensors.problem()); !status.ok()) {
         const std::string message = "at the profile's optimum: " + status.message();
-        if (!may_depend_on_data(in, static_cast<std::int32_t>(inputs))) return {status.code(), message};
+        const auto rest_in = without_data(in, inputs);
+        const auto rest_out = without_data(out, outputs);
+        Tensors rest;
+        Status of_rest = read_range(*operator_, rest_in.data(), inputs, rest_out.data(), outputs,
+                                    &nvinfer1::DynamicPluginTensorDesc::opt, rest);
+        if (of_rest.ok()) of_rest = operator_->check(rest.problem());
+        if (!of_rest.ok()) return {status.code(), message};
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
+    }
+    // getWorkspaceSize has no way to fail, and kernels would write to memory that nobody set aside.
+    std::size_t bytes = 0;
+    if (Status status = read_largest_workspace(*operator_, in, inputs, out, outputs, bytes); !status.ok()) {
+      return {status.code(), "the workspace of the profile's largest sizes: " + status.message()};
     }
     input_count_ = count;
     tactics_.clear();
@@ -366,16 +407,38 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
 }
 
 std::int32_t Plugin::getAliasedInput(std::int32_t output) noexcept {
-  const std::optional<std::size_t> input = operator_->aliased_input(static_cast<std::size_t>(output));
-  const std::optional<std::size_t> index = input ? order_.index_of(*input, input_count_) : std::nullopt;
-  return index ? static_cast<std::int32_t>(*index) : -1;
+  std::int32_t aliased = -1;
+  guarded(schema_, "getAliasedInput", success, failure, [&]() -> Status {
+    const std::optional<std::size_t> input = operator_->aliased_input(static_cast<std::size_t>(output));
+    const std::optional<std::size_t> index = input ? order_.index_of(*input, input_count_) : std::nullopt;
+    if (index) aliased = static_cast<std::int32_t>(*index);
+    return {};
+  });
+  return aliased;
 }
 
 bool Plugin::has_aliased_ports() const noexcept {
-  for (std::size_t output = 0; output < schema_.type->output_count(); ++output) {
-    if (operator_->aliased_input(output)) return true;
+  bool found = false;
+  guarded(schema_, "getInterfaceInfo", success, failure, [&]() -> Status {
+    for (std::size_t output = 0; output < schema_.type->output_count(); ++output) {
+      found = found || operator_->aliased_input(output);
+    }
+    return {};
+  });
+  return found;
+}
+
+Status Plugin::check_inputs(std::size_t given) const {
+  if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+  const OperatorType& type = *schema_.type;
+  for (std::size_t output = 0; output < type.output_count(); ++output) {
+    const std::optional<std::size_t> input = operator_->aliased_input(output);
+    if (!input || order_.index_of(*input, given)) continue;
+    return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is left out, but `" +
+                            std::string(type.ports[type.input_count() + output].name) +
+                            "` takes its memory; connect it, or have the output in memory of its own");
   }
-  return false;
+  return {};
 }
 
 std::int32_t Plugin::getNbTactics() noexcept { return static_cast<std::int32_t>(tactics_.size()); }
@@ -405,7 +468,7 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
                                         std::int32_t input_count) const noexcept {
   return guarded(schema_, "getOutputDataTypes", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
-    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    if (Status status = check_inputs(given); !status.ok()) return status;
     const ArrangedInputs arranged_types(order_, input_types, given, input_types[0]);
     std::vector<DType> inputs;
     for (const nvinfer1::DataType each : arranged_types.span()) {
@@ -435,7 +498,8 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
                                      nvinfer1::IExprBuilder& builder) noexcept {
   return guarded(schema_, "getOutputShapes", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
-    if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
+    if (Status status = check_inputs(given); !status.ok()) return status;
+    input_count_ = given;  // getAliasedInput is called before configurePlugin
     nvinfer1::DimsExprs empty{};
     empty.nbDims = 1;
     empty.d[0] = builder.constant(0);
@@ -485,20 +549,15 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
 std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
                                      const nvinfer1::DynamicPluginTensorDesc* outputs,
                                      std::int32_t output_count) const noexcept {
-  std::size_t bytes = 0;
+  // More than any device has where it is not known: configurePlugin has failed for these sizes, and 0 would let kernels
+  // write to memory that nobody set aside.
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
     const auto arranged_inputs = arranged(order_, inputs, given);
-    Tensors tensors;
-    if (Status status =
-            read_range(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
-                       static_cast<std::size_t>(output_count), &nvinfer1::DynamicPluginTensorDesc::max, tensors);
-        !status.ok()) {
-      return status;
-    }
-    bytes = operator_->workspace(tensors.problem());
-    return {};
+    return read_largest_workspace(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
+                                  static_cast<std::size_t>(output_count), bytes);
   });
   return bytes;
 }
@@ -513,6 +572,11 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
     const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
     const bool has_known_count = count == input_count_;
+    if (!has_known_sizes(in, inputs)) {  // of a layer before this one, which only its data decide: enqueue is told
+      input_count_ = count;
+      prepared_.clear();
+      return {};
+    }
     Tensors tensors;
     if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) {
       prepared_.clear();
@@ -535,37 +599,32 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
   });
 }
 
-Status Plugin::run_with_room(const nvinfer1::PluginTensorDesc* in, const nvinfer1::PluginTensorDesc* out,
-                             const Buffers& buffers, cudaStream_t stream) {
-  const std::size_t inputs = buffers.inputs.size();
-  const std::size_t outputs = buffers.outputs.size();
-  Tensors tensors;
-  if (Status status = tensors.read(in, inputs, nullptr, 0); !status.ok()) return status;
-  const std::span<const TensorDesc> known = prepared_;
-  const std::span<const TensorDesc> found = tensors.all();
-  if (known.size() == inputs + outputs && std::equal(found.begin(), found.end(), known.begin())) {
-    return operator_->run_cuda({known.first(inputs), known.subspan(inputs)}, buffers,
-                               {.stream = stream, .variant = variant_});
-  }
-  // Behind a layer whose size depends on data too: TensorRT promises no onShapeChange where only that size changes.
-  if (Status status = read_with_room(*operator_, in, inputs, out, outputs, tensors); !status.ok()) return status;
-  if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
-  return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = {}});
-}
-
 std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
                              const nvinfer1::PluginTensorDesc* output_desc, const void* const* inputs,
                              void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return guarded(schema_, "enqueue", success, failure, [&]() -> Status {
     const auto descs = arranged(order_, input_desc, input_count_);
-    const ArrangedInputs<const void*> addresses(order_, inputs, input_count_, nullptr);
+    const nvinfer1::PluginTensorDesc* in = descs.data();
+    const std::size_t input_count = descs.size();
     const std::size_t output_count = schema_.type->output_count();
+    const ArrangedInputs<const void*> addresses(order_, inputs, input_count_, nullptr);
     const Buffers buffers{addresses.span(), {outputs, output_count}, workspace};
-    if (schema_.type->size_output_count() > 0) return run_with_room(descs.data(), output_desc, buffers, stream);
+    // Shape inputs are not among the inputs: what they say shows in the outputs alone.
+    const bool has_shape_inputs = schema_.type->shape_input_count() > 0;
     Tensors tensors;
-    if (Status status = tensors.read(descs.data(), descs.size(), output_desc, output_count); !status.ok())
-      return status;
-    return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = variant_});
+    Status status = tensors.read(in, input_count, output_desc, has_shape_inputs ? output_count : 0);
+    if (!status.ok()) return status;
+    const std::span<const TensorDesc> known = prepared_;
+    const std::span<const TensorDesc> found = tensors.all();
+    if (known.size() == input_count + output_count && std::equal(found.begin(), found.end(), known.begin())) {
+      return operator_->run_cuda({known.first(input_count), known.subspan(input_count)}, buffers,
+                                 {.stream = stream, .variant = variant_});
+    }
+    // TensorRT promises no onShapeChange where only the size of a layer before this one changes that depends on data.
+    if (!has_shape_inputs) status = read_inferred(*operator_, in, input_count, output_desc, output_count, tensors);
+    if (status.ok()) status = operator_->check(tensors.problem());
+    if (!status.ok()) return status;
+    return operator_->run_cuda(tensors.problem(), buffers, {.stream = stream, .variant = {}});
   });
 }
 

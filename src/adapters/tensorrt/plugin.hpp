@@ -89,8 +89,10 @@ class Plugin final : public nvinfer1::IPluginV3,
 
   // IPluginV3OneRuntime
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
+  /// Prepares nothing where TensorRT does not know a size of the inputs yet (-1).
   std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                              const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
+  /// Of any sizes: those that onShapeChange prepared are run at once and without allocating, others are checked first.
   std::int32_t enqueue(const nvinfer1::PluginTensorDesc* input_desc, const nvinfer1::PluginTensorDesc* output_desc,
                        const void* const* inputs, void* const* outputs, void* workspace,
                        cudaStream_t stream) noexcept override;
@@ -100,10 +102,8 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   [[nodiscard]] bool has_aliased_ports() const noexcept override;
   void choose_variant();
-  /// enqueue of an operator with sizes that depend on data: the largest of them are known from onShapeChange, so that
-  /// nothing is allocated, unless the inputs have other sizes by now.
-  [[nodiscard]] Status run_with_room(const nvinfer1::PluginTensorDesc* in, const nvinfer1::PluginTensorDesc* out,
-                                     const Buffers& buffers, cudaStream_t stream);
+  /// That there are as many as the operator takes, and all whose memory an output takes.
+  [[nodiscard]] Status check_inputs(std::size_t given) const;
   [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                                     std::span<const nvinfer1::PluginTensorDesc> outputs);
 

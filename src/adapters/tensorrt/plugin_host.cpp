@@ -108,7 +108,12 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   Expressions() { mImpl = this; }
   ~Expressions() noexcept override = default;
 
-  const nvinfer1::IDimensionExpr* make(Dim dim) { return &owned_.emplace_back(std::move(dim)); }
+  /// What the size of an input may be.
+  enum class Input { other, size_tensor };
+
+  const nvinfer1::IDimensionExpr* make(Dim dim, Input input = Input::other, bool has_size_tensor = false) {
+    return &owned_.emplace_back(std::move(dim), input, has_size_tensor || input == Input::size_tensor);
+  }
   /// What was asked for and cannot be made; empty where nothing was.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   static const Dim& read(const nvinfer1::IDimensionExpr& expression) {
@@ -117,28 +122,45 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
 
  private:
   struct Expression final : nvinfer1::IDimensionExpr, nvinfer1::apiv::VDimensionExpr {
-    explicit Expression(Dim value) : dim(std::move(value)) { mImpl = this; }
+    Expression(Dim value, Input from, bool depends)
+        : dim(std::move(value)), input(from), depends_on_size_tensor(depends || dim.kind() == Dim::Kind::data_size) {
+      mImpl = this;
+    }
     ~Expression() noexcept override = default;
     [[nodiscard]] bool isConstant() const override { return dim.is_constant(); }
     [[nodiscard]] std::int64_t getConstantValue() const override { return dim.is_constant() ? dim.value() : 0; }
-    [[nodiscard]] bool isSizeTensor() const override { return dim.kind() == Dim::Kind::data_size; }
+    [[nodiscard]] bool isSizeTensor() const override {
+      return dim.kind() == Dim::Kind::data_size || input == Input::size_tensor;
+    }
     Dim dim;
+    Input input;
+    bool depends_on_size_tensor;
   };
 
   const nvinfer1::IDimensionExpr* constant(std::int64_t value) override { return make(Dim(value)); }
   const nvinfer1::IDimensionExpr* operation(nvinfer1::DimensionOperation op, const nvinfer1::IDimensionExpr& first,
                                             const nvinfer1::IDimensionExpr& second) override {
-    return guarded([&] { return Dim::make(kind(op), read(first), read(second)); });
+    const bool depends = depends_on_size_tensor(first) || depends_on_size_tensor(second);
+    return guarded([&] { return Dim::make(kind(op), read(first), read(second)); }, depends);
   }
   const nvinfer1::IDimensionExpr* declareSizeTensor(std::int32_t output, const nvinfer1::IDimensionExpr& opt,
                                                     const nvinfer1::IDimensionExpr& upper) override {
-    return guarded([&] { return data_size(static_cast<std::size_t>(output), read(opt), read(upper)); });
+    return guarded([&] {
+      if (depends_on_size_tensor(opt)) {
+        throw Error(Error::Kind::answer_is_no,
+                    "the optimum of size output " + std::to_string(output) + " depends on a size tensor");
+      }
+      return data_size(static_cast<std::size_t>(output), read(opt), read(upper));
+    });
+  }
+  static bool depends_on_size_tensor(const nvinfer1::IDimensionExpr& expression) {
+    return static_cast<const Expression&>(expression).depends_on_size_tensor;
   }
   /// The calls of TensorRT's interface may not throw: what is wrong is said behind them.
   template <class Make>
-  const nvinfer1::IDimensionExpr* guarded(const Make& make_dim) {
+  const nvinfer1::IDimensionExpr* guarded(const Make& make_dim, bool has_size_tensor = false) {
     try {
-      return make(make_dim());
+      return make(make_dim(), Input::other, has_size_tensor);
     } catch (const std::exception& error) {
       refusal_ = error.what();
       return make(Dim(0));
@@ -163,10 +185,18 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   std::string refusal_;
 };
 
-/// Output shapes from getOutputShapes; with `symbolic` each input dimension is an unknown whose value is put in after.
-/// What is left are numbers, and sizes that depend on data with numbers as their bounds.
+/// What a builder knows of the sizes of inputs. Those that are not known have their values put in after.
+enum class InputSizes {
+  known,
+  symbolic,
+  of_data,  ///< Each is the size tensor of another layer.
+};
+
+/// Output shapes from getOutputShapes: numbers, and sizes that depend on data with numbers as their bounds.
 std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
-                                 std::span<const Extents> shape_values, std::size_t output_count, bool symbolic) {
+                                 std::span<const Extents> shape_values, std::size_t output_count, InputSizes kind) {
+  const auto expression_kind =
+      kind == InputSizes::of_data ? Expressions::Input::size_tensor : Expressions::Input::other;
   const auto name_of = [](std::size_t input, int axis) { return std::to_string(input) + "." + std::to_string(axis); };
   Expressions expressions;
   std::vector<nvinfer1::DimsExprs> in(inputs.size() + shape_values.size());  // the values of shape inputs last
@@ -176,7 +206,8 @@ std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<c
     in[i].nbDims = known.rank();
     for (int axis = 0; axis < in[i].nbDims; ++axis) {
       sizes[name_of(i, axis)] = known[axis];
-      in[i].d[axis] = expressions.make(symbolic ? Dim::symbol(name_of(i, axis)) : Dim(known[axis]));
+      in[i].d[axis] = expressions.make(kind == InputSizes::known ? Dim(known[axis]) : Dim::symbol(name_of(i, axis)),
+                                       expression_kind);
     }
   }
   std::vector<nvinfer1::DimsExprs> out(output_count);
@@ -481,10 +512,15 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   require(typed == 0, "getOutputDataTypes", "returned " + std::to_string(typed));
 
   BuiltPlugin result;
-  result.shapes = output_shapes(build, inputs, shape_values, output_types.size(), false);
-  require(result.shapes == output_shapes(build, inputs, shape_values, output_types.size(), true), "getOutputShapes",
+  const auto shapes = [&](InputSizes kind) {
+    return output_shapes(build, inputs, shape_values, output_types.size(), kind);
+  };
+  result.shapes = shapes(InputSizes::known);
+  require(result.shapes == shapes(InputSizes::symbolic), "getOutputShapes",
           "other sizes for symbolic dimensions than for fixed ones");
   const std::vector<Extents> extents = largest_extents(result.shapes);
+  require(extents == largest_extents(shapes(InputSizes::of_data)), "getOutputShapes",
+          "other sizes for dimensions that depend on data than for fixed ones");
   for (const Shape& shape : result.shapes) {
     for (const Dim& dim : shape) {
       if (dim.kind() != Dim::Kind::data_size) continue;
@@ -556,8 +592,17 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   }
   GuardedBuffer workspace(built.workspace, 0);
 
-  const auto changed = runtime.onShapeChange(in.data(), static_cast<std::int32_t>(in.size()), out.data(),
-                                             static_cast<std::int32_t>(out.size()));
+  std::vector<nvinfer1::PluginTensorDesc> announced = in;
+  std::vector<nvinfer1::PluginTensorDesc> announced_out = out;
+  for (std::size_t i = 0; i < options.announced_inputs.size(); ++i) {
+    announced[i] = to_plugin_desc(options.announced_inputs[i]);
+  }
+  for (std::size_t i = 0; i < options.announced_outputs.size(); ++i) {
+    announced_out[i] = to_plugin_desc(options.announced_outputs[i]);
+    hide_data_sizes(built.shapes[i], announced_out[i]);
+  }
+  const auto changed = runtime.onShapeChange(announced.data(), static_cast<std::int32_t>(announced.size()),
+                                             announced_out.data(), static_cast<std::int32_t>(announced_out.size()));
   require(changed == 0, "onShapeChange", "returned " + std::to_string(changed));
 
   const Stream stream;

@@ -62,12 +62,12 @@ struct BuiltPlugin {
 };
 
 /// The calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once with
-/// every dimension symbolic), getAliasedInput where the plugin has it, clone, supportsFormatCombination at every
-/// position, configurePlugin, getWorkspaceSize, getFieldsToSerialize; then re-creation from the serialized fields,
-/// which must serialize to the same. Makes no CUDA call and needs no GPU. `output_layouts` are asked for; empty takes
-/// those of the first input. Throws Error naming the call that failed or broke a rule. `at_runtime` is the creator that
-/// re-creates the plugin, if another one has the name that the plugin says it has. `shape_values` are those of shape
-/// inputs, which getOutputShapes alone is told.
+/// every dimension symbolic, once with each a size tensor of another layer), getAliasedInput where the plugin has it,
+/// clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize, getFieldsToSerialize; then
+/// re-creation from the serialized fields, which must serialize to the same. Makes no CUDA call and needs no GPU.
+/// `output_layouts` are asked for; empty takes those of the first input. Throws Error naming the call that failed or
+/// broke a rule. `at_runtime` is the creator that re-creates the plugin, if another one has the name that the plugin
+/// says it has. `shape_values` are those of shape inputs, which getOutputShapes alone is told.
 [[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
                                        std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {},
                                        nvinfer1::IPluginCreatorV3One* at_runtime = nullptr,
@@ -77,6 +77,10 @@ struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
   bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
   bool any_order = false;    ///< Sums are made in any order: a later run may give other bits.
+  /// What onShapeChange is told where enqueue gets other sizes, as behind a layer whose sizes depend on data; empty:
+  /// the same.
+  std::span<const TensorDesc> announced_inputs = {};
+  std::span<const TensorDesc> announced_outputs = {};
 };
 
 /// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each

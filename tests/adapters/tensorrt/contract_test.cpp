@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,6 +25,19 @@
 #include "ops/convolution/convolution.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
+
+namespace {
+std::size_t allocations = 0;  ///< By all of this program, which has one thread.
+}
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
 namespace graft::tensorrt {
 
@@ -152,6 +169,7 @@ struct Updated {
   static constexpr auto source = "a test";
   static constexpr auto why_plugin = "a test";
   static inline std::array<std::optional<std::size_t>, 2> aliased;
+  static inline bool throws = false;
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -159,13 +177,57 @@ struct Updated {
   }
   static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0], inputs[0]}; }
-  static std::optional<std::size_t> aliased_input(std::size_t output) { return aliased[output]; }
+  static std::optional<std::size_t> aliased_input(std::size_t output) {
+    if (throws) throw std::runtime_error("thrown by an operator");
+    return aliased[output];
+  }
 };
 Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
            const CpuContext& /*context*/) {
   return {};
 }
 std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
+
+/// An operator that needs two inputs of one length, with a variant for lengths that are a multiple of 4 alone.
+struct Paired {
+  static constexpr auto name = "Paired";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = a + b";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline std::string ran;
+  static inline std::vector<TensorDesc> told;
+
+  static constexpr auto attributes() { return std::tuple{}; }
+  static constexpr auto ports() {
+    return std::array{input("a", "T", "N", ""), input("b", "T", "N", ""), output("y", "T", "2N", "")};
+  }
+  static constexpr auto types() { return std::array{TypeConstraint("T", DType::f32)}; }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {{inputs[0][0] * 2}}; }
+  static Status check(const Problem& problem) {
+    return problem.inputs[0] == problem.inputs[1] ? Status() : invalid_argument("`b` is not as long as `a`");
+  }
+};
+Status run(const Paired& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+           const CpuContext& /*context*/) {
+  return {};
+}
+template <char name>
+Status run_paired(const Paired& /*op*/, const Problem& problem, const Buffers& /*buffers*/,
+                  const CudaContext& /*context*/) {
+  Paired::ran = name;
+  Paired::told.assign(problem.outputs.begin(), problem.outputs.end());
+  return {};
+}
+std::span<const Variant<Paired>> cuda_kernels(const Paired& /*op*/) {
+  static constexpr auto fits_vectors = [](const Paired&, const Problem& problem) {
+    return problem.inputs[0].extents[0] % 4 == 0 ? Status() : unsupported("no multiple of 4");
+  };
+  static constexpr auto fits = [](const Paired&, const Problem&) { return Status(); };
+  static const std::array variants{Variant<Paired>{"vectors", fits_vectors, run_paired<'v'>},
+                                   Variant<Paired>{"any", fits, run_paired<'a'>}};
+  return variants;
+}
 
 /// An operator of any number of inputs.
 struct Gathered : KeepsInputs<Gathered> {
@@ -249,6 +311,12 @@ struct Made {
 
   PluginSchema schema;
   Plugin plugin;
+};
+
+/// For calls that are refused before they make an expression.
+class UnusedBuilder final : public nvinfer1::IExprBuilder {
+ public:
+  ~UnusedBuilder() noexcept override = default;
 };
 
 ops::LeakyReLU leaky(float alpha) {
@@ -500,6 +568,64 @@ TEST(DataSizes, AHostThatCallsAsTensorRTDoesBuildsThem) {
   EXPECT_EQ(built.workspace, 15 * sizeof(float));
 }
 
+/// A plugin by another's hand, whose optimum is its input's size whatever that is.
+class CarelessPlugin final : public nvinfer1::IPluginV3, public nvinfer1::IPluginV3OneBuild {
+ public:
+  nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType /*type*/) noexcept override {
+    return static_cast<nvinfer1::IPluginV3OneBuild*>(this);
+  }
+  nvinfer1::IPluginV3* clone() noexcept override { return new CarelessPlugin(); }
+  std::int32_t configurePlugin(const DynamicPluginTensorDesc* /*in*/, std::int32_t /*inputs*/,
+                               const DynamicPluginTensorDesc* /*out*/, std::int32_t /*outputs*/) noexcept override {
+    return 0;
+  }
+  std::int32_t getOutputDataTypes(DataType* types, std::int32_t /*outputs*/, const DataType* /*input_types*/,
+                                  std::int32_t /*inputs*/) const noexcept override {
+    types[0] = DataType::kFLOAT;
+    types[1] = DataType::kINT64;
+    return 0;
+  }
+  std::int32_t getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int32_t /*input_count*/,
+                               const nvinfer1::DimsExprs* /*shape_inputs*/, std::int32_t /*shape_input_count*/,
+                               nvinfer1::DimsExprs* outputs, std::int32_t /*output_count*/,
+                               nvinfer1::IExprBuilder& builder) noexcept override {
+    const auto* twice = builder.operation(nvinfer1::DimensionOperation::kSUM, *inputs[0].d[0], *inputs[0].d[0]);
+    outputs[0] = {1, {builder.declareSizeTensor(1, *twice, *twice)}};
+    outputs[1] = {0, {}};
+    return 0;
+  }
+  bool supportsFormatCombination(std::int32_t /*position*/, const DynamicPluginTensorDesc* /*in_out*/,
+                                 std::int32_t /*inputs*/, std::int32_t /*outputs*/) noexcept override {
+    return true;
+  }
+  [[nodiscard]] std::int32_t getNbOutputs() const noexcept override { return 2; }
+};
+
+class CarelessCreator final : public nvinfer1::IPluginCreatorV3One {
+ public:
+  nvinfer1::IPluginV3* createPlugin(const char* /*name*/, const nvinfer1::PluginFieldCollection* /*fields*/,
+                                    nvinfer1::TensorRTPhase /*phase*/) noexcept override {
+    return new CarelessPlugin();
+  }
+  const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override { return nullptr; }
+  [[nodiscard]] const char* getPluginName() const noexcept override { return "Careless"; }
+  [[nodiscard]] const char* getPluginVersion() const noexcept override { return "1"; }
+  [[nodiscard]] const char* getPluginNamespace() const noexcept override { return ""; }
+};
+
+/// NvInferRuntime.h of declareSizeTensor: "opt ... Must not depend on a size tensor". Kept's optimum is computed from
+/// its input's sizes, and passes where those are size tensors.
+TEST(DataSizes, WhoseOptimumDependsOnASizeTensorAreRefused) {
+  CarelessCreator creator;
+  const TensorDesc x{.dtype = DType::f32, .extents = {3}};
+  try {
+    static_cast<void>(build_plugin(creator, {}, {&x, 1}));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("getOutputShapes: the optimum of size output 1 depends on a size tensor"));
+  }
+}
+
 nvinfer1::IPluginV3OneBuild& build_of(Plugin& plugin) {
   return *static_cast<nvinfer1::IPluginV3OneBuild*>(
       plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD));
@@ -632,6 +758,45 @@ TEST(AliasedPorts, AreWhatTheHostIsToldAndAllows) {
   EXPECT_THAT(refusal(), HasSubstr("gave input 0 to two outputs"));
 }
 
+/// TensorRT asks for the aliased input before it configures, and takes one that is not there for a broken plugin.
+TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
+  Log log;
+  ops::CausalConvWithState op;
+  op.in_place = true;
+  detail::register_cuda_kernels_of<ops::CausalConvWithState>();
+  const PluginSchema schema = own_schema(operator_type<ops::CausalConvWithState>());
+  Creator creator(schema, schema);
+  const std::vector<TensorDesc> inputs{{.dtype = DType::f32, .extents = {2, 6, 9}},
+                                       {.dtype = DType::f32, .extents = {6, 1, 4}},
+                                       {.dtype = DType::f32, .extents = {6}}};
+  const PluginFields in_place{{"in_place", std::int64_t{1}}};
+  EXPECT_THROW(static_cast<void>(build_plugin(creator, in_place, inputs)), Error);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr(
+                              "getOutputDataTypes: CausalConvWithState: `past_state` is left out, but `present_state` "
+                              "takes its memory")));
+  EXPECT_EQ(build_plugin(creator, {}, inputs).aliased, (std::vector{-1, -1}));
+
+  Made<ops::CausalConvWithState> made(op);
+  std::array<nvinfer1::DimsExprs, 2> outputs{};
+  log.errors.clear();
+  UnusedBuilder builder;
+  EXPECT_NE(made.plugin.getOutputShapes(nullptr, 3, nullptr, 0, outputs.data(), 2, builder), 0);
+  EXPECT_THAT(log.errors,
+              testing::ElementsAre(HasSubstr("getOutputShapes: CausalConvWithState: `past_state` is left")));
+}
+
+/// What an operator's author writes may throw, and the calls of TensorRT's interface may not.
+TEST(AliasedPorts, MayThrow) {
+  const Log log;
+  Updated::throws = true;
+  Made<Updated> made;
+  EXPECT_EQ(build_of(made.plugin).getInterfaceInfo().major, 1);
+  EXPECT_EQ(made.plugin.getAliasedInput(0), -1);
+  Updated::throws = false;
+  EXPECT_THAT(log.errors, testing::Each(HasSubstr("thrown by an operator")));
+  EXPECT_EQ(log.errors.size(), 2U);
+}
+
 /// A state that is updated in place has to be there.
 TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefused) {
   const Log log;
@@ -668,6 +833,21 @@ TEST(DataSizes, KernelsAreToldTheLargest) {
   EXPECT_THAT(log.warnings, IsEmpty());
 }
 
+/// Kernels would write to a workspace of 0 bytes at run time.
+TEST(ConfigurePlugin, TheWorkspaceOfTheLargestSizesHasToBeKnown) {
+  const Log log;
+  Made<Kept> made;
+  constexpr std::int64_t many = 1 << 25;
+  const DynamicPluginTensorDesc in{desc({-1, -1}), dims({1, 1}), dims({many, many}), dims({2, 5})};
+  const std::array<DynamicPluginTensorDesc, 3> out{
+      DynamicPluginTensorDesc{desc({-1}), dims({0}), dims({many * many}), dims({3})},
+      DynamicPluginTensorDesc{desc({-1, 2}), dims({0, 2}), dims({many * many, 2}), dims({3, 2})},
+      fixed(desc({}, DataType::kINT64))};
+  EXPECT_NE(made.plugin.configurePlugin(&in, 1, out.data(), 3), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("the workspace of the profile's largest sizes: Kept: a tensor of")));
+  EXPECT_EQ(made.plugin.getWorkspaceSize(&in, 1, out.data(), 3), std::numeric_limits<std::size_t>::max());
+}
+
 /// Behind a layer whose size depends on data too: TensorRT says so in enqueue alone.
 TEST(DataSizes, KernelsAreToldWhatEnqueueSays) {
   const Log log;
@@ -689,6 +869,92 @@ TEST(DataSizes, KernelsAreToldWhatEnqueueSays) {
   EXPECT_THAT(log.errors, IsEmpty());
 }
 
+struct PairedCalls {
+  std::int32_t announce(std::int64_t a, std::int64_t b) {
+    const std::array in{desc({a}), desc({b})};
+    const PluginTensorDesc out = desc({a < 0 ? -1 : a * 2});
+    return made.plugin.onShapeChange(in.data(), 2, &out, 1);
+  }
+  /// `y`: what TensorRT says of the output, which an upstream size may decide too.
+  std::int32_t run(std::int64_t a, std::int64_t b, std::int64_t y) {
+    Paired::ran = "";
+    Paired::told.clear();
+    const std::array in{desc({a}), desc({b})};
+    const PluginTensorDesc out = desc({y});
+    const std::array<const void*, 2> inputs{};
+    void* output = nullptr;
+    return made.plugin.enqueue(in.data(), &out, inputs.data(), &output, nullptr, nullptr);
+  }
+  Made<Paired> made;
+};
+
+/// TensorRT's contract has a call of onShapeChange before enqueue, but none where only a size changes that the data of
+/// a layer before this one decide.
+TEST(Enqueue, RunsOtherSizesThanWereAnnounced) {
+  const Log log;
+  PairedCalls calls;
+  ASSERT_EQ(calls.announce(8, 8), 0);
+  ASSERT_EQ(calls.run(8, 8, 16), 0);
+  EXPECT_EQ(Paired::ran, "v");
+  for (const std::int64_t size : {12, 3}) {
+    for (const std::int64_t told : {size * 2, std::int64_t{-1}}) {
+      ASSERT_EQ(calls.run(size, size, told), 0) << size;
+      EXPECT_EQ(Paired::ran, size == 3 ? "a" : "v") << "the announced variant takes multiples of 4 alone";
+      ASSERT_EQ(Paired::told.size(), 1U);
+      EXPECT_EQ(Paired::told[0].extents, Extents{size * 2});
+    }
+  }
+  ASSERT_EQ(calls.run(8, 8, 16), 0) << "what was announced still runs";
+  EXPECT_THAT(log.errors, IsEmpty());
+}
+
+TEST(Enqueue, ChecksOtherSizesThanWereAnnounced) {
+  const Log log;
+  PairedCalls calls;
+  ASSERT_EQ(calls.announce(8, 8), 0);
+  EXPECT_NE(calls.run(8, 5, 16), 0);
+  EXPECT_EQ(Paired::ran, "") << "a kernel would read beyond the end of b";
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("enqueue: `b` is not as long as `a`")));
+}
+
+TEST(Enqueue, ComparesTheOutputsOfAnOperatorWithShapeInputs) {
+  const Log log;
+  Made<Tiled> made;
+  const PluginTensorDesc in = desc({3});
+  const void* input = nullptr;
+  void* output = nullptr;
+  PluginTensorDesc out = desc({3, 10, 7});
+  ASSERT_EQ(made.plugin.onShapeChange(&in, 1, &out, 1), 0);
+  out = desc({3, 10});
+  EXPECT_NE(made.plugin.enqueue(&in, &out, &input, &output, nullptr, nullptr), 0);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("allowed is rank 3")));
+}
+
+TEST(OnShapeChange, PreparesNothingForSizesThatAreNotKnown) {
+  const Log log;
+  PairedCalls calls;
+  ASSERT_EQ(calls.announce(8, 8), 0);
+  ASSERT_EQ(calls.announce(-1, -1), 0);
+  ASSERT_EQ(calls.run(5, 5, -1), 0);
+  EXPECT_EQ(Paired::ran, "a");
+  EXPECT_NE(calls.run(8, 4, -1), 0);
+  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr("`b` is not as long as `a`")));
+}
+
+TEST(Enqueue, AllocatesNothingForSizesThatWereAnnounced) {
+  Made<Counted> made;
+  const PluginTensorDesc small = desc({2, 3});
+  const void* input = nullptr;
+  void* output = nullptr;
+  ASSERT_EQ(made.plugin.onShapeChange(&small, 1, &small, 1), 0);
+  const std::size_t before = allocations;
+  ASSERT_EQ(made.plugin.enqueue(&small, &small, &input, &output, nullptr, nullptr), 0);
+  EXPECT_EQ(allocations, before);
+  const PluginTensorDesc large = desc({4, 3});
+  ASSERT_EQ(made.plugin.enqueue(&large, &large, &input, &output, nullptr, nullptr), 0);
+  EXPECT_GT(allocations, before) << "what counts them counts";
+}
+
 /// They are bounds from different layers, and not sizes that occur together.
 TEST(DataSizes, OfInputsMayDifferInTheOptimum) {
   const Log log;
@@ -697,6 +963,21 @@ TEST(DataSizes, OfInputsMayDifferInTheOptimum) {
   const DynamicPluginTensorDesc out{desc({-1, 3}), dims({0, 3}), dims({8, 3}), dims({3, 3})};
   EXPECT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
   EXPECT_THAT(log.warnings, Contains(HasSubstr("at the profile's optimum")));
+}
+
+/// A size of another dimension that is wrong is wrong whatever the data are.
+TEST(DataSizes, ExcuseNoOtherSizeOfTheOptimum) {
+  const Log log;
+  Made<ops::LeakyReLU> made;
+  const auto configure = [&](std::int64_t length_of_output) {
+    const DynamicPluginTensorDesc in{desc({-1, -1}), dims({0, 1}), dims({8, 4}), dims({2, 3})};
+    const DynamicPluginTensorDesc out{desc({-1, -1}), dims({0, 1}), dims({8, 4}), dims({5, length_of_output})};
+    return made.plugin.configurePlugin(&in, 1, &out, 1);
+  };
+  EXPECT_EQ(configure(3), 0);
+  EXPECT_THAT(log.errors, IsEmpty());
+  EXPECT_NE(configure(2), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("at the profile's optimum")));
 }
 
 TEST(DataSizes, AreOf32BitsInTensorRTsThatWantThat) {

@@ -15,20 +15,23 @@ from onnx import TensorProto, helper, numpy_helper
 FLOAT, FLOAT16 = TensorProto.FLOAT, TensorProto.FLOAT16
 
 
-def step_in_place(path: pathlib.Path, dtype: int) -> pathlib.Path:
+def step_in_place(
+    path: pathlib.Path, dtype: int, has_state: bool = True, batch: int | str = 1, length: int | str = 1
+) -> pathlib.Path:
     """A step of a sequence whose state stays where it is: an attribute of Graft's own node."""
     weight = numpy_helper.from_array(np.ones((16, 1, 4)).astype(helper.tensor_dtype_to_np_dtype(dtype)), "weight")
     bias = numpy_helper.from_array(np.zeros(16).astype(helper.tensor_dtype_to_np_dtype(dtype)), "bias")
     node = helper.make_node(
         "CausalConvWithState",
-        ["x", "weight", "bias", "past"],
+        ["x", "weight", "bias", "past"][: 4 if has_state else 3],
         ["convolved", "present"],
         name="convolve",
         domain="graft",
         in_place=1,
     )
     last = helper.make_node("Relu", ["convolved"], ["y"], name="last")
-    inputs = [helper.make_tensor_value_info(name, dtype, [1, 16, size]) for name, size in (("x", 1), ("past", 3))]
+    ends = (("x", length), ("past", 3))[: 2 if has_state else 1]
+    inputs = [helper.make_tensor_value_info(name, dtype, [batch, 16, size]) for name, size in ends]
     outputs = [helper.make_tensor_value_info(name, dtype, None) for name in ("y", "present")]
     graph = helper.make_graph([node, last], "step", inputs, outputs, [weight, bias])
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("graft", 1)]
@@ -48,6 +51,17 @@ def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) 
     assert layer["outputs"][1]["shape"] == layer["inputs"][3]["shape"] == [1, 16, 3]
     told = graft("inspect", model, "--json", "--probe", "builder")
     assert {node["node"]: node["verdict"] for node in told.json["nodes"]}.pop("convolve") == "plugin"
+
+
+@pytest.mark.usefixtures("rtx", "graft_library")
+def test_a_state_that_is_left_out_is_named(tmp_path: pathlib.Path) -> None:
+    """Sizes that only TensorRT knows: it says `Aliased input index for output at index 1 is invalid: 3` by itself."""
+    model = step_in_place(tmp_path / "m.onnx", FLOAT, has_state=False, batch="n", length="l")
+    shapes = "x=1x16x1..2x16x8..4x16x64"
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89", "--shapes", shapes)
+    assert built.code == 1
+    assert "CausalConvWithState: `past_state` is left out, but `present_state` takes its memory" in built.err
+    assert "Aliased input index" not in built.err
 
 
 class Layer(types.SimpleNamespace):

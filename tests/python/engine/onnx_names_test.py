@@ -224,6 +224,25 @@ def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
     assert built["network"]["outputs"][0]["shape"] == [-1, 1]  # what follows has that size too
 
 
+@pytest.mark.usefixtures("rtx", "graft_library")
+def test_what_one_found_is_searched_again(tmp_path: pathlib.Path) -> None:
+    """The size of the second's input depends on data, and so would what TensorRT is to time it with."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["indices"], name="found"),
+        helper.make_node("Transpose", ["indices"], ["rows"], name="rows_of", perm=[1, 0]),
+        helper.make_node("GatherND", ["x", "rows"], ["values"], name="values_of"),
+        helper.make_node("Floor", ["values"], ["whole"], name="whole_of"),
+        helper.make_node("NonZero", ["whole"], ["found_again"], name="again"),
+        helper.make_node("Transpose", ["found_again"], ["second_rows"], name="second_rows_of", perm=[1, 0]),
+        helper.make_node("GatherND", ["whole", "second_rows"], ["y"], name="second_values_of"),
+    ]
+    model = models.save(tmp_path / "m.onnx", nodes, (64, 6), TensorProto.FLOAT, [])
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+    assert built.code == 0, built.err
+    plugins = {layer["layer"]: layer["name"] for layer in built.json["network"]["plugins"]}
+    assert plugins == {"found": "NonZero", "again": "NonZero"}
+
+
 @pytest.mark.usefixtures("rtx")
 def test_with_dynamic_sizes_too(tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path) -> None:
     model, engine = chosen_rows(tmp_path / "m.onnx", shape=("n", 6)), tmp_path / "m.engine"

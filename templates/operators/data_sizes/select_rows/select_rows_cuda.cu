@@ -19,7 +19,7 @@ __global__ void number_rows(const T* score, std::int64_t* positions, Size* count
   std::int64_t before = 0;
   for (std::int64_t first = 0; first < rows; first += numbering_threads) {
     const std::int64_t row = first + threadIdx.x;
-    const bool is_selected = row<rows&& static_cast<float>(score[row])> threshold;
+    const bool is_selected = (row < rows) && (static_cast<float>(score[row]) > threshold);
     const unsigned selected = __ballot_sync(0xffffffffU, is_selected);
     if (lane == 0) of_warps[own_warp] = __popc(selected);
     __syncthreads();

@@ -1,0 +1,19 @@
+// A library whose definitions are wrong offers TensorRT no plugin, and says why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "adapters/tensorrt/plugin_host.hpp"
+
+namespace graft::tensorrt {
+namespace {
+
+TEST(MisnamedOperators, AreNoPlugins) {
+  PluginLibrary library(MISNAMED);
+  EXPECT_TRUE(library.creators().empty());
+  EXPECT_THAT(library.take_log(),
+              testing::ElementsAre(testing::HasSubstr("Swapped: operator Misnamed, a plugin's inputs `x`, `wieght`: "
+                                                      "`wieght` is no input of the operator; no plugin is offered")));
+}
+
+}  // namespace
+}  // namespace graft::tensorrt
