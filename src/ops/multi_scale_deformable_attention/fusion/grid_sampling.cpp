@@ -98,9 +98,7 @@ std::vector<onnx::Value*> grids_of(onnx::Value* position) {
     const onnx::Node* node = value->producer;
     if (node == nullptr) break;
     const bool is_arithmetic = node->is("Add") || node->is("Sub") || node->is("Mul") || node->is("Div");
-    if (moves_elements(*node)) {
-      value = node->input(0);
-    } else if (is_arithmetic && is_known_beforehand(node->input(1))) {
+    if (moves_elements(*node) || (is_arithmetic && is_known_beforehand(node->input(1)))) {
       value = node->input(0);
     } else if (is_arithmetic && is_known_beforehand(node->input(0))) {
       value = node->input(1);

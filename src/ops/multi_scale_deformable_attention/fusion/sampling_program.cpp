@@ -38,14 +38,15 @@ std::int64_t asked_dimension(const onnx::Node& gather) {
   return axis < 0 ? 0 : fixed_size(shape->input(0), static_cast<std::size_t>(axis));
 }
 
-/// The axis along which a tensor counts 0, 1, 2 ... and along no other; nothing where there is none.
-std::optional<std::size_t> counted_axis(const std::vector<std::int64_t>& dims, const std::vector<double>& numbers) {
+/// The axis along which a tensor counts 0, step, 2 * step ... and along no other; nothing where there is none.
+std::optional<std::size_t> counted_axis(const std::vector<std::int64_t>& dims, const std::vector<double>& numbers,
+                                        double step) {
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
     std::int64_t stride = 1;
     for (std::size_t i = axis + 1; i < dims.size(); ++i) stride *= dims[i];
     bool is_counted = true;
     for (std::int64_t i = 0; i < std::ssize(numbers) && is_counted; ++i) {
-      is_counted = numbers[static_cast<std::size_t>(i)] == static_cast<double>(i / stride % dims[axis]);
+      is_counted = numbers[static_cast<std::size_t>(i)] == step * static_cast<double>(i / stride % dims[axis]);
     }
     if (is_counted) return axis;
   }
@@ -246,12 +247,12 @@ class SamplingCompiler {
       axes.back() = {{coordinate, 1, 2}};
       return add(Operation::constant, {}, AxisLayout(std::move(axes), {}), false, {first, numbers->back()});
     }
-    const auto counted = counted_axis(constant.dims, *numbers);
-    if (!counted || constant.dims[*counted] != fixed_size(&grid_, 0)) {
-      return refuse("it depends on the constant '{}'", value.name);
-    }
-    axes[*counted] = {{item, 1, fixed_size(&grid_, 0)}};
-    return add(Operation::item_index, {}, AxisLayout(std::move(axes), {}));
+    const std::int64_t items = fixed_size(&grid_, 0);
+    const double step = items > 1 ? numbers->back() / static_cast<double>(items - 1) : 0;
+    const auto counted = counted_axis(constant.dims, *numbers, step);
+    if (!counted || constant.dims[*counted] != items) return refuse("it depends on the constant '{}'", value.name);
+    axes[*counted] = {{item, 1, items}};
+    return add(Operation::item_index, {}, AxisLayout(std::move(axes), {}), false, {step, step});
   }
 
   std::optional<Operand> compiled_filling(const onnx::Node& node, const onnx::Value& value) {
@@ -267,7 +268,7 @@ class SamplingCompiler {
       return constant && constant->scalar() == wanted;
     };
     if (!is(0, 0) || !is(2, 1)) return refuse("it depends on '{}'", value.name);
-    return add(Operation::item_index, {}, AxisLayout({{{item, 1, fixed_size(&grid_, 0)}}}, {}));
+    return add(Operation::item_index, {}, AxisLayout({{{item, 1, fixed_size(&grid_, 0)}}}, {}), false, {1, 1});
   }
 
   std::optional<Operand> compiled_movement(const onnx::Node& node, const onnx::Value& value) {
@@ -517,7 +518,7 @@ std::optional<std::vector<SamplingProgram::Number>> SamplingProgram::run(std::ar
     switch (instruction.operation) {
       case Operation::constant: y.values = instruction.value; break;
       case Operation::place: y.values = place; break;
-      case Operation::item_index: y.values.fill(static_cast<double>(of_item)); break;
+      case Operation::item_index: y.values.fill(static_cast<double>(of_item) * instruction.value[0]); break;
       case Operation::first_coordinate: y.values.fill(a.values[0]); break;
       case Operation::second_coordinate: y.values.fill(a.values[1]); break;
       case Operation::copy: y = a; break;
