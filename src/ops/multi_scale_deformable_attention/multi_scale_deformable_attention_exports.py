@@ -1,5 +1,7 @@
 # What exporters write of MultiScaleDeformableAttention, and what Graft makes of it: see
 # tests/golden/generators/make_exports.py.
+import functools
+
 from export_cases import fused, left
 
 OPERATOR = "MultiScaleDeformableAttention"
@@ -7,6 +9,77 @@ OPERATOR = "MultiScaleDeformableAttention"
 KINDS = [{"attributes": {"points": [4, 4, 4]}, "exporters": 1}, {"attributes": {"points": [3, 6, 3]}, "exporters": 1}]
 SHAPES = [(6, 8), (3, 4), (2, 2)]
 MEMORY = (2, sum(height * width for height, width in SHAPES), 16)
+
+
+def sample_padded(image, grid, align_corners=False):
+    """grid_sample by gathers, as mmcv's bilinear_grid_sample: from an image with zeros round it."""
+    import torch
+    import torch.nn.functional as F
+
+    items, channels, height, width = image.shape
+
+    def place(coordinate, size):
+        place = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
+        return place.reshape(items, -1)
+
+    x, y = place(grid[..., 0], width), place(grid[..., 1], height)
+    left, top = torch.floor(x).long(), torch.floor(y).long()
+    right, bottom = left + 1, top + 1
+    pixels = F.pad(image, [1, 1, 1, 1]).reshape(items, channels, -1)
+
+    def corner(column, row, weight):
+        column = (column + 1).clamp(0, width + 1)
+        row = torch.where(row + 1 < 0, torch.tensor(0), row + 1)
+        row = torch.where(row > height + 1, torch.tensor(height + 1), row)
+        indices = (column + row * (width + 2)).unsqueeze(1).expand(items, channels, -1)
+        return torch.gather(pixels, 2, indices) * weight.unsqueeze(1)
+
+    samples = corner(left, top, (right - x) * (bottom - y)) + corner(left, bottom, (right - x) * (y - top))
+    samples = samples + corner(right, top, (x - left) * (bottom - y)) + corner(right, bottom, (x - left) * (y - top))
+    return samples.reshape(items, channels, *grid.shape[1:3])
+
+
+def sample_masked(image, grid, align_corners=False):
+    """grid_sample by gathers, as RF-DETR's: corners that lie outside count nothing."""
+    items, channels, height, width = image.shape
+
+    def place(coordinate, size):
+        return (coordinate + 1) * (size - 1) / 2 if align_corners else (coordinate + 1) * size / 2 - 0.5
+
+    x, y = place(grid[..., 0], width), place(grid[..., 1], height)
+    left, top = x.floor().long(), y.floor().long()
+    to_right, down = (x - left).unsqueeze(1), (y - top).unsqueeze(1)
+    pixels = image.flatten(2)
+
+    def corner(column, row):
+        is_inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        indices = (row.clamp(0, height - 1) * width + column.clamp(0, width - 1)).flatten(1)
+        values = pixels.gather(2, indices.unsqueeze(1).expand(items, channels, -1))
+        return values.view(items, channels, *grid.shape[1:3]) * is_inside.unsqueeze(1)
+
+    above = (1 - to_right) * (1 - down) * corner(left, top) + to_right * (1 - down) * corner(left + 1, top)
+    return above + (1 - to_right) * down * corner(left, top + 1) + to_right * down * corner(left + 1, top + 1)
+
+
+def sample_indexed(image, grid, align_corners=False):
+    """grid_sample by an index for each axis; rows are blended after columns."""
+    import torch
+
+    items, _, height, width = image.shape
+    size = torch.tensor([width, height], dtype=image.dtype)
+    places = (grid + 1) / 2 * (size - 1) if align_corners else (grid + 1) * size / 2 - 0.5
+    corners = places.floor()
+    (left, top), (to_right, down) = corners.long().unbind(-1), (places - corners).unsqueeze(1).unbind(-1)
+    item = torch.arange(items)[:, None, None]
+
+    def corner(column, row):
+        is_inside = (column >= 0) & (column <= width - 1) & (row >= 0) & (row <= height - 1)
+        values = image[item, :, row.clamp(0, height - 1), column.clamp(0, width - 1)]
+        return torch.where(is_inside[..., None], values, 0.0).permute(0, 3, 1, 2)
+
+    above = corner(left, top) * (1 - to_right) + corner(left + 1, top) * to_right
+    below = corner(left, top + 1) * (1 - to_right) + corner(left + 1, top + 1) * to_right
+    return above * (1 - down) + below * down
 
 
 def attention(
@@ -19,12 +92,13 @@ def attention(
     align_corners=False,
     shares_maps=False,
     fixed_queries=False,
+    sample=None,
 ):
     """Layers of queries that attend to x, the pixels of all maps, as the papers describe them. `levels_apart` puts the
     points of a level on an axis of their own and takes each level from there, as Deformable DETR and Grounding DINO;
     otherwise all points lie on one axis, as in RT-DETR v2 and D-FINE, which has not as many in each level. With
     `shares_maps`, as in D-FINE, what splits x into maps is there once for all layers. With
-    `fixed_queries`, as in the first layer of a decoder of one stage, points and weights do not depend on x."""
+    `fixed_queries`, as in the first layer of a decoder of one stage, points and weights do not depend on x. `sample` takes the place of grid_sample."""
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -72,8 +146,9 @@ def attention(
                 scale = torch.tensor([1 / number for number in points for _ in range(number)], dtype=query.dtype)
                 locations = references[:, :, None, None, :] + 0.5 * offsets * scale[None, None, None, :, None]
                 weights = weights.permute(0, 2, 1, 3).reshape(items * heads, 1, length, count)
+            sampler = sample or functools.partial(F.grid_sample, mode="bilinear", padding_mode="zeros")
             samples = [
-                F.grid_sample(part, grid, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
+                sampler(part, grid, align_corners=align_corners)
                 for part, grid in zip(maps, self.grids(locations), strict=True)
             ]
             side_by_side = torch.stack(samples, dim=-2).flatten(-2) if levels_apart else torch.cat(samples, dim=-1)
@@ -106,8 +181,9 @@ def attention(
 
 
 def torch_cases(case):
-    def attend(name, text, expected, points, **more):
-        return case(name, MEMORY, expected, text, attention(SHAPES, points, **more), also_static=True)
+    def attend(name, text, expected, points, dynamic=(0,), **more):
+        module = attention(SHAPES, points, **more)
+        return case(name, MEMORY, expected, text, module, dynamic=dynamic, also_static=bool(dynamic))
 
     def found(points, fusions=1):
         return fused(OPERATOR, {"points": points}, fusions)
@@ -135,6 +211,56 @@ def torch_cases(case):
             left(OPERATOR, "corners of maps are aligned, not their edges"),
             [4, 4, 4],
             align_corners=True,
+        ),
+        attend(
+            "gathered_deformable_detr",
+            "a decoder layer as of Deformable DETR, sampled as by mmcv's bilinear_grid_sample",
+            found([4, 4, 4]),
+            [4, 4, 4],
+            sample=sample_padded,
+        ),
+        attend(
+            "gathered_grounding_dino",
+            "two decoder layers as of Grounding DINO, sampled by gathers, what lies outside masked",
+            found([2, 2, 2], 2),
+            [2, 2, 2],
+            layers=2,
+            sample=sample_masked,
+        ),
+        attend(
+            "gathered_rt_detr_v2",
+            "a decoder layer as of RT-DETR v2, sampled by gathers, what lies outside masked",
+            found([4, 4, 4]),
+            [4, 4, 4],
+            levels_apart=False,
+            heads=4,
+            sample=sample_masked,
+        ),
+        attend(
+            "gathered_d_fine",
+            "two decoder layers as of D-FINE that share maps, sampled as by mmcv's bilinear_grid_sample",
+            found([3, 6, 3], 2),
+            [3, 6, 3],
+            layers=2,
+            levels_apart=False,
+            shares_maps=True,
+            sample=sample_padded,
+        ),
+        attend(
+            "indexed_deformable_detr",
+            "a decoder layer as of Deformable DETR, maps indexed by item, row and column",
+            found([4, 4, 4]),
+            [4, 4, 4],
+            dynamic=(),
+            sample=sample_indexed,
+        ),
+        attend(
+            "gathered_align_corners",
+            "corners of maps are aligned, sampled as by mmcv's bilinear_grid_sample",
+            left(OPERATOR, "corners of maps are aligned, not their edges"),
+            [4, 4, 4],
+            align_corners=True,
+            sample=sample_padded,
         ),
     ]
 

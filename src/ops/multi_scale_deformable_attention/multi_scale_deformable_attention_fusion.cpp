@@ -1,5 +1,5 @@
-// Pass fuse_multi_scale_deformable_attention: a GridSample of each feature map, their samples side by side, times the
-// attention weights, summed, become one MultiScaleDeformableAttention.
+// Pass fuse_multi_scale_deformable_attention: samples of each feature map side by side, times the attention weights,
+// summed, become one MultiScaleDeformableAttention.
 //
 // That is how Deformable DETR and its family are written for exporters (Grounding DINO, RT-DETR, D-FINE):
 //
@@ -8,6 +8,8 @@
 //   weights   [B,Q,M,L,P]          - heads to the batch -  [B*M,1,Q,L*P]
 //   GridSample of each map, Concat - [B*M,D,Q,L*P] -  Mul by the weights, ReduceSum  - to [B,Q,M*D] -
 //
+// In the place of a GridSample may stand what samples as it does by gathers, see fusion/grid_sampling.hpp.
+//
 // What stands at " - " only moves elements, and each network moves them in its own way. So each of the three tensors is
 // looked for behind such movements, and they are followed from it: its axes have to come to lie where the operator has
 // them. Points and weights of queries that do not depend on the image are constants, and become those of the operator.
@@ -15,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -23,67 +26,18 @@
 
 #include "graft/registry.hpp"
 #include "onnx/operator_node.hpp"
+#include "ops/multi_scale_deformable_attention/fusion/ancestors.hpp"
 #include "ops/multi_scale_deformable_attention/fusion/axis_layout.hpp"
+#include "ops/multi_scale_deformable_attention/fusion/grid_sampling.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"
 
 namespace graft::passes {
 namespace {
 
-using deformable_attention::AxisFactor;
-using deformable_attention::AxisLayout;
-using deformable_attention::fixed_size;
-using deformable_attention::rank_of;
+using namespace deformable_attention;
 
 constexpr std::string_view attention_name = "MultiScaleDeformableAttention";
-
-/// The axes of all tensors of an attention.
-enum AttentionAxis : std::size_t { item, pixel, query, head, channel, point, coordinate };
-
-/// A tensor that another one was made of: the other's elements are scale * x + offset of its own.
-struct Ancestor {
-  onnx::Value* value = nullptr;
-  double scale = 1;
-  double offset = 0;
-};
-
-bool moves_elements(const onnx::Node& node) {
-  constexpr std::array<std::string_view, 9> movements{"Flatten", "Gather",  "Identity",  "Reshape",  "Slice",
-                                                      "Split",   "Squeeze", "Transpose", "Unsqueeze"};
-  return std::any_of(movements.begin(), movements.end(), [&](std::string_view type) { return node.is(type); });
-}
-
-/// What a node that adds one number, or multiplies by it, makes its result of; no value for any other node.
-Ancestor scaled_input(const onnx::Node& node) {
-  if (node.inputs.size() != 2 || node.input(0) == nullptr || node.input(1) == nullptr) return {};
-  const auto number_in = [&](std::size_t i) {
-    const auto constant = node.input(i)->constant();
-    return constant ? constant->scalar() : std::nullopt;
-  };
-  const auto second = number_in(1);
-  if (second && node.is("Sub")) return {node.input(0), 1, -*second};
-  if (second && node.is("Div")) return {node.input(0), 1 / *second, 0};
-  const auto number = second ? second : number_in(0);
-  onnx::Value* value = node.input(second ? 0 : 1);
-  if (number && node.is("Add")) return {value, 1, *number};
-  if (number && node.is("Mul")) return {value, *number, 0};
-  return {};
-}
-
-/// A tensor, what it was made of by movements and, where `is_scaled`, by sums and products with one number, and so on.
-std::vector<Ancestor> ancestors_of(onnx::Value* value, bool is_scaled = false) {
-  std::vector<Ancestor> all;
-  for (Ancestor next{value}; next.value != nullptr && !next.value->constant();) {
-    all.push_back(next);
-    const onnx::Node* node = next.value->producer;
-    if (node == nullptr) break;
-    const bool is_movement = moves_elements(*node);
-    if (!is_movement && !is_scaled) break;
-    const Ancestor input = is_movement ? Ancestor{node->input(0)} : scaled_input(*node);
-    next = {input.value, next.scale * input.scale, next.offset + next.scale * input.offset};
-  }
-  return all;
-}
 
 /// Where the axes of ancestor `index`, called as in `layout`, come to lie in the first.
 std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::size_t index,
@@ -121,7 +75,9 @@ onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, con
     for (std::size_t level = 0; level < levels.size() && is_common; ++level) {
       const auto& all = levels[level];
       const auto at = std::find_if(all.begin(), all.end(), [&](const Ancestor& each) {
-        return each.value == candidate.value && each.scale == axes.scale && each.offset == axes.offset;
+        constexpr double close_enough = 1e-6;
+        return each.value == candidate.value && std::abs(each.scale - axes.scale) < close_enough &&
+               std::abs(each.offset - axes.offset) < close_enough;
       });
       is_common = at != all.end() && followed(all, static_cast<std::size_t>(at - all.begin()), layout) ==
                                          layout_in(*candidate.value, level);
@@ -133,7 +89,7 @@ onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, con
 
 /// What a sum of products may be.
 struct Attention {
-  std::vector<const onnx::Node*> samples;  ///< GridSample nodes, a map each; empty where it is no attention.
+  std::vector<GridSampling> samples;  ///< Of a map each; empty where it is no attention.
   std::string obstacle;
   std::vector<std::int64_t> points;  ///< In each map.
   std::vector<std::int64_t> sizes;   ///< Height and width of each map.
@@ -152,38 +108,33 @@ struct Attention {
   }
 };
 
-/// The GridSample nodes whose results lie side by side in `value`; empty where there is anything else.
-std::vector<const onnx::Node*> samples_in(onnx::Value* value) {
+/// The samples that lie side by side in `value`; empty where there is anything else.
+std::vector<GridSampling> samples_in(onnx::Value* value) {
   const auto source = [](onnx::Value* of) -> const onnx::Node* {
-    const auto all = ancestors_of(of);
+    const auto all = ancestors_of({of});
     return all.empty() ? nullptr : all.back().value->producer;
   };
   const onnx::Node* node = source(value);
   if (node == nullptr) return {};
-  if (node->is("GridSample")) return {node};
-  if (!node->is("Concat")) return {};
-  std::vector<const onnx::Node*> samples;
-  for (onnx::Value* input : node->inputs) {
-    samples.push_back(source(input));
-    if (samples.back() == nullptr || !samples.back()->is("GridSample")) return {};
+  const std::vector<onnx::Value*> each = node->is("Concat") ? node->inputs : std::vector{value};
+  std::vector<GridSampling> samples;
+  for (onnx::Value* input : each) {
+    const onnx::Node* last = source(input);
+    auto sampling = last == nullptr ? std::nullopt : read_grid_sampling(*last);
+    if (!sampling) return {};
+    samples.push_back(std::move(*sampling));
   }
   return samples;
 }
 
 std::string read_maps(Attention& found) {
-  for (const onnx::Node* sample : found.samples) {
-    const std::string mode = sample->string_or("mode", "linear");
-    const std::string padding = sample->string_or("padding_mode", "zeros");
-    if (mode != "linear" && mode != "bilinear") return fmt::format("mode of {} is {}", describe(*sample), mode);
-    if (padding != "zeros") return fmt::format("padding_mode of {} is {}", describe(*sample), padding);
-    if (sample->int_or("align_corners", 0) != 0) return fmt::format("align_corners of {} is 1", describe(*sample));
-    const onnx::Value* map = sample->input(0);
-    const onnx::Value* grid = sample->input(1);
-    if (rank_of(map) != 4 || rank_of(grid) != 4) return fmt::format("{} does not sample images", describe(*sample));
-    found.points.push_back(fixed_size(grid, 2));
-    found.sizes.insert(found.sizes.end(), {fixed_size(map, 2), fixed_size(map, 3)});
-    const bool is_fixed = std::min({found.points.back(), fixed_size(map, 2), fixed_size(map, 3)}) > 0;
-    if (!is_fixed) return fmt::format("the sizes of the map or the points of {} are not fixed", describe(*sample));
+  for (const GridSampling& sample : found.samples) {
+    if (!sample.obstacle.empty()) return sample.obstacle;
+    found.points.push_back(fixed_size(sample.grid, 2));
+    found.sizes.insert(found.sizes.end(), {sample.height, sample.width});
+    if (std::min({found.points.back(), sample.height, sample.width}) > 0) continue;
+    return fmt::format("the sizes of the map '{}' or the points of '{}' are not fixed", sample.image->name,
+                       sample.grid->name);
   }
   return "";
 }
@@ -191,15 +142,14 @@ std::string read_maps(Attention& found) {
 /// Whether `samples`, [B*M,D,Q,T], has the samples of each map one after the other.
 bool are_side_by_side(const Attention& found, onnx::Value* samples) {
   const std::vector<std::size_t> names{item, channel, query, point};
-  const auto lies_in = [](const std::vector<Ancestor>& all, const std::vector<std::size_t>& of_last,
+  const auto lies_in = [](const std::vector<Ancestor>& all, const std::optional<AxisLayout>& layout,
                           const std::vector<std::size_t>& of_first) {
-    const auto layout = AxisLayout::of(*all.back().value, of_last);
     const auto wanted = AxisLayout::of(*all.front().value, of_first);
     return layout && wanted && followed(all, all.size() - 1, layout) == wanted;
   };
-  const auto all = ancestors_of(samples);
+  const auto all = ancestors_of({samples});
   const onnx::Node& last = *all.back().value->producer;
-  if (!last.is("Concat")) return lies_in(all, names, names);
+  if (!last.is("Concat")) return lies_in(all, found.samples.front().layout, names);
   const std::size_t rank = rank_of(all.back().value);
   std::vector<std::size_t> of_concat = names;
   of_concat.resize(std::max(rank, names.size()), point);
@@ -207,9 +157,9 @@ bool are_side_by_side(const Attention& found, onnx::Value* samples) {
   const auto points_axis = static_cast<std::int64_t>(names.size()) - 1;
   if (axis != points_axis && axis + static_cast<std::int64_t>(rank) != points_axis) return false;
   for (std::size_t level = 0; level < found.samples.size(); ++level) {
-    if (!lies_in(ancestors_of(last.input(level)), names, of_concat)) return false;
+    if (!lies_in(ancestors_of({last.input(level)}), found.samples[level].layout, of_concat)) return false;
   }
-  return lies_in(all, of_concat, names);
+  return lies_in(all, AxisLayout::of(*all.back().value, of_concat), names);
 }
 
 AxisFactor whole(std::size_t axis, const onnx::Value& value, std::size_t axis_of_value) {
@@ -253,8 +203,9 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
   std::vector<AxisLayout::Starts> starts;
   AxisLayout::Starts start{};
   for (std::size_t level = 0; level < found.samples.size(); ++level) {
-    maps.push_back(ancestors_of(found.samples[level]->input(0)));
-    grids.push_back(ancestors_of(found.samples[level]->input(1), true));
+    const GridSampling& sample = found.samples[level];
+    maps.push_back(ancestors_of({sample.image}));
+    grids.push_back(ancestors_of({sample.grid, sample.scale, sample.offset}, true));
     starts.push_back(start);
     start[pixel] += found.sizes[2 * level] * found.sizes[2 * level + 1];
     start[point] += found.points[level];
@@ -272,11 +223,13 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
       [&](const onnx::Value& value, std::size_t level) {
         const std::int64_t height = found.sizes[2 * level];
         const std::int64_t width = found.sizes[2 * level + 1];
-        return AxisLayout({{whole(item, value, 0), whole(head, value, 2)},
-                           {whole(channel, value, 3)},
-                           {{pixel, width, height}},
-                           {{pixel, 1, width}}},
-                          start_of(pixel, level));
+        AxisLayout::Axes axes{{whole(item, value, 0), whole(head, value, 2)}, {whole(channel, value, 3)}};
+        if (rank_of(found.samples[level].image) == 4) {
+          axes.insert(axes.end(), {{{pixel, width, height}}, {{pixel, 1, width}}});
+        } else {
+          axes.push_back({{pixel, 1, height * width}});
+        }
+        return AxisLayout(std::move(axes), start_of(pixel, level));
       });
   if (found.value == nullptr) return "the maps are not those of one tensor of items, pixels, heads, channels";
   const std::int64_t heads = fixed_size(found.value, 2);
@@ -300,7 +253,7 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
     found.queries = fixed_size(found.locations, 1);
   } else if (found.value->type) {
     std::vector<const onnx::Value*> constants;
-    for (const onnx::Node* sample : found.samples) constants.push_back(sample->input(1));
+    for (const GridSampling& sample : found.samples) constants.push_back(sample.grid);
     found.queries = fixed_size(constants.front(), 1);
     found.constant_locations = by_queries(found, constants, 2, [](double place) { return (place + 1) / 2; });
   }
@@ -310,7 +263,7 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
   }
 
   found.weights = common_source(
-      {ancestors_of(weights)}, {.first = {item, query, head}},
+      {ancestors_of({weights})}, {.first = {item, query, head}},
       [&](const onnx::Value& of) { return has_points(of, rank_of(&of)); },
       [&](const onnx::Value& of, std::size_t /*level*/) {
         return AxisLayout({{whole(item, of, 0), whole(head, of, 2)}, {}, {whole(query, of, 1)}, {{point, 1, points}}},
@@ -443,8 +396,9 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
       std::vector<onnx::Value*> read{found.value};
       if (found.locations != nullptr) read.push_back(found.locations);
       if (found.weights != nullptr) read.push_back(found.weights);
-      // Decoders of one memory may share what splits it into maps.
-      const auto nodes = nodes_between({read.begin(), read.end()}, *found.y, why_not, moves_elements);
+      // Decoders of one memory may share what splits it into maps, and the zeros round them.
+      const auto may_stay = [](const onnx::Node& other) { return moves_elements(other) || other.is("Pad"); };
+      const auto nodes = nodes_between({read.begin(), read.end()}, *found.y, why_not, may_stay);
       if (!nodes) {
         near(why_not);
         continue;

@@ -29,6 +29,25 @@ CONSTANTS = {
     "one": "float one = {1}",
     "half": "float half = {0.5}",
     "each": "float[2] each = {2, 2.5}",
+    "zero": "float zero = {0}",
+    "four": "float four = {4}",
+    "five": "float five = {5}",
+    "int0": "int64 int0 = {0}",
+    "int1": "int64 int1 = {1}",
+    "int3": "int64 int3 = {3}",
+    "int4": "int64 int4 = {4}",
+    "int5": "int64 int5 = {5}",
+    "int6": "int64 int6 = {6}",
+    "int7": "int64 int7 = {7}",
+    "axis_of_channels": "int64[1] axis_of_channels = {1}",
+    "row": "int64[2] row = {-1, 6}",
+    "margins": "int64[8] margins = {0, 0, 1, 1, 0, 0, 1, 1}",
+    "pixels": "int64[3] pixels = {-1, 4, 20}",
+    "pixels_and_zeros": "int64[3] pixels_and_zeros = {-1, 4, 42}",
+    "all_channels": "int64[3] all_channels = {1, 4, 1}",
+    "level0_of_points": "int64[1] level0_of_points = {0}",
+    "all_points": "int64[3] all_points = {1, 1, 2}",
+    "samples": "int64[4] samples = {-1, 4, 3, 2}",
 }
 
 SPLIT = "v0, v1 = Split<axis=1>(x, sizes) "
@@ -55,6 +74,72 @@ def network(*changes):
     for part, other in changes:
         parts[parts.index(part)] = other
     return "".join(parts)
+
+
+# The samples of map 0 by gathers. `across` and `down` are positions of points, `left` and `top` the pixels before them.
+PLACES = (
+    "gx = Gather<axis=3>(g0, level0) hx = Add(gx, one) ix = Mul(hx, five) jx = Sub(ix, one) kx = Div(jx, two) "
+    "gy = Gather<axis=3>(g0, level1) hy = Add(gy, one) iy = Mul(hy, four) jy = Sub(iy, one) ky = Div(jy, two) "
+    "across = Reshape(kx, row) down = Reshape(ky, row) "
+)
+FLOORS = (
+    "left_floor = Floor(across) left = Cast<to=7>(left_floor) right = Add(left, int1) "
+    "top_floor = Floor(down) top = Cast<to=7>(top_floor) bottom = Add(top, int1) "
+)
+PARTS_OF_CORNERS = (
+    "of_right = Sub(across, left_floor) of_left = Sub(one, of_right) "
+    "of_bottom = Sub(down, top_floor) of_top = Sub(one, of_bottom) "
+    "weight00 = Mul(of_left, of_top) weight10 = Mul(of_right, of_top) "
+    "weight01 = Mul(of_left, of_bottom) weight11 = Mul(of_right, of_bottom) "
+)
+CORNERS = [("00", "left", "top"), ("10", "right", "top"), ("01", "left", "bottom"), ("11", "right", "bottom")]
+MARGIN = "with_zeros = Pad(m0, margins) flat = Reshape(with_zeros, pixels_and_zeros) "
+NO_MARGIN = "flat = Reshape(m0, pixels) "
+MARGIN_LIMITS = (
+    "column_left = Clip(right, int0, int6) "
+    "right1 = Add(right, int1) column_right = Clip(right1, int0, int6) "
+    "row_top = Clip(bottom, int0, int5) "
+    "bottom1 = Add(bottom, int1) row_bottom = Clip(bottom1, int0, int5) "
+)
+LIMITS = (
+    "column_left = Clip(left, int0, int4) column_right = Clip(right, int0, int4) "
+    "row_top = Clip(top, int0, int3) row_bottom = Clip(bottom, int0, int3) "
+)
+MASKS = "".join(
+    f"{side}_from = GreaterOrEqual({side}, int0) {side}_to = Less({side}, {end}) in_{side} = And({side}_from, {side}_to) "
+    for side, end in (("left", "int5"), ("right", "int5"), ("top", "int4"), ("bottom", "int4"))
+)
+SAMPLES = (
+    "above = Add(part00, part10) below = Add(part01, part11) both = Add(above, below) s0 = Reshape(both, samples) "
+)
+
+
+def gathers(row_length, masked):
+    text = f"down_top = Mul(row_top, {row_length}) down_bottom = Mul(row_bottom, {row_length}) "
+    for name, column, row in CORNERS:
+        text += f"at{name} = Add(down_{row}, column_{column}) "
+        text += f"one{name} = Unsqueeze(at{name}, axis_of_channels) all{name} = Expand(one{name}, all_channels) "
+        text += f"pixel{name} = GatherElements<axis=2>(flat, all{name}) "
+        weight = f"weight{name}"
+        if masked:
+            text += f"in{name} = And(in_{column}, in_{row}) inside{name} = Cast<to=1>(in{name}) "
+            text += f"masked{name} = Mul({weight}, inside{name}) "
+            weight = f"masked{name}"
+        text += f"of_all{name} = Unsqueeze({weight}, axis_of_channels) part{name} = Mul(pixel{name}, of_all{name}) "
+    return text
+
+
+PADDED = [PLACES, FLOORS, PARTS_OF_CORNERS, MARGIN, MARGIN_LIMITS, gathers("int7", False), SAMPLES]
+MASKED = [PLACES, FLOORS, PARTS_OF_CORNERS, NO_MARGIN, LIMITS, MASKS, gathers("int5", True), SAMPLES]
+
+
+def gathered(parts, *changes):
+    """The network with map 0 sampled by gathers, in whose text each change replaces something that is there."""
+    text = "".join(parts)
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return network((SAMPLE0, text))
 
 
 def sampled(part, old, new):
@@ -201,6 +286,163 @@ MISSES = [
         "(float[N,26,2,4] x, float[N,3,2,2,2,2] l, float[N,3,2,2,2] w) => (float[N,3,8] y, float[M,4,3] r2)",
         network((OUT, "r2 = Abs(r) " + OUT)),
     ),
+    (
+        "gathered_border",
+        "map 0 goes on beyond its border, by gathers",
+        NETWORK,
+        gathered(PADDED, ("Pad(m0", 'Pad<mode="edge">(m0')),
+    ),
+    (
+        "gathered_clamped",
+        "what lies outside map 0 is not masked",
+        NETWORK,
+        network(
+            (SAMPLE0, "".join([PLACES, FLOORS, PARTS_OF_CORNERS, NO_MARGIN, LIMITS, gathers("int5", False), SAMPLES]))
+        ),
+    ),
+    (
+        "gathered_ones",
+        "there are ones round map 0, not zeros",
+        NETWORK,
+        gathered(PADDED, ("Pad(m0, margins)", "Pad(m0, margins, one)")),
+    ),
+    (
+        "gathered_short",
+        "the zeros on the right of map 0 are not reached",
+        NETWORK,
+        gathered(PADDED, ("int0, int6", "int0, int5")),
+    ),
+    ("gathered_row_length", "rows of map 0 are taken for shorter ones", NETWORK, gathered(PADDED, ("int7", "int5"))),
+    (
+        "gathered_swapped",
+        "x and y of the points change places",
+        NETWORK,
+        gathered(
+            PADDED, ("(g0, level0)", "(g0, first)"), ("(g0, level1)", "(g0, level0)"), ("(g0, first)", "(g0, level1)")
+        ),
+    ),
+    (
+        "gathered_align_corners",
+        "corners of map 0 are aligned, by gathers",
+        NETWORK,
+        gathered(
+            PADDED,
+            ("ix = Mul(hx, five) jx = Sub(ix, one)", "jx = Mul(hx, four)"),
+            ("iy = Mul(hy, four) jy = Sub(iy, one)", "jy = Mul(hy, three)"),
+        ),
+    ),
+    (
+        "gathered_shifted",
+        "positions are half a pixel off",
+        NETWORK,
+        gathered(
+            PADDED,
+            ("ix = Mul(hx, five) jx = Sub(ix, one)", "jx = Mul(hx, five)"),
+            ("iy = Mul(hy, four) jy = Sub(iy, one)", "jy = Mul(hy, four)"),
+        ),
+    ),
+    (
+        "gathered_other_weight",
+        "two corners have each other's weights",
+        NETWORK,
+        gathered(
+            MASKED, ("Mul(weight10", "Mul(weight01_"), ("Mul(weight01,", "Mul(weight10,"), ("weight01_", "weight01")
+        ),
+    ),
+    (
+        "gathered_uneven",
+        "the weights of left and right do not add up to 1",
+        NETWORK,
+        gathered(PADDED, ("Sub(one, of_right)", "Sub(two, of_right)")),
+    ),
+    (
+        "gathered_smooth",
+        "weights go from pixel to pixel as squares",
+        NETWORK,
+        gathered(
+            PADDED,
+            (
+                "of_right = Sub(across, left_floor)",
+                "to_right = Sub(across, left_floor) of_right = Mul(to_right, to_right)",
+            ),
+        ),
+    ),
+    (
+        "gathered_three",
+        "one of four corners is left out",
+        NETWORK,
+        gathered(PADDED, ("below = Add(part01, part11)", "none = Mul(part11, zero) below = Add(part01, none)")),
+    ),
+    (
+        "gathered_nearest",
+        "map 0 is sampled at the nearest pixel, by gathers",
+        NETWORK,
+        gathered(
+            PADDED,
+            ("Floor(across)", "Round(across)"),
+            ("Floor(down)", "Round(down)"),
+            ("Sub(across, left_floor)", "Mul(across, zero)"),
+            ("Sub(down, top_floor)", "Mul(down, zero)"),
+        ),
+    ),
+    (
+        "gathered_truncated",
+        "positions are rounded towards zero",
+        NETWORK,
+        gathered(
+            MASKED,
+            (
+                "left_floor = Floor(across) left = Cast<to=7>(left_floor)",
+                "left = Cast<to=7>(across) left_floor = Cast<to=1>(left)",
+            ),
+            (
+                "top_floor = Floor(down) top = Cast<to=7>(top_floor)",
+                "top = Cast<to=7>(down) top_floor = Cast<to=1>(top)",
+            ),
+        ),
+    ),
+    (
+        "gathered_other_mask",
+        "pixels on the right are masked where those on the left are outside",
+        NETWORK,
+        gathered(MASKED, ("OrEqual(right, int0)", "OrEqual(right, int1)"), ("Less(right, int5)", "Less(right, int6)")),
+    ),
+    (
+        "gathered_late_mask",
+        "a pixel beyond the border counts",
+        NETWORK,
+        gathered(MASKED, ("Less(right, int5)", "LessOrEqual(right, int5)")),
+    ),
+    (
+        "gathered_negated_mask",
+        "pixels inside are masked",
+        NETWORK,
+        gathered(MASKED, ("in11 = And(in_right, in_bottom)", "is11 = And(in_right, in_bottom) in11 = Not(is11)")),
+    ),
+    (
+        "gathered_first_point",
+        "all points are sampled at the first",
+        NETWORK,
+        gathered(
+            PADDED,
+            (
+                "across = Reshape(kx, row)",
+                "first_x = Gather<axis=2>(kx, level0_of_points) ex = Expand(first_x, all_points) across = Reshape(ex, row)",
+            ),
+        ),
+    ),
+    (
+        "gathered_by_points",
+        "rows of queries and points are read as those of points and queries",
+        NETWORK,
+        gathered(PADDED, ("down = Reshape(ky, row)", "ty = Transpose<perm=[0,2,1]>(ky) down = Reshape(ty, row)")),
+    ),
+    (
+        "gathered_twice",
+        "a sample is added twice",
+        NETWORK,
+        gathered(PADDED, ("s0 = Reshape(both, samples)", "more = Add(both, both) s0 = Reshape(more, samples)")),
+    ),
 ]
 
 # The numbers agree with the operator's; something else forbids the fusion.
@@ -233,9 +475,32 @@ EXPLAINED = {
     "negated": "the maps are not those of one tensor",
     "sample_is_output": "is an output of the graph",
     "sum_is_used": "does not become one of items, queries and channels",
+    "gathered_border": "gathers no pixels",
+    "gathered_clamped": "do not have the weights of bilinear sampling",
+    "gathered_ones": "gathers no pixels",
+    "gathered_short": "do not have the weights of bilinear sampling",
+    "gathered_row_length": "do not have the weights of bilinear sampling",
+    "gathered_swapped": "as where corners are not aligned",
+    "gathered_align_corners": "as where corners are not aligned",
+    "gathered_shifted": "as where corners are not aligned",
+    "gathered_other_weight": "do not have the weights of bilinear sampling",
+    "gathered_uneven": "do not have the weights of bilinear sampling",
+    "gathered_smooth": "do not have the weights of bilinear sampling",
+    "gathered_three": "do not have the weights of bilinear sampling",
+    "gathered_nearest": "do not have the weights of bilinear sampling",
+    "gathered_truncated": "do not have the weights of bilinear sampling",
+    "gathered_other_mask": "do not have the weights of bilinear sampling",
+    "gathered_late_mask": "do not have the weights of bilinear sampling",
+    "gathered_negated_mask": "do not have the weights of bilinear sampling",
+    "gathered_by_points": "elements of different points meet",
+    "gathered_twice": "do not have the weights of bilinear sampling",
 }
 
-CONTROLS = [("attention", {"points": [2, 2]}, NETWORK, network())]
+CONTROLS = [
+    ("attention", {"points": [2, 2]}, NETWORK, network()),
+    ("attention_padded", {"points": [2, 2]}, NETWORK, gathered(PADDED)),
+    ("attention_masked", {"points": [2, 2]}, NETWORK, gathered(MASKED)),
+]
 
 _random = np.random.default_rng(11)
 _weights = _random.random((4, 3, 2, 2, 2))

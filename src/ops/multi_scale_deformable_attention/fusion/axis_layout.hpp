@@ -11,6 +11,9 @@
 
 namespace graft::passes::deformable_attention {
 
+/// The axes of all tensors of an attention.
+enum AttentionAxis : std::size_t { item, pixel, query, head, channel, point, coordinate };
+
 /// An axis of the tensor that it began with, or a part of one: every `stride`-th of its elements, `size` of them.
 struct AxisFactor {
   std::size_t axis = 0;
@@ -37,6 +40,7 @@ class AxisLayout {
   [[nodiscard]] std::optional<AxisLayout> after(const onnx::Node& node, const onnx::Value& output) const;
 
   [[nodiscard]] const Axes& axes() const { return axes_; }
+  [[nodiscard]] const Starts& starts() const { return starts_; }
   /// The same elements in the same places.
   friend bool operator==(const AxisLayout&, const AxisLayout&) = default;
 
