@@ -107,7 +107,9 @@ TEST(Registry, RefusesOnnxFormsThatAreNotTheOperators) {
     type.ports = {input("x", "T", "N", ""), input("w", "T", "N", ""), optional_input("b", "T", "N", ""),
                   output("y", "T", "N", "")};
     for (const std::string_view attribute : {"k", "axis"}) {
-      type.attributes.push_back({.name = attribute, .type = AttributeType::integer, .default_value = std::int64_t{0}});
+      AttributeInfo& info = type.attributes.emplace_back();
+      info.name = attribute;
+      info.type = AttributeType::integer;
     }
     type.onnx_form = form;
     const OperatorType* kept = &types.emplace_back(std::move(type));
