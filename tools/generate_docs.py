@@ -360,7 +360,8 @@ def operator_page(op, graft):
         parts += [
             "## Under ONNX's name\n",
             f"It computes ONNX's `{op['onnx_name']}`, which a TensorRT may have no layer for: "
-            f"[{why}](../guide/sizes_from_data.md).\n",
+            f"[{why}](../guide/sizes_from_data.md). `graft build` with TensorRT-RTX writes it in the place of such a node. "
+            f"{onnx_library_text(op, has_sizes)}\n",
         ]
     if op["functions"] or not op["onnx_name"]:
         parts += [
@@ -370,6 +371,25 @@ def operator_page(op, graft):
             function_section(op, graft),
         ]
     return "\n".join(parts) + speed_section(op) + accuracy_section(op)
+
+
+def onnx_library_text(op, has_sizes):
+    """What becomes of such a node in a program that calls TensorRT's parser itself."""
+    name, plugin = op["onnx_name"], op["onnx_plugin"]
+    ports = {port["name"] for port in op["ports"] if not port["output"]}
+    constants = ", ".join(f"`{each}`" for each in op["onnx_inputs"] if each not in ports)
+    if plugin is None:
+        why = f"its input {constants} is an attribute here" if constants else "its size is an output here"
+        note = f" {constants} has to be a constant." if constants else ""
+        return f"`libgraft_onnx.so` does not have the name {name}, as {why}.{note}"
+    flag = (
+        "with the parser's flag ENABLE_PLUGIN_OVERRIDE" if plugin["needs_override"] else "without a flag of the parser"
+    )
+    if has_sizes:
+        flag += ", which would ask the node for the size as an output"
+    attributes = ", ".join(f"`{each}`" for each in plugin["needs_attributes"])
+    note = f" The node has to have {attributes}: what it means to leave it out changed." if attributes else ""
+    return f"With `libgraft_onnx.so` the parser makes it of an unmodified node too, {flag}.{note}"
 
 
 def names_stood_in_for(op):

@@ -44,8 +44,8 @@ struct Variant {
 ///   static constexpr Int8Weight int8_weight = {...}                         of one with a weight that int8 stores
 ///   static constexpr auto why_plugin_for_floats = "..."                     where `why_plugin` speaks of int8
 ///   static std::vector<DropIn> drop_ins()
-///   static constexpr auto onnx_name = "..."                                 the ONNX operator that it computes,
-///                                                                           for a TensorRT without one of that name
+///   static OnnxForm onnx_form()                                             the ONNX operator that it computes, for a
+///                                                                           TensorRT that has no layer of it
 ///   static constexpr bool timed_variants = true                             TensorRT chooses between the variants
 ///   Status check_attributes() const                                         rules between attributes and on list
 ///                                                                           elements
@@ -116,7 +116,7 @@ GRAFT_OPTIONAL_MEMBER(is_data_movement);
 GRAFT_OPTIONAL_MEMBER(int8_weight);
 GRAFT_OPTIONAL_MEMBER(why_plugin_for_floats);
 GRAFT_OPTIONAL_MEMBER(drop_ins);
-GRAFT_OPTIONAL_MEMBER(onnx_name);
+GRAFT_OPTIONAL_MEMBER(onnx_form);
 GRAFT_OPTIONAL_MEMBER(timed_variants);
 GRAFT_OPTIONAL_MEMBER(check_attributes);
 #undef GRAFT_OPTIONAL_MEMBER
@@ -191,11 +191,11 @@ constexpr bool check_optional_members() {
           },
       "the member `drop_ins` has to be: static std::vector<DropIn> drop_ins()");
   static_assert(
-      !has_onnx_name<D> ||
+      !has_onnx_form<D> ||
           requires {
-            { D::onnx_name } -> std::convertible_to<std::string_view>;
+            { D::onnx_form() } -> std::same_as<OnnxForm>;
           },
-      "the member `onnx_name` has to be: static constexpr auto onnx_name = \"...\"");
+      "the member `onnx_form` has to be: static OnnxForm onnx_form()");
   static_assert(
       !has_timed_variants<D> || requires { requires std::same_as<decltype(D::timed_variants), const bool>; },
       "the member `timed_variants` has to be: static constexpr bool timed_variants");
@@ -566,7 +566,7 @@ template <OperatorDefinition D>
     if constexpr (detail::has_int8_weight<D>) result.int8_weight = D::int8_weight;
     if constexpr (detail::has_native_equivalents<D>) result.native_equivalents = D::native_equivalents();
     if constexpr (detail::has_drop_ins<D>) result.drop_ins = D::drop_ins();
-    if constexpr (detail::has_onnx_name<D>) result.onnx_name = D::onnx_name;
+    if constexpr (detail::has_onnx_form<D>) result.onnx_form = D::onnx_form();
     if constexpr (detail::has_timed_variants<D>) result.timed_variants = D::timed_variants;
     return result;
   }();

@@ -189,6 +189,21 @@ struct DropIn {
   [[nodiscard]] const DropInField* find(std::string_view field) const;
 };
 
+/// The operator of ONNX's own domain that an operator computes: with attributes of the same names and, from the first
+/// on, the same outputs.
+struct OnnxForm {
+  std::string_view name;
+  /// What each of its inputs is here, by name: an input of the operator or, where it is a constant, an attribute. The
+  /// operator's inputs among them are in its order. Empty: they are the operator's inputs.
+  std::vector<std::string_view> inputs = {};
+  /// Attributes that mean something else where a node of an older operator set lacks them than in a newer set. A plugin
+  /// is not told the set, so that under ONNX's name they have to be given.
+  std::vector<std::string_view> changed_defaults = {};
+  /// TensorRT's parser has a layer or plugin of its own for the name, and looks for this one under its flag
+  /// ENABLE_PLUGIN_OVERRIDE alone, where a node has to list every output that the plugin has.
+  bool needs_override = false;
+};
+
 /// A standard ONNX operator that computes the same, and how its attributes are called here.
 struct NativeEquivalent {
   struct Attribute {
@@ -291,8 +306,7 @@ struct OperatorType {
   bool timed_variants = false;
   std::optional<Int8Weight> int8_weight = std::nullopt;
   std::vector<NativeEquivalent> native_equivalents = {};
-  /// The operator of the domain "" that it computes: same attributes, inputs and, from the first on, outputs.
-  std::string_view onnx_name = {};
+  std::optional<OnnxForm> onnx_form = std::nullopt;
   std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
 
   [[nodiscard]] std::size_t input_count() const;  ///< Ports: with the optional ones, and a variadic one once.
@@ -302,6 +316,11 @@ struct OperatorType {
   [[nodiscard]] std::size_t output_count() const;       ///< With the size outputs.
   [[nodiscard]] std::size_t size_output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
+  /// Nothing for a name that no input port has.
+  [[nodiscard]] std::optional<std::size_t> find_input(std::string_view input) const;
+  /// Whether TensorRT's parser makes a plugin under the name of `onnx_form` of nodes as ONNX has them: each of their
+  /// inputs is one of the operator's, and no shape input, and the parser does not ask them for a size output.
+  [[nodiscard]] bool takes_onnx_nodes() const;
   /// How many a node has: "2" or "1 to 3".
   [[nodiscard]] std::string input_count_text() const;
   /// What input `index` of a node is called: as its port, tensors of a variadic one as x_1, x_2 and so on.

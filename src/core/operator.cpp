@@ -107,6 +107,21 @@ const AttributeInfo* OperatorType::find_attribute(std::string_view attribute) co
   return found == attributes.end() ? nullptr : &*found;
 }
 
+std::optional<std::size_t> OperatorType::find_input(std::string_view input) const {
+  const std::size_t inputs = input_count();
+  for (std::size_t port = 0; port < inputs; ++port) {
+    if (ports[port].name == input) return port;
+  }
+  return std::nullopt;
+}
+
+bool OperatorType::takes_onnx_nodes() const {
+  if (!onnx_form || shape_input_count() > 0) return false;
+  if (onnx_form->needs_override && size_output_count() > 0) return false;
+  return std::all_of(onnx_form->inputs.begin(), onnx_form->inputs.end(),
+                     [&](std::string_view name) { return find_input(name).has_value(); });
+}
+
 std::optional<std::vector<DType>> OperatorType::output_dtypes(std::span<const DType> input_dtypes) const {
   const std::size_t given = input_dtypes.size();
   if (given + shape_input_count() < required_input_count() || given > most_inputs()) return std::nullopt;

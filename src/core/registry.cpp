@@ -43,6 +43,29 @@ std::string owner_text(const OperatorType& type) {
   return "operator of " + (library == nullptr ? "Graft" : library->file);
 }
 
+Status check_onnx_form(const OperatorType& type) {
+  if (!type.onnx_form) return {};
+  const OnnxForm& form = *type.onnx_form;
+  const auto refuse = [&](std::string_view name, const std::string& why) {
+    return invalid_argument("operator " + std::string(type.name) + ", onnx_form of " + std::string(form.name) + ": `" +
+                            std::string(name) + "` " + why);
+  };
+  for (const std::string_view name : form.changed_defaults) {
+    if (type.find_attribute(name) == nullptr) return refuse(name, "is no attribute of the operator");
+  }
+  if (form.inputs.empty()) return {};
+  std::size_t next = 0;
+  for (const std::string_view name : form.inputs) {
+    if (std::count(form.inputs.begin(), form.inputs.end(), name) > 1) return refuse(name, "is there twice");
+    const std::optional<std::size_t> port = type.find_input(name);
+    if (port && type.ports[*port].is_variadic()) return refuse(name, "is any number of inputs");
+    if (port && *port != next++) return refuse(name, "is not where the operator's inputs have it");
+    if (!port && type.find_attribute(name) == nullptr) return refuse(name, "is no input or attribute of the operator");
+  }
+  if (next >= type.required_input_count()) return {};
+  return refuse(type.ports[next].name, "is required and missing");
+}
+
 /// What a program cannot work with, whoever made it.
 Status check_type(const OperatorType& type) {
   const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
@@ -61,7 +84,7 @@ Status check_type(const OperatorType& type) {
     Status status = InputOrder::make(type, drop_in.inputs, order);
     if (!status.ok()) return invalid_argument(std::string(drop_in.plugin_name) + ": " + status.message());
   }
-  return {};
+  return check_onnx_form(type);
 }
 
 bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {

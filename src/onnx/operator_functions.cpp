@@ -74,14 +74,31 @@ std::optional<AttributeValue> value_for_attribute(const Value* input, const Attr
   return value && check_attribute(info, *value).ok() ? value : std::nullopt;
 }
 
-/// How a node of ONNX's becomes one of an operator that computes the same. The last inputs become the attributes of
-/// their names where they can: what is known when memory is set aside bounds it. Inputs that the operator does not have
-/// are its first attributes, and have to be constants.
+/// How a node of ONNX's becomes one of an operator that computes the same. Inputs that are the operator's attributes
+/// have to be constants. The last of the others become the attributes of their names where they can: what is known when
+/// memory is set aside bounds it.
 struct Adoption {
-  std::vector<DType>
-      dtypes;  ///< Of the inputs that stay: i32 in the place of booleans and u8, which plugins do not have.
+  std::vector<Value*> inputs;
+  std::vector<DType> dtypes;  ///< Of the inputs: i32 in the place of booleans and u8, which plugins do not have.
   std::vector<std::pair<std::string_view, AttributeValue>> attributes;
 };
+
+/// Distributes the inputs of the node as OnnxForm::inputs says; false where one is not the operator's, or no constant.
+bool sort_inputs(const Node& node, const OperatorType& type, Adoption& adoption) {
+  const std::vector<std::string_view>& names = type.onnx_form->inputs;
+  if (node.inputs.size() > (names.empty() ? type.most_inputs() : names.size())) return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (names.empty() || type.find_input(names[i])) {
+      adoption.inputs.push_back(node.inputs[i]);
+      continue;
+    }
+    const AttributeInfo* info = type.find_attribute(names[i]);
+    const auto value = info == nullptr ? std::nullopt : value_for_attribute(node.inputs[i], *info);
+    if (!value) return false;
+    adoption.attributes.emplace_back(names[i], *value);
+  }
+  return true;
+}
 
 /// Whether the operator is for other nodes than this: it refuses an attribute, or TensorRT has a layer for this one.
 bool is_for_others(const Node& node, const OperatorType& type,
@@ -105,29 +122,23 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
     if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
   }
   Adoption adoption;
-  std::size_t count = node.inputs.size();
-  for (; count > type.most_inputs(); --count) {
-    const std::size_t beyond = count - 1 - type.most_inputs();
-    if (beyond >= type.attributes.size()) return std::nullopt;
-    const Value* input = node.inputs[count - 1];
-    const auto value = input == nullptr ? std::nullopt : value_for_attribute(input, type.attributes[beyond]);
-    if (!value) return std::nullopt;
-    adoption.attributes.emplace_back(type.attributes[beyond].name, *value);
-  }
-  for (; count > type.required_input_count(); --count) {
-    const std::string_view name = type.ports[type.port_of(count, count - 1)].name;
+  std::vector<Value*>& inputs = adoption.inputs;
+  if (!sort_inputs(node, type, adoption)) return std::nullopt;
+  for (; inputs.size() > type.required_input_count(); inputs.pop_back()) {
+    const std::string_view name = type.ports[type.port_of(inputs.size(), inputs.size() - 1)].name;
     const AttributeInfo* info = type.find_attribute(name);
-    const auto value = info == nullptr ? std::nullopt : value_for_attribute(node.inputs[count - 1], *info);
+    const auto value = info == nullptr ? std::nullopt : value_for_attribute(inputs.back(), *info);
     if (!value) break;
     adoption.attributes.emplace_back(name, *value);
   }
+  const std::size_t count = inputs.size();
   if (count < type.required_input_count() || is_for_others(node, type, adoption.attributes)) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
-    const Value* input = node.inputs[i];
+    const Value* input = inputs[i];
     const std::size_t at = type.port_of(count, i);
     const Port& port = type.ports[at];
     const bool is_left_out = input == nullptr && port.is_optional() && !type.find_attribute(port.name);
-    std::optional<DType> dtype = is_left_out ? dtype_left_out(type, node.inputs, i) : std::nullopt;
+    std::optional<DType> dtype = is_left_out ? dtype_left_out(type, inputs, i) : std::nullopt;
     if (input != nullptr && input->type) dtype = to_dtype(*input->type);
     if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
     if (!dtype || !takes(type, at, *dtype)) return std::nullopt;
@@ -319,7 +330,8 @@ std::size_t adopt_onnx_operators(Model& model) {
     if (!adoption) continue;
     const std::vector<DType>& dtypes = adoption->dtypes;
     write_old_defaults(*node, node->graph->opset());
-    while (node->inputs.size() > dtypes.size()) node->graph->remove_last_input(*node);
+    while (!node->inputs.empty()) node->graph->remove_last_input(*node);
+    for (Value* input : adoption->inputs) node->graph->add_input_to(*node, input);
     for (const auto& [name, value] : adoption->attributes) {
       node->attributes.insert_or_assign(std::string(name), NodeAttribute(value));
     }

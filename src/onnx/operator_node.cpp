@@ -159,8 +159,7 @@ const OperatorType* find_onnx_operator(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
   if (node.metadata.contains(fault_note)) return nullptr;
   for (const OperatorType* type : operators()) {
-    if (!type->onnx_name.empty() && type->onnx_name == node.op_type && has_required_attributes(node, *type))
-      return type;
+    if (type->onnx_form && type->onnx_form->name == node.op_type && has_required_attributes(node, *type)) return type;
   }
   return nullptr;
 }

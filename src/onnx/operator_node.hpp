@@ -41,7 +41,7 @@ struct OperatorMatch {
 /// The same for a node that has another name or domain than Graft's: one that adopt_drop_ins makes a node of Graft's.
 [[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
 
-/// The operator of Graft that computes what a node of ONNX's own operator does (OperatorType::onnx_name); null where
+/// The operator of Graft that computes what a node of ONNX's own operator does (OperatorType::onnx_form); null where
 /// there is none or the node lacks an attribute that it requires. The node itself is none of Graft's.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
 

@@ -67,10 +67,10 @@ struct Definition : graft::Elementwise {
 #else
   static std::vector<graft::DropIn> drop_ins() { return {}; }
 #endif
-#ifdef WRONG_ONNX_NAME
-  static constexpr int onnx_name = 1;
+#ifdef WRONG_ONNX_FORM
+  static constexpr auto onnx_form = "Identity";
 #else
-  static constexpr auto onnx_name = "Identity";
+  static graft::OnnxForm onnx_form() { return {.name = "Identity"}; }
 #endif
 #ifdef WRONG_TIMED_VARIANTS
   static constexpr const void* timed_variants() { return nullptr; }

@@ -126,6 +126,45 @@ TEST(Registry, RefusesAnotherOrderOfInputsThatHaveNoPlaces) {
   }
 }
 
+/// What ONNX's inputs may be called, of an operator with two inputs that are required, one that is not, and attributes.
+TEST(Registry, RefusesOnnxFormsThatAreNotTheOperators) {
+  static std::deque<std::string> names;
+  static std::deque<OperatorType> types;
+  const auto added = [](const OnnxForm& form) {
+    OperatorType type = type_of(names.emplace_back("RegistryTestForm" + std::to_string(names.size())));
+    type.ports = {input("x", "T", "N", ""), input("w", "T", "N", ""), optional_input("b", "T", "N", ""),
+                  output("y", "T", "N", "")};
+    for (const std::string_view attribute : {"k", "axis"}) {
+      AttributeInfo& info = type.attributes.emplace_back();
+      info.name = attribute;
+      info.type = AttributeType::integer;
+    }
+    type.onnx_form = form;
+    const OperatorType* kept = &types.emplace_back(std::move(type));
+    return add_operator_library({.file = names.back(), .plugin_namespace = "", .operators = {kept}}).message();
+  };
+  const OnnxForm right[] = {{.name = "F"},
+                            {.name = "F", .inputs = {"x", "w"}, .changed_defaults = {"axis"}},
+                            {.name = "F", .inputs = {"axis", "x", "w", "k", "b"}}};
+  for (const OnnxForm& form : right) EXPECT_EQ(added(form), "");
+  const std::size_t before = operators().size();
+  const std::pair<OnnxForm, const char*> wrong[] = {
+      {{.name = "F", .inputs = {"x", "w", "y"}}, "`y` is no input or attribute of the operator"},
+      {{.name = "F", .inputs = {"x", "k"}}, "`w` is required and missing"},
+      {{.name = "F", .inputs = {"x", "k", "w", "k"}}, "`k` is there twice"},
+      {{.name = "F", .inputs = {"w", "x"}}, "`w` is not where the operator's inputs have it"},
+      {{.name = "F", .changed_defaults = {"x"}}, "`x` is no attribute of the operator"},
+  };
+  for (const auto& [form, message] : wrong) EXPECT_THAT(added(form), HasSubstr(message));
+  EXPECT_EQ(operators().size(), before);
+
+  static OperatorType variadic = type_of("RegistryTestVariadicForm");
+  variadic.ports = {input("x", "T", "N", ""), variadic_input("s", "T", "N", ""), output("y", "T", "N", "")};
+  variadic.onnx_form = {.name = "F", .inputs = {"x", "s"}};
+  EXPECT_THAT(add_operator_library({.file = "wrong.so", .plugin_namespace = "", .operators = {&variadic}}).message(),
+              HasSubstr("`s` is any number of inputs"));
+}
+
 TEST(Registry, ThreadsReadWhileOneAdds) {
   static const std::array<std::string, 4> names = {"RegistryTestA", "RegistryTestB", "RegistryTestC", "RegistryTestD"};
   static const std::array<OperatorType, 4> types = {type_of(names[0]), type_of(names[1]), type_of(names[2]),

@@ -139,6 +139,64 @@ TEST(Functions, OnnxOperatorsKeepTheDefaultsOfTheirOperatorSet) {
   }
 }
 
+std::vector<std::string> input_names(const onnx::Node& node) {
+  std::vector<std::string> names;
+  for (const onnx::Value* input : node.inputs) names.push_back(input == nullptr ? "" : input->name);
+  return names;
+}
+
+/// A plugin is not told the operator set: its creator demands what is written here.
+TEST(Functions, OnnxFormsNameTheDefaultsThatChanged) {
+  std::size_t forms = 0;
+  for (const OperatorType* type : operators()) {
+    if (!type->onnx_form) continue;
+    ++forms;
+    onnx::Model model = text_model({{"x"}}, "y = " + std::string(type->onnx_form->name) + "(x)", {"y"});
+    onnx::Node& node = *model.graph().nodes()[0];
+    onnx::write_old_defaults(node, 1);
+    std::vector<std::string_view> written;
+    for (const auto& attribute : node.attributes) written.push_back(attribute.first);
+    EXPECT_EQ(written, type->onnx_form->changed_defaults) << type->name;
+  }
+  EXPECT_GE(forms, 8U);
+}
+
+/// TensorRT has TopK where K is 3840 at most, and K may be computed.
+TEST(Functions, OnnxInputsThatAreAttributesHereHaveToBeConstants) {
+  const std::vector<TextInput> inputs{{"x", onnx::ElementType::f32, {2, 9000}}, {"n", onnx::ElementType::i64, {1}}};
+  onnx::Model model = text_model(inputs, "k = Constant<value_ints=[5000]>()\nv, i = TopK<axis=1>(x, k)", {"v", "i"});
+  EXPECT_EQ(adopt_onnx_operators(model), 1U);
+  model.graph().check();
+  const onnx::Node& node = producer(model, "v");
+  EXPECT_EQ(node.op_type, "LargestK");
+  EXPECT_EQ(input_names(node), std::vector<std::string>{"x"});
+  EXPECT_EQ(node.int_or("k", 0), 5000);
+  EXPECT_EQ(node.int_or("axis", 0), 1);
+  for (const char* text : {"k = Constant<value_ints=[3840]>()\nv, i = TopK(x, k)", "v, i = TopK(x, n)",
+                           "k = Constant<value_ints=[5000]>()\nv, i = TopK(x, k, n)"}) {
+    onnx::Model other = text_model(inputs, text, {"v", "i"});
+    EXPECT_EQ(adopt_onnx_operators(other), 0U) << text;
+    EXPECT_GE(producer(other, "v").inputs.size(), 2U) << text;
+  }
+}
+
+/// Whatever the order in which attributes are declared, and wherever their inputs are.
+TEST(Functions, AnOnnxFormSaysWhichInputIsWhat) {
+  static OperatorType type = *find_operator("CausalConvWithState");
+  type.name = "FunctionsTestForm";
+  type.onnx_form = {.name = "OneHot", .inputs = {"x", "in_place", "weight"}};
+  ASSERT_TRUE(add_operator_library({.file = "form.so", .plugin_namespace = "", .operators = {&type}}).ok());
+  const std::vector<TextInput> inputs{{"x", onnx::ElementType::f32, {2, 6, 9}},
+                                      {"w", onnx::ElementType::f32, {6, 1, 4}}};
+  onnx::Model model = text_model(inputs, "one = Constant<value_int=1>()\ny = OneHot(x, one, w)", {"y"});
+  EXPECT_EQ(adopt_onnx_operators(model), 1U);
+  model.graph().check();
+  EXPECT_EQ(input_names(producer(model, "y")), (std::vector<std::string>{"x", "w"}));
+  EXPECT_EQ(producer(model, "y").int_or("in_place", 0), 1);
+  onnx::Model out_of_range = text_model(inputs, "two = Constant<value_int=2>()\ny = OneHot(x, two, w)", {"y"});
+  EXPECT_EQ(adopt_onnx_operators(out_of_range), 0U);
+}
+
 /// A plugin has every input before the last one that it is given.
 TEST(Functions, WhatAnOnnxOperatorLeavesOutBeforeAnotherInputHasNoElements) {
   onnx::Model model = text_model({{"x", onnx::ElementType::f16, {2, 6, 9}},
@@ -157,12 +215,6 @@ TEST(Functions, WhatAnOnnxOperatorLeavesOutBeforeAnotherInputHasNoElements) {
   EXPECT_EQ(bias->type_and_shape(), "f16[0]");
   EXPECT_EQ(to_string(*node.outputs[1]->shape), "[2, 6, 3]");
   EXPECT_EQ(model.graph().nodes()[1]->inputs.size(), 2U);
-}
-
-std::vector<std::string> input_names(const onnx::Node& node) {
-  std::vector<std::string> names;
-  for (const onnx::Value* input : node.inputs) names.push_back(input == nullptr ? "" : input->name);
-  return names;
 }
 
 const std::vector<TextInput> of_deformable_convolution{{"x", onnx::ElementType::f16, {2, 4, 9, 8}},

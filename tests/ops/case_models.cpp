@@ -174,7 +174,7 @@ class Writer {
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
       // TensorRT-RTX has no layer of its own for what Graft has under ONNX's name.
       onnx::Model with_function = network_of(test, variation);
-      if (type.onnx_name.empty() && attach_functions(with_function).empty()) {
+      if (!type.onnx_form && attach_functions(with_function).empty()) {
         add(with_function, test, "function", variation, type.name, std::to_string(type.version));
       }
     }

@@ -14,7 +14,6 @@ struct AffineSampling {
       "grid[n, ..., y, x, :] = theta[n] * (x, y, ..., 1), the pixels' places between -1 and 1 after a transform.";
   static constexpr auto source = "ONNX AffineGrid 20; torch.nn.functional.affine_grid";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer for AffineGrid";
-  static constexpr auto onnx_name = "AffineGrid";
 
   bool align_corners = false;
 
@@ -31,6 +30,7 @@ struct AffineSampling {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
+  static graft::OnnxForm onnx_form() { return {.name = "AffineGrid"}; }
   /// Of `theta` this is the shape, of `size` the values, which may be expressions of other sizes.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {
     const graft::Shape& theta = inputs[0];

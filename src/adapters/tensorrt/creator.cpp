@@ -54,6 +54,14 @@ Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldColl
     }
     if (Status status = read_field(schema, field, given.emplace_back()); !status.ok()) return status;
   }
+  for (const SchemaField& field : schema.fields) {
+    const auto is_it = [&](const NamedAttribute& attribute) { return attribute.name == field.name; };
+    if (!field.has_changed_default || std::any_of(given.begin(), given.end(), is_it)) continue;
+    return invalid_argument("`" + field.name + "` is missing, and what " + schema.name +
+                            " computes without it depends on the model's operator set, which a plugin is not told: "
+                            "write it on the node, as `graft convert` does with models of older sets, or build the "
+                            "file with `graft build`, which writes it too");
+  }
   return graft::make_operator(*schema.type, schema.drop_in, given, result);
 }
 

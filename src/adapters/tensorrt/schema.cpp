@@ -42,10 +42,15 @@ std::vector<PluginSchema> stand_in_schemas(const OperatorType& type) {
 }
 
 std::optional<PluginSchema> onnx_schema(const OperatorType& type) {
-  if (type.onnx_name.empty()) return std::nullopt;
+  if (!type.takes_onnx_nodes()) return std::nullopt;
+  const OnnxForm& form = *type.onnx_form;
   PluginSchema schema = own_schema(type, "");
-  schema.name = std::string(type.onnx_name);
+  schema.name = std::string(form.name);
   schema.version = "1";
+  for (SchemaField& field : schema.fields) {
+    field.has_changed_default = std::find(form.changed_defaults.begin(), form.changed_defaults.end(), field.name) !=
+                                form.changed_defaults.end();
+  }
   return schema;
 }
 

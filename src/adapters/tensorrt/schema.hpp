@@ -14,6 +14,7 @@ struct SchemaField {
   std::string name;                          ///< As in PluginField.
   const AttributeInfo* attribute = nullptr;  ///< The attribute that takes its value; null for a translated field.
   AttributeType type = AttributeType::float_number;
+  bool has_changed_default = false;  ///< Whether OnnxForm::changed_defaults names it.
 };
 
 struct PluginSchema {
@@ -33,7 +34,7 @@ struct PluginSchema {
 /// One for each drop-in, with the fields that its owner gave it, in the empty namespace.
 [[nodiscard]] std::vector<PluginSchema> stand_in_schemas(const OperatorType& type);
 /// Under the name of the standard ONNX operator that it computes, where TensorRT's parser looks for that: version 1 in
-/// the empty namespace. Nothing where it computes none.
+/// the empty namespace. Nothing where it computes none, or the parser makes no plugin of such a node.
 [[nodiscard]] std::optional<PluginSchema> onnx_schema(const OperatorType& type);
 
 }  // namespace graft::tensorrt

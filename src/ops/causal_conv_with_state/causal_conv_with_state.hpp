@@ -22,7 +22,6 @@ struct CausalConvWithState {
       "last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).";
   static constexpr auto source = "ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d";
   static constexpr auto why_plugin = "TensorRT has no layer that carries the state of a convolution along";
-  static constexpr auto onnx_name = "CausalConvWithState";
 
   /// Ports.
   enum : std::size_t { x, weight, bias, past_state };
@@ -47,6 +46,7 @@ struct CausalConvWithState {
     using enum DType;
     return std::array{TypeConstraint("T", f32, f16, bf16)};
   }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "CausalConvWithState", .needs_override = true}; }
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs);
   [[nodiscard]] std::optional<std::size_t> aliased_input(std::size_t output) const {
     return in_place && output == 1 ? std::optional<std::size_t>(past_state) : std::nullopt;

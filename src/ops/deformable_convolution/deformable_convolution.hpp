@@ -19,7 +19,6 @@ struct DeformableConvolution {
       "19; torchvision.ops.deform_conv2d";
   static constexpr auto why_plugin =
       "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel and stores no columns";
-  static constexpr auto onnx_name = "DeformConv";
 
   /// Ports.
   enum : std::size_t { x, weight, offset, bias, mask };
@@ -57,6 +56,7 @@ struct DeformableConvolution {
     using enum DType;
     return std::array{TypeConstraint("T", f32, f16, bf16)};
   }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "DeformConv"}; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;

@@ -15,7 +15,6 @@ struct LargestK {
       "their places along the axis. NaN is the largest number; both zeros are equal.";
   static constexpr auto source = "ONNX TopK 11; torch.topk";
   static constexpr auto why_plugin = "TensorRT's TopK takes a k of 3840 at most";
-  static constexpr auto onnx_name = "TopK";
 
   std::int64_t k = 1;
   std::int64_t axis = -1;
@@ -38,6 +37,7 @@ struct LargestK {
     using enum DType;
     return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64)};
   }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "TopK", .inputs = {"x", "k"}, .needs_override = true}; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const {
     Shape result = inputs[0];
     result[static_cast<std::size_t>(axis_of(static_cast<int>(result.size())))] = k;

@@ -17,7 +17,6 @@ struct NonMaxSuppression {
       "intersection with a box that was selected is more than iou_threshold of the union.";
   static constexpr auto source = "ONNX NonMaxSuppression 11";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
-  static constexpr auto onnx_name = "NonMaxSuppression";
 
   /// Stands for no threshold at all.
   static constexpr float no_threshold = std::numeric_limits<float>::lowest();
@@ -53,6 +52,7 @@ struct NonMaxSuppression {
     using enum DType;
     return std::array{TypeConstraint("T", f32, f16)};
   }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "NonMaxSuppression", .needs_override = true}; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] static Status check(const Problem& problem);
   [[nodiscard]] static std::size_t workspace(const Problem& problem);

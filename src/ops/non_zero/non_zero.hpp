@@ -14,7 +14,6 @@ struct NonZero {
       "y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN is not zero, -0 is.";
   static constexpr auto source = "ONNX NonZero; numpy.nonzero";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
-  static constexpr auto onnx_name = "NonZero";
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -26,6 +25,7 @@ struct NonZero {
     using enum DType;
     return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64)};
   }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "NonZero"}; }
   /// Output 1 is `count`. Memory is set aside for every element.
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar, allowed are 1 to 8 dimensions");

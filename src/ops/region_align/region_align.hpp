@@ -32,7 +32,6 @@ struct RegionAlign {
   static constexpr auto source = "He et al. 2017, Mask R-CNN; ONNX RoiAlign 16; torchvision.ops.roi_align";
   static constexpr auto why_plugin =
       "TensorRT-RTX makes NVIDIA's plugin of RoiAlign, which calls CUDA when it is made and fails without a GPU";
-  static constexpr auto onnx_name = "RoiAlign";
 
   RegionCoordinates coordinate_transformation_mode = RegionCoordinates::half_pixel;
   RegionPooling mode = RegionPooling::avg;
@@ -65,6 +64,9 @@ struct RegionAlign {
   static constexpr auto types() {
     using enum DType;
     return std::array{TypeConstraint("T", f32, f16, bf16)};
+  }
+  [[nodiscard]] static OnnxForm onnx_form() {
+    return {.name = "RoiAlign", .changed_defaults = {"coordinate_transformation_mode"}, .needs_override = true};
   }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const {
     constexpr std::array<std::size_t, 3> ranks{4, 2, 1};

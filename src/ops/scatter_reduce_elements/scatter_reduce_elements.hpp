@@ -17,7 +17,6 @@ struct ScatterReduceElements {
       "ONNX Runtime.";
   static constexpr auto source = "ONNX ScatterElements 18; torch.Tensor.scatter_reduce_";
   static constexpr auto why_plugin = "TensorRT-RTX scatters without reduction only";
-  static constexpr auto onnx_name = "ScatterElements";
 
   ScatterReduction reduction = ScatterReduction::add;
   std::int64_t axis = 0;
@@ -39,6 +38,7 @@ struct ScatterReduceElements {
                       output("y", "T", "as data", "data with the updates")};
   }
   static constexpr auto types() { return scatter_type_constraints(); }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterElements", .needs_override = true}; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] std::size_t workspace(const Problem& problem) const {

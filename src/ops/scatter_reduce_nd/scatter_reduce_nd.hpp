@@ -18,7 +18,6 @@ struct ScatterReduceND {
       "NaN stays if it comes last, as in ONNX Runtime.";
   static constexpr auto source = "ONNX ScatterND 18; torch.Tensor.index_put_ with accumulate";
   static constexpr auto why_plugin = "TensorRT-RTX scatters without reduction only";
-  static constexpr auto onnx_name = "ScatterND";
 
   ScatterReduction reduction = ScatterReduction::add;
   bool deterministic = true;
@@ -37,6 +36,7 @@ struct ScatterReduceND {
                       output("y", "T", "as data", "data with the updates")};
   }
   static constexpr auto types() { return scatter_type_constraints(); }
+  [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterND", .needs_override = true}; }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty() || inputs[1].empty()) {
       throw std::invalid_argument("`data` or `indices` is a scalar, allowed are 1 to 8 dimensions");

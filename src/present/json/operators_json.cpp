@@ -61,6 +61,11 @@ Json to_json(const toolkit::OperatorFacts& facts) {
                         {"fields", fields},
                         {"doc", drop_in.doc}});
   }
+  Json onnx_plugin;
+  if (type.takes_onnx_nodes()) {
+    onnx_plugin = {{"needs_override", type.onnx_form->needs_override},
+                   {"needs_attributes", type.onnx_form->changed_defaults}};
+  }
   Json functions = Json::array();
   for (const auto& function : facts.functions) functions.push_back({{"name", function.name}, {"body", function.body}});
   return {{"name", type.name},
@@ -74,7 +79,9 @@ Json to_json(const toolkit::OperatorFacts& facts) {
           {"ports", ports},
           {"type_rows", rows},
           {"drop_ins", drop_ins},
-          {"onnx_name", type.onnx_name.empty() ? Json() : Json(type.onnx_name)},
+          {"onnx_name", type.onnx_form ? Json(type.onnx_form->name) : Json()},
+          {"onnx_inputs", type.onnx_form ? Json(type.onnx_form->inputs) : Json::array()},
+          {"onnx_plugin", onnx_plugin},
           {"functions", functions},
           {"native_form", facts.native_form ? Json(*facts.native_form) : Json()}};
 }

@@ -55,8 +55,8 @@ Listing operators_text(const std::vector<toolkit::OperatorFacts>& operators) {
     std::string names;
     for (const DropIn& drop_in : facts.type->drop_ins) names += (names.empty() ? "" : ", ") + drop_in_text(drop_in);
     if (!names.empty()) table.add({"", {"stands in for " + names, Color::faint}});
-    const std::string_view onnx_name = facts.type->onnx_name;
-    if (!onnx_name.empty()) table.add({"", {fmt::format("computes ONNX's {}", onnx_name), Color::faint}});
+    const auto& form = facts.type->onnx_form;
+    if (form) table.add({"", {fmt::format("computes ONNX's {}", form->name), Color::faint}});
     if (!facts.library.empty()) table.add({"", {"from " + facts.library, Color::faint}});
   }
   Listing listing;
@@ -114,8 +114,10 @@ Listing operator_text(const toolkit::OperatorFacts& facts) {
     const std::string inputs = drop_in.inputs.empty() ? "" : InputOrder::of(type, &drop_in).to_string(type) + "; ";
     drop_ins.add({{drop_in_text(drop_in), Color::strong}, inputs + fields, std::string(drop_in.doc)});
   }
-  if (!type.onnx_name.empty()) {
-    drop_ins.add({{std::string(type.onnx_name), Color::strong}, "", "ONNX, for a TensorRT that has no layer of it"});
+  if (type.onnx_form) {
+    const OnnxForm& form = *type.onnx_form;
+    const std::string inputs = form.inputs.empty() ? "" : fmt::format("inputs {}", fmt::join(form.inputs, ","));
+    drop_ins.add({{std::string(form.name), Color::strong}, inputs, "ONNX, for a TensorRT that has no layer of it"});
   }
   section("Stands in for", drop_ins);
   Table why;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import models
 import numpy as np
@@ -145,17 +146,6 @@ def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: st
     assert node["verdict"] == ("plugin" if dtype in (INT32, INT64) else "lowered")
 
 
-@pytest.mark.usefixtures("rtx")
-@pytest.mark.parametrize("operator", ["ScatterND", "ScatterElements"])
-def test_an_unmodified_scatter_node_builds_with_the_parsers_flag(
-    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
-) -> None:
-    model, engine = graph_layer(tmp_path / "m.onnx", operator, "max", FLOAT), tmp_path / "m.engine"
-    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
-    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries)
-    assert [layer["name"] for layer in built.result["network"]["plugins"]] == [PLUGINS[operator]]
-
-
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Path) -> None:
     model = graph_layer(tmp_path / "m.onnx", "ScatterND", "none", FLOAT)
@@ -185,23 +175,6 @@ def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool
     }
     assert verdicts.pop("suppress") == "plugin"
     assert set(verdicts.values()) == {"native"}
-
-
-@pytest.mark.usefixtures("rtx")
-def test_the_library_s_name_wins_with_the_parsers_flag(
-    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path
-) -> None:
-    """Where the node lists the size too; without the flag the parser takes it for its own."""
-    model = onnx.load(detector(tmp_path / "m.onnx", limits_are_inputs=True))
-    (node,) = [node for node in model.graph.node if node.op_type == "NonMaxSuppression"]
-    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
-    one = drive("parse", tmp_path / "m.onnx", *libraries)
-    assert one.code == 1
-    assert "expected output size is 2" in one.error["message"]
-    node.output.append("count")
-    onnx.save(model, tmp_path / "two.onnx")
-    built = drive("build", tmp_path / "two.onnx", "--output", tmp_path / "m.engine", "--target", "sm89", *libraries)
-    assert [layer["name"] for layer in built.result["network"]["plugins"]] == ["NonMaxSuppression"]
 
 
 @pytest.mark.usefixtures("rtx")
@@ -539,14 +512,148 @@ def test_deformable_convolution_builds(
     assert b"DeformableConvolution" in engine.read_bytes()
 
 
+def one_node(path: pathlib.Path, operator: str, opset: int, /, **attributes: int | float | str) -> pathlib.Path:
+    """The node as ONNX has it, with all inputs and outputs, beside a layer of TensorRT's own."""
+    shapes: dict[str, list[tuple[int, list[int]]]] = {
+        "CausalConvWithState": [(FLOAT, [1, 6, 16]), (FLOAT, [6, 1, 4])],
+        "DeformConv": [(FLOAT, [1, 3, 16, 16]), (FLOAT, [4, 3, 3, 3]), (FLOAT, [1, 18, 14, 14])],
+        "NonMaxSuppression": [(FLOAT, [1, 64, 4]), (FLOAT, [1, 2, 64])],
+        "NonZero": [(FLOAT, [8, 6])],
+        "RoiAlign": [(FLOAT, [1, 3, 16, 16]), (FLOAT, [5, 4]), (INT64, [5])],
+        "ScatterElements": [(FLOAT, [64]), (INT64, [8]), (FLOAT, [8])],
+        "ScatterND": [(FLOAT, [64]), (INT64, [8, 1]), (FLOAT, [8])],
+        "TopK": [(FLOAT, [64])],
+    }
+    constants = {"TopK": [np.array([5], np.int64)], "NonMaxSuppression": [np.array([10], np.int64)]}.get(operator, [])
+    inputs = [helper.make_tensor_value_info(f"in{i}", *each) for i, each in enumerate(shapes[operator])]
+    values = [numpy_helper.from_array(array, f"constant{i}") for i, array in enumerate(constants)]
+    outputs = ["y", "z"] if operator in ("CausalConvWithState", "TopK") else ["y"]
+    given = ["doubled", *(each.name for each in inputs[1:]), *(each.name for each in values)]
+    nodes = [
+        helper.make_node("Add", ["in0", "in0"], ["doubled"], name="double"),
+        helper.make_node(operator, given, outputs, name="node", **attributes),
+    ]
+    types = {"NonZero": INT64, "NonMaxSuppression": INT64}
+    results = [helper.make_tensor_value_info("y", types.get(operator, FLOAT), None)]
+    graph = helper.make_graph(nodes, "one", inputs, results, values)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+    return path
+
+
+# Of each name in libgraft_onnx.so a node without what may be left out: first and last operator set, attributes, and what
+# it has to have besides.
+UNMODIFIED: dict[str, tuple[tuple[int, int], dict[str, int | str], dict[str, str]]] = {
+    "CausalConvWithState": ((27, 27), {}, {}),
+    "DeformConv": ((19, 22), {}, {}),
+    "NonZero": ((9, 13), {}, {}),
+    "RoiAlign": (
+        (10, 16),
+        {"output_height": 7, "output_width": 7, "sampling_ratio": 2},
+        {"coordinate_transformation_mode": "half_pixel"},
+    ),
+    "ScatterElements": ((18, 18), {"reduction": "max"}, {}),
+    "ScatterND": ((18, 18), {"reduction": "add"}, {}),
+}
+
+
+def in_library() -> dict[str, dict[str, Any]]:
+    """What `graft ops` says of each name that libgraft_onnx.so has."""
+    told = graft("ops", "--json").json["operators"]
+    return {op["onnx_name"]: op for op in told if op["onnx_plugin"] is not None}
+
+
+def with_names(graft_library: pathlib.Path, onnx_names: pathlib.Path) -> tuple[str | pathlib.Path, ...]:
+    return ("--target", "sm89", "--plugin-library", graft_library, "--plugin-library", onnx_names)
+
+
+@pytest.mark.usefixtures("graft_library")
+def test_each_name_of_the_library_has_a_node_here() -> None:
+    assert set(UNMODIFIED) == set(in_library())
+
+
 @pytest.mark.usefixtures("rtx")
-def test_an_unmodified_deformable_convolution_builds_with_the_library(
+@pytest.mark.parametrize("operator", UNMODIFIED)
+def test_an_unmodified_node_builds_with_the_library_and_not_without(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
+) -> None:
+    """With the parser's flag where the parser has a layer of that name; it then wants an output for the size too."""
+    (_, opset), attributes, demanded = UNMODIFIED[operator]
+    model, engine = one_node(tmp_path / "m.onnx", operator, opset, **attributes, **demanded), tmp_path / "m.engine"
+    needs_override = in_library()[operator]["onnx_plugin"]["needs_override"]
+    has_device = bool(graft("doctor", "--json").json.get("cuda", {}).get("devices"))
+    options = with_names(graft_library, onnx_names)
+    if operator != "RoiAlign" or not has_device:  # with a GPU NVIDIA's plugin can be made
+        assert drive("build", model, "--output", engine, "--target", "sm89").code != 0
+        assert (drive("build", model, "--output", engine, *options).code == 0) == (not needs_override)
+    flagged = drive("build", model, "--output", engine, *options, "--plugin-override")
+    if operator == "NonZero":
+        assert flagged.code == 1
+        assert "expected output size is 2" in flagged.error["message"]
+        flagged = drive("build", model, "--output", engine, *options)
+    (layer,) = flagged.result["network"]["plugins"]
+    assert (layer["layer"], layer["name"], layer["namespace"]) == ("node", in_library()[operator]["name"], "graft")
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize("operator", UNMODIFIED)
+def test_the_library_demands_what_depends_on_the_operator_set(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
+) -> None:
+    """ONNX Runtime computes something else in the last operator set than in the first of just these nodes."""
+    opsets, attributes, demanded = UNMODIFIED[operator]
+    assert set(demanded) == set(in_library()[operator]["onnx_plugin"]["needs_attributes"])
+    models = [one_node(tmp_path / f"{opset}.onnx", operator, opset, **attributes) for opset in sorted(set(opsets))]
+    if demanded:
+        for model in models:
+            options = (*with_names(graft_library, onnx_names), "--plugin-override")
+            refused = drive("build", model, "--output", tmp_path / "m.engine", *options)
+            assert refused.code == 1
+            for attribute in demanded:
+                assert f"`{attribute}` is missing" in refused.error["message"] + refused.logged("error")
+    if len(models) == 1:
+        return
+    found = []
+    for model in models:
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        feeds = {"in1": np.array([[2, 1, 9, 11]] * 5, np.float32), "in2": np.zeros(5, np.int64)}
+        for value in session.get_inputs():
+            if operator != "RoiAlign" or value.name == "in0":
+                feeds[value.name] = np.random.default_rng(4).random(value.shape, np.float32)
+        found.append(session.run(None, {value.name: feeds[value.name] for value in session.get_inputs()})[0])
+    assert np.array_equal(*found) == (not demanded)
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize("operator", ["TopK", "NonMaxSuppression"])
+def test_layers_of_other_names_stay_tensorrts_own_under_the_flag(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
+) -> None:
+    """Of ONNX's TopK Graft's operator has no K, and of a suppression one output more."""
+    model = one_node(tmp_path / "m.onnx", operator, 17)
+    options = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
+    parsed = drive("parse", model, *options)
+    assert parsed.result["network"]["plugins"] == []
+    assert parsed.result["network"]["outputs"]
+
+
+@pytest.mark.usefixtures("rtx")
+def test_a_layer_of_tensorrts_own_builds_beside_one_of_the_library(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path
 ) -> None:
-    model, engine = aligned_head(tmp_path / "m.onnx", TensorProto.FLOAT, 19, "bias mask", 1), tmp_path / "m.engine"
-    libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names)
-    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries)
-    assert [layer["name"] for layer in built.result["network"]["plugins"]] == ["DeformableConvolution"]
+    nodes = [
+        helper.make_node("ScatterND", ["x", "i", "u"], ["s"], name="add_up", reduction="add"),
+        helper.make_node("TopK", ["s", "k"], ["y", "j"], name="best_of"),
+    ]
+    inputs = [
+        helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in [("x", FLOAT, [64]), ("i", INT64, [8, 1]), ("u", FLOAT, [8])]
+    ]
+    output = helper.make_tensor_value_info("y", FLOAT, [5])
+    graph = helper.make_graph(nodes, "both", inputs, [output], [numpy_helper.from_array(np.array([5], np.int64), "k")])
+    model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), model)
+    built = drive("build", model, "--output", engine, *with_names(graft_library, onnx_names), "--plugin-override")
+    assert [layer["layer"] for layer in built.result["network"]["plugins"]] == ["add_up"]
 
 
 def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
