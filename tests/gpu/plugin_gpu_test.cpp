@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 
 #include "adapters/tensorrt/plugin_host.hpp"
 #include "ops/operator_case.hpp"
@@ -22,14 +23,10 @@ tensorrt::PluginFields fields_of(const Operator& op) {
   return fields;
 }
 
-class PluginOnGpu : public ::testing::TestWithParam<const ops::OperatorCase*> {};
-
-TEST_P(PluginOnGpu, AgreesWithTheReference) {
+/// `announced`: the case whose sizes onShapeChange is told, if not those of `test`.
+void expect_reference(const ops::OperatorCase& test, const ops::OperatorCase* announced = nullptr) {
   ASSERT_NE(std::getenv("GRAFT_PLUGIN_LIBRARY"), nullptr) << "set it to the path of libgraft_plugins.so";
-  const ops::OperatorCase& test = *GetParam();
   const OperatorType& type = test.op->type();
-  SCOPED_TRACE("reproduce: operator_gpu_test --gtest_filter=Cases/PluginOnGpu.AgreesWithTheReference/" +
-               std::string(type.name) + "_" + test.name);
   nvinfer1::IPluginCreatorV3One* creator = library().find(std::string(type.name), std::to_string(type.version));
   ASSERT_NE(creator, nullptr);
   const tensorrt::BuiltPlugin built = tensorrt::build_plugin(*creator, fields_of(*test.op), test.inputs);
@@ -41,14 +38,46 @@ TEST_P(PluginOnGpu, AgreesWithTheReference) {
   for (const auto* descs : {&test.inputs, &built.outputs}) {
     for (const TensorDesc& desc : *descs) element = std::max(element, size_of(desc.dtype));
   }
-  const tensorrt::RunOptions options{
+  std::vector<TensorDesc> announced_outputs;
+  tensorrt::RunOptions options{
       .misalign = static_cast<std::size_t>(test.shift) * element, .capture = true, .any_order = test.any_order};
+  if (announced != nullptr) {
+    announced_outputs = tensorrt::build_plugin(*creator, fields_of(*announced->op), announced->inputs).outputs;
+    options.announced_inputs = announced->inputs;
+    options.announced_outputs = announced_outputs;
+  }
   const auto results = tensorrt::run_plugin(*creator, built, test.inputs, data, options);
   ASSERT_EQ(results.size(), expected.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const float scale = ops::scale_of(*test.op, type.ports[type.input_count() + i].name);
     EXPECT_EQ(ops::compare({built.outputs[i], results[i]}, expected[i], test.tolerance, scale, test.absolute), "");
   }
+}
+
+class PluginOnGpu : public ::testing::TestWithParam<const ops::OperatorCase*> {};
+
+TEST_P(PluginOnGpu, AgreesWithTheReference) {
+  const ops::OperatorCase& test = *GetParam();
+  SCOPED_TRACE("reproduce: operator_gpu_test --gtest_filter=Cases/PluginOnGpu.AgreesWithTheReference/" +
+               std::string(test.op->type().name) + "_" + test.name);
+  expect_reference(test);
+}
+
+const ops::OperatorCase& case_named(std::string_view type, std::string_view name) {
+  for (const auto& [known, cases] : ops::operator_cases()) {
+    for (const ops::OperatorCase& test : cases) {
+      if (known->name == type && test.name == name) return test;
+    }
+  }
+  throw std::invalid_argument("no case " + std::string(name));
+}
+
+/// As behind a layer whose sizes depend on data. Long sequences have a variant that short ones do not fit.
+TEST(PluginOnGpuAnnounced, RunsOtherSizesThanWereAnnounced) {
+  const ops::OperatorCase& small = case_named("CausalConvWithState", "f32_3x5x2_4_2_silu");
+  const ops::OperatorCase& large = case_named("CausalConvWithState", "f32_3x5x32_4_2_silu");
+  expect_reference(small, &large);
+  expect_reference(large, &small);
 }
 
 std::vector<const ops::OperatorCase*> cases_for_plugins() {
