@@ -107,8 +107,8 @@ Status check_names(const OperatorType& added, const OperatorType& known, const s
     message.append(", stands in for");
     return invalid_argument(std::move(message));
   }
-  if (!added.onnx_name.empty() && added.onnx_name == known.onnx_name) {
-    message.append(" computes ONNX's ").append(added.onnx_name).append(", as ").append(known.name);
+  if (added.onnx_form && known.onnx_form && added.onnx_form->name == known.onnx_form->name) {
+    message.append(" computes ONNX's ").append(added.onnx_form->name).append(", as ").append(known.name);
     message.append(", an ").append(owner).append(", does");
     return invalid_argument(std::move(message));
   }
