@@ -26,7 +26,7 @@ HEADER = """<!-- Written by bench/document.py from the result of `graft bench --
 Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 256 MiB of other data
 are read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
 once, and "of copy" compares it with the copy above, measured in the same run. *Eager* and *compiled* are the same maths in PyTorch
-and torch.compile, on the same tensors in the same run; int8 has no equivalent there, and where an operator promises the same bits
+and torch.compile, on the same tensors in the same run; int8 and f8 have no equivalent there, and where an operator promises the same bits
 in every run, PyTorch has to as well. Operators that no copy measures are compared in microseconds. A figure in bold falls short of
 something that it has to reach: the fraction in "to reach", torch.compile's time on any case, PyTorch's where nothing else is said, and for
 the smallest tensors 1.5 times an empty kernel with a warm cache.

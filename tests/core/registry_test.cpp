@@ -93,12 +93,12 @@ TEST(Registry, ChecksOperatorsThatComeTogether) {
   second.name = "RegistryTestTogetherToo";
   const std::array<const OperatorType*, 2> both{&first, &second};
   EXPECT_EQ(check_operators(both).message(), "");
-  first.onnx_name = second.onnx_name = "RegistryTestOnnx";
+  first.onnx_form = second.onnx_form = OnnxForm{.name = "RegistryTestOnnx"};
   EXPECT_THAT(
       check_operators(both).message(),
       HasSubstr("operator RegistryTestTogetherToo computes ONNX's RegistryTestOnnx, as RegistryTestTogether, an "
                 "operator of the same library, does"));
-  second.onnx_name = {};
+  second.onnx_form = std::nullopt;
   EXPECT_EQ(check_operators(both).message(), "");
   second.drop_ins = {{.plugin_name = "P", .version = "1", .fields = {}, .doc = "", .inputs = {"x", "weight"}}};
   EXPECT_THAT(check_operators(both).message(), HasSubstr("`weight` is no input of the operator"));
@@ -107,7 +107,7 @@ TEST(Registry, ChecksOperatorsThatComeTogether) {
 
 TEST(Registry, RefusesAnOnnxNameThatIsThere) {
   static OperatorType second = type_of("RegistryTestTopK");
-  second.onnx_name = "TopK";
+  second.onnx_form = OnnxForm{.name = "TopK"};
   const Status status = add_operator_library({.file = "second.so", .plugin_namespace = "", .operators = {&second}});
   EXPECT_THAT(status.message(), HasSubstr("operator RegistryTestTopK computes ONNX's TopK, as LargestK, an operator of "
                                           "Graft, does"));

@@ -13,7 +13,7 @@ import torch
 
 from graft.bench.judge import SMALL_BYTES
 from graft.bench.library import GraftError, Library, OperatorCall
-from graft.bench.peers import TYPES, exact, inputs_of, is_deterministic, peer
+from graft.bench.peers import QUANTIZED, TYPES, exact, inputs_of, is_deterministic, peer
 
 REPEATS = 31
 CHOICE_REPEATS = 5  # to choose between variants
@@ -105,7 +105,7 @@ class CudaBench:
             row |= self._times(ours, case, traffic) | {"variant": variant}
         except (GraftError, RuntimeError) as error:
             return row | {"failed": str(error)}
-        if self.peers and case["inputs"][0]["dtype"] != "i8":
+        if self.peers and case["inputs"][0]["dtype"] not in QUANTIZED:
             self._measure_peers(case, row, ours, inputs, outputs)
         return row
 

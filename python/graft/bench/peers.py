@@ -25,7 +25,8 @@ Attributes = dict[str, Any]
 Function = Callable[..., torch.Tensor]
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
-TYPES |= {"i32": torch.int32, "i64": torch.int64}
+TYPES |= {"f8e4m3fn": torch.float8_e4m3fn, "i32": torch.int32, "i64": torch.int64}
+QUANTIZED = ("i8", "f8e4m3fn")  # PyTorch computes nothing of the kind
 
 # The same from here in the checkout and in an installation.
 OPERATORS = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops"

@@ -17,7 +17,9 @@ namespace graft::ops {
       {.attributes = alpha, .inputs = {{.extents = {16, 256, 128, 128}}}, .of_copy = 0.97},
       {.attributes = alpha, .inputs = {{.extents = {1, 64, 56, 56}}}},
   };
-  return in_formats(linear_formats, shapes);
+  std::vector<Format> formats = linear_formats;
+  formats.emplace_back(DType::f8e4m3fn);
+  return in_formats(formats, shapes);
 }
 
 /// Tensors of rank 1 to 4.
