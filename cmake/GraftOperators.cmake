@@ -253,7 +253,7 @@ function(graft_add_operator_tests library)
   endif()
   add_executable(${library}_cases "${cases}" "${root}/ops/operator_case.cpp" "${root}/operator_library/case_tests.cpp"
                  "${root}/operator_library/${gpu}")
-  target_link_libraries(${library}_cases PRIVATE ${library}_operators)
+  target_link_libraries(${library}_cases PRIVATE ${library}_operators graft::registry)
   set_target_properties(${library}_cases PROPERTIES CXX_STANDARD 20)
   add_test(NAME ${library}_cases COMMAND ${library}_cases)
 endfunction()
