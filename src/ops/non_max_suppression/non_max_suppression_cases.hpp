@@ -33,6 +33,11 @@ namespace graft::ops {
       add(dtype, 2, 3, boxes, limits(20, 0.3F, 0), "_some");
     }
     add(dtype, 1, 1, 20'000, limits(300, 0.5F, 0.5F), "");
+    // Several chunks, limits within one and at its end, and candidates that end in one.
+    add(dtype, 2, 1, 5'000, limits(all, 0.5F, 0), "_chunks");
+    add(dtype, 1, 2, 5'000, limits(700, 0.9F, none), "_within_a_chunk");
+    add(dtype, 1, 1, 4'096, limits(1'024, 1, none), "_end_of_a_chunk");
+    add(dtype, 1, 1, 5'000, limits(all, 0.5F, 1), "_inputs", Fill::normal, 1);
     add(dtype, 3, 80, 300, limits(100, 0.45F, 0.25F), "");
     add(dtype, 0, 80, 30, limits(100, 0.45F, 0.25F), "");
     add(dtype, 2, 0, 30, limits(100, 0.45F, 0.25F), "");
@@ -80,7 +85,7 @@ namespace graft::ops {
   };
   for (const std::int64_t boxes : {1'000, 8'400, 25'200, 100'000}) add(1, boxes, 300, 0.5F, 0);
   // As exporters of torchvision's write it: without a limit.
-  for (const std::int64_t boxes : {1'000, 8'400, 25'200}) add(1, boxes, boxes, 0.5F, 0);
+  for (const std::int64_t boxes : {1'000, 8'400, 25'200, 100'000}) add(1, boxes, boxes, 0.5F, 0);
   add(80, 8'400, 100, 0.45F, 1);
   add(90, 1'917, 100, 0.6F, 1);
   add(1, 2'000, 1'000, 0.7F, NonMaxSuppression::no_threshold);

@@ -1,15 +1,16 @@
 // CUDA kernels of NonMaxSuppression. A segment is a class of an item, and each is a block's: candidates are the boxes
 // above the threshold in their order, CUB sorts them by score (stable, so that of equal scores the first box stays
 // first), and they are selected in tiles of 64. A tile's boxes are compared with all that were selected before, then
-// with each other, and the rest is bits; it ends where a segment has as many as it may have. Another kernel numbers the
-// segments, and the last writes the indices.
+// with each other, and the rest is bits; it ends where a segment has as many as it may have. Where that may be many,
+// several blocks compare them, see chunks.cuh. Another kernel numbers the segments, and the last writes the indices.
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
 #include "kernels/sort.cuh"
 #include "kernels/vector.cuh"
+#include "ops/non_max_suppression/candidates.cuh"
+#include "ops/non_max_suppression/chunks.cuh"
 #include "ops/non_max_suppression/non_max_suppression.hpp"
-#include "ops/non_max_suppression/overlap.hpp"
 #include "ops/non_max_suppression/plan.hpp"
 
 namespace graft::ops {
@@ -68,22 +69,6 @@ __global__ void find_candidates(const T* scores, const float* threshold, float* 
 }
 
 template <class T>
-__device__ Box load_box(const T* boxes, int index, bool is_center) {
-  const T* from = boxes + static_cast<std::int64_t>(index) * 4;
-  const float numbers[4] = {static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
-                            static_cast<float>(from[3])};
-  return box_of(numbers, is_center);
-}
-
-/// What a segment's block knows of it.
-struct Segments {
-  int boxes = 0;
-  int classes = 0;
-  int most = 0;
-  bool is_center = false;
-};
-
-template <class T>
 __global__ void select_boxes(const T* boxes, const int* sorted, const int* begins, const int* ends,
                              const std::int64_t* max_output, const float* iou_threshold, int* selected_indices,
                              Box* selected_boxes, int* counts, Segments sizes) {
@@ -96,8 +81,7 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
   const T* own_boxes = boxes + static_cast<std::int64_t>(segment / sizes.classes) * sizes.boxes * 4;
   int* own_indices = selected_indices + static_cast<std::int64_t>(segment) * sizes.most;
   Box* own_selected = selected_boxes + static_cast<std::int64_t>(segment) * sizes.most;
-  const std::int64_t wanted = *max_output;
-  const int most = wanted < 0 ? 0 : wanted < sizes.most ? static_cast<int>(wanted) : sizes.most;
+  const int most = sizes.limit(max_output);
   const float threshold = *iou_threshold;
   const int end = ends[segment];
   const int row = static_cast<int>(threadIdx.x) / lanes_of_box;
@@ -191,6 +175,13 @@ Status fits_segments(const NonMaxSuppression& /*op*/, const Problem& problem) {
   return unsupported(std::to_string(scores) + " scores, allowed are 2147483647");
 }
 
+Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
+  const SuppressionSizes sizes(problem);
+  if (sizes.most <= SuppressionPlan::few_selected) return unsupported("takes more than 512 boxes to select");
+  if (sizes.segments > SuppressionPlan::most_chunked) return unsupported("takes at most 128 classes of all items");
+  return fits_segments(op, problem);
+}
+
 /// By falling score, each segment for itself; the result is in what is then current.
 Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& plan, std::byte* workspace,
                        cub::DoubleBuffer<float>& keys, cub::DoubleBuffer<int>& values, const int* begins,
@@ -204,8 +195,9 @@ Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& pla
   return sort_within(NonMaxSuppression::name, sort, workspace + plan.sort, SuppressionPlan::sort_bytes);
 }
 
-Status run_segments(const NonMaxSuppression& op, const Problem& problem, const Buffers& buffers,
-                    const CudaContext& context) {
+template <bool by_chunks>
+Status run_suppression(const NonMaxSuppression& op, const Problem& problem, const Buffers& buffers,
+                       const CudaContext& context) {
   constexpr const char* what = NonMaxSuppression::name;
   const SuppressionSizes sizes(problem);
   const SuppressionPlan plan(sizes);
@@ -235,6 +227,21 @@ Status run_segments(const NonMaxSuppression& op, const Problem& problem, const B
         return sorted;
       }
     }
+    if constexpr (by_chunks) {
+      const ChunkTask<T> task{.boxes = static_cast<const T*>(buffers.inputs[0]),
+                              .sorted = values.Current(),
+                              .begins = begins,
+                              .ends = ends,
+                              .max_output = static_cast<const std::int64_t*>(buffers.inputs[2]),
+                              .iou_threshold = static_cast<const float*>(buffers.inputs[3]),
+                              .selected_indices = selected_indices,
+                              .selected_boxes = selected_boxes,
+                              .counts = counts,
+                              .suppressed = reinterpret_cast<ChunkBits*>(workspace + plan.suppressed),
+                              .overlapped = reinterpret_cast<ChunkBits*>(workspace + plan.overlapped),
+                              .sizes = segments};
+      return select_by_chunks(task, sizes.segments, what, context);
+    }
     return launch(what, select_boxes<T>, {sizes.segments, select_threads}, context,
                   static_cast<const T*>(buffers.inputs[0]), values.Current(), begins, ends,
                   static_cast<const std::int64_t*>(buffers.inputs[2]), static_cast<const float*>(buffers.inputs[3]),
@@ -258,7 +265,8 @@ Status run_segments(const NonMaxSuppression& op, const Problem& problem, const B
 }  // namespace
 
 std::span<const Variant<NonMaxSuppression>> cuda_kernels(const NonMaxSuppression& /*op*/) {
-  static constexpr std::array variants{Variant<NonMaxSuppression>{"segments", fits_segments, run_segments}};
+  static constexpr std::array variants{Variant<NonMaxSuppression>{"chunks", fits_chunks, run_suppression<true>},
+                                       Variant<NonMaxSuppression>{"segments", fits_segments, run_suppression<false>}};
   return variants;
 }
 

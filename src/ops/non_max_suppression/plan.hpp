@@ -27,6 +27,11 @@ struct SuppressionSizes {
 struct SuppressionPlan : WorkspaceParts {
   /// What CUB says that it needs for two buffers of keys and values, with room to spare.
   static constexpr std::int64_t sort_bytes = 4096;
+  static constexpr int chunk_tile = 64;
+  static constexpr int chunk_tiles = 16;
+  /// Chunks are for segments that may select more boxes than this, and for so many segments at most.
+  static constexpr std::int64_t few_selected = 512;
+  static constexpr std::int64_t most_chunked = 128;
 
   explicit SuppressionPlan(const SuppressionSizes& sizes) {
     const std::int64_t candidates = sizes.segments * sizes.boxes;
@@ -40,6 +45,10 @@ struct SuppressionPlan : WorkspaceParts {
     selected_indices = add(selected * 4);
     selected_boxes = add(selected * 16);
     sort = add(sort_bytes);
+    // Of as many as may be, even where there are more segments: sizes that grow never need less.
+    const std::int64_t chunked = sizes.most > few_selected ? std::min(sizes.segments, most_chunked) : 0;
+    suppressed = add(chunked * chunk_tiles * 8);
+    overlapped = add(chunked * chunk_tile * chunk_tiles * chunk_tiles * 8);
   }
 
   std::int64_t keys[2] = {};
@@ -51,6 +60,8 @@ struct SuppressionPlan : WorkspaceParts {
   std::int64_t selected_indices = 0;
   std::int64_t selected_boxes = 0;
   std::int64_t sort = 0;
+  std::int64_t suppressed = 0;  ///< See ChunkTask.
+  std::int64_t overlapped = 0;
 };
 
 }  // namespace graft::ops
