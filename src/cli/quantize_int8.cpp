@@ -44,8 +44,9 @@ toolkit::Samples samples_of(const Console& console, const QuantizeArguments& arg
 void check_data(const QuantizeArguments& arguments) {
   if (arguments.data.empty() && arguments.cache.empty()) {
     throw Error(
-        "--data: int8 and f8 need ranges, and synthetic inputs have others than real ones\n"
-        "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache");
+        fmt::format("--data: {} needs ranges, and synthetic inputs have others than real ones\n"
+                    "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache",
+                    arguments.precision));
   }
   const auto given = [](const Option* option) { return option->count() != 0; };
   if (given(arguments.percentile_option) && !arguments.method.empty() && arguments.method != "percentile") {

@@ -153,8 +153,9 @@ QuantizeResult to_eight_bits(const Model& model, const QuantizeOptions& options)
   const bool has_any_data = has_data(options) || !options.int8.data.empty();
   if (!has_any_data && options.int8.cache.empty()) {
     throw Error(
-        "QuantizeOptions::data: int8 and f8 need ranges, and synthetic inputs have others than real ones\n"
-        "Give inputs as the network will see them, a hundred or more, or a calibration cache");
+        fmt::format("QuantizeOptions::data: {} needs ranges, and synthetic inputs have others than real ones\n"
+                    "Give inputs as the network will see them, a hundred or more, or a calibration cache",
+                    options.precision == Precision::f8 ? "f8" : "int8"));
   }
   if (!has_any_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
     throw Error("QuantizeOptions::data: a limit, a metric and max_drop need data beside the cache");
