@@ -1,9 +1,8 @@
 # f8e4m3fn in operators, all of its 256 values: ml_dtypes and NumPy judge.
+import graft.ops
 import ml_dtypes
 import numpy as np
 import pytest
-
-import graft.ops
 
 F8 = ml_dtypes.float8_e4m3fn
 EVERY = np.arange(256, dtype=np.uint8).view(F8)
