@@ -38,7 +38,8 @@ GRAFT_HOST_DEVICE T reduced(ScatterReduction reduction, T element, T update) {
   return element;
 }
 
-/// Whether updates are reduced by atomics at any size, as their order changes nothing or may be any: without a workspace.
+/// Whether updates are reduced by atomics at any size, as their order changes nothing or may be any: without a
+/// workspace.
 [[nodiscard]] constexpr bool is_always_atomic(ScatterReduction reduction, bool deterministic, DType dtype) {
   if (reduction == ScatterReduction::mul) return false;
   if (!is_floating_point(dtype)) return true;

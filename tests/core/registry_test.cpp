@@ -143,9 +143,9 @@ TEST(Registry, RefusesOnnxFormsThatAreNotTheOperators) {
     const OperatorType* kept = &types.emplace_back(std::move(type));
     return add_operator_library({.file = names.back(), .plugin_namespace = "", .operators = {kept}}).message();
   };
-  const OnnxForm right[] = {{.name = "F"},
-                            {.name = "F", .inputs = {"x", "w"}, .changed_defaults = {"axis"}},
-                            {.name = "F", .inputs = {"axis", "x", "w", "k", "b"}}};
+  const OnnxForm right[] = {{.name = "FirstForm"},
+                            {.name = "SecondForm", .inputs = {"x", "w"}, .changed_defaults = {"axis"}},
+                            {.name = "ThirdForm", .inputs = {"axis", "x", "w", "k", "b"}}};
   for (const OnnxForm& form : right) EXPECT_EQ(added(form), "");
   const std::size_t before = operators().size();
   const std::pair<OnnxForm, const char*> wrong[] = {
