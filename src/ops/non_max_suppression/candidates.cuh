@@ -1,4 +1,5 @@
-// What the kernels of NonMaxSuppression have in common: a segment, and the boxes of its item.
+// What the kernels of NonMaxSuppression have in common: a segment, the boxes of its item, and how a tile is selected
+// from.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,21 @@ __device__ Box load_box(const T* boxes, int index, bool is_center) {
   const float numbers[4] = {static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
                             static_cast<float>(from[3])};
   return box_of(numbers, is_center);
+}
+
+/// One for each candidate of a tile.
+using TileBits = unsigned long long;
+
+/// The boxes that a tile's candidates leave: from the first on each that is in `left`, which takes those that it
+/// overlaps from it; at most `room`.
+__device__ inline TileBits select_in_tile(TileBits left, const TileBits* overlapped, int room) {
+  TileBits chosen = 0;
+  for (; left != 0 && room > 0; --room) {
+    const int next = __ffsll(static_cast<long long>(left)) - 1;
+    chosen |= TileBits{1} << next;
+    left &= ~(overlapped[next] | TileBits{1} << next);
+  }
+  return chosen;
 }
 
 }  // namespace graft::ops

@@ -19,7 +19,6 @@ struct ChunkPolicy {
   static constexpr int shares = 8;  ///< Of what was selected, each compared with a tile by a block of its own.
   static constexpr int blocks = tiles * shares + tiles * tiles;
 };
-using ChunkBits = unsigned long long;
 
 /// One for each segment: what is told of it, and what is kept of it from chunk to chunk.
 template <class T>
@@ -33,8 +32,8 @@ struct ChunkTask {
   int* selected_indices;
   Box* selected_boxes;
   int* counts;
-  ChunkBits* suppressed;  ///< Of each tile, by boxes of earlier chunks.
-  ChunkBits* overlapped;  ///< For each candidate of the chunk, of each tile, those after it that it would suppress.
+  TileBits* suppressed;  ///< Of each tile, by boxes of earlier chunks.
+  TileBits* overlapped;  ///< For each candidate of the chunk, of each tile, those after it that it would suppress.
   Segments sizes;
 
   /// The candidates of the chunk; none where the segment has as many boxes as it may have.
@@ -51,7 +50,7 @@ struct ChunkTask {
   [[nodiscard]] __device__ Box* selected_of(int segment) const {
     return selected_boxes + static_cast<std::int64_t>(segment) * sizes.most;
   }
-  [[nodiscard]] __device__ ChunkBits* overlapped_of(int segment) const {
+  [[nodiscard]] __device__ TileBits* overlapped_of(int segment) const {
     return overlapped + static_cast<std::int64_t>(segment) * ChunkPolicy::chunk * ChunkPolicy::tiles;
   }
 };
@@ -85,7 +84,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
          other += P::shares * P::lanes_of_box) {
       is_suppressed = overlaps(own, selected[other], threshold);
     }
-    if (is_suppressed) atomicOr(task.suppressed + segment * P::tiles + tile, ChunkBits{1} << row);
+    if (is_suppressed) atomicOr(task.suppressed + segment * P::tiles + tile, TileBits{1} << row);
     return;
   }
 
@@ -98,10 +97,10 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
         load_box(boxes, sorted[other_tile * P::tile + static_cast<int>(threadIdx.x)], task.sizes.is_center);
   }
   __syncthreads();
-  ChunkBits bits = 0;
+  TileBits bits = 0;
   const int first = other_tile == tile ? row + 1 : 0;
   for (int other = lane; other < others; other += P::lanes_of_box) {
-    if (other >= first && exists && overlaps(other_boxes[other], own, threshold)) bits |= ChunkBits{1} << other;
+    if (other >= first && exists && overlaps(other_boxes[other], own, threshold)) bits |= TileBits{1} << other;
   }
   constexpr unsigned all_lanes = 0xFFFFFFFFU;
   for (int distance = 1; distance < P::lanes_of_box; distance *= 2) {
@@ -115,16 +114,16 @@ template <class T>
 __global__ void __launch_bounds__(ChunkPolicy::threads)
     select_in_chunk(const __grid_constant__ ChunkTask<T> task, int chunk) {
   using P = ChunkPolicy;
-  __shared__ ChunkBits removed[P::tiles];
-  __shared__ ChunkBits within[P::tile];
-  __shared__ ChunkBits kept;
+  __shared__ TileBits removed[P::tiles];
+  __shared__ TileBits within[P::tile];
+  __shared__ TileBits kept;
   const int segment = static_cast<int>(blockIdx.x);
   const int limit = task.sizes.limit(task.max_output);
   const int size = task.chunk_size(segment, chunk, limit);
   if (size == 0) return;
   const int* sorted = task.sorted_of(segment, chunk);
   const T* boxes = task.boxes_of(segment);
-  const ChunkBits* overlapped = task.overlapped_of(segment);
+  const TileBits* overlapped = task.overlapped_of(segment);
   Box* selected = task.selected_of(segment);
   int* indices = task.selected_indices + static_cast<std::int64_t>(segment) * task.sizes.most;
   const int thread = static_cast<int>(threadIdx.x);
@@ -138,20 +137,14 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
     if (thread < in_tile) within[thread] = overlapped[(tile * P::tile + thread) * P::tiles + tile];
     __syncthreads();
     if (thread == 0) {
-      ChunkBits left = ~removed[tile];
-      if (in_tile < P::tile) left &= (ChunkBits{1} << in_tile) - 1;
-      ChunkBits chosen = 0;
-      for (int room = limit - count; left != 0 && room > 0; --room) {
-        const int next = __ffsll(static_cast<long long>(left)) - 1;
-        chosen |= ChunkBits{1} << next;
-        left &= ~(within[next] | ChunkBits{1} << next);
-      }
-      kept = chosen;
+      TileBits left = ~removed[tile];
+      if (in_tile < P::tile) left &= (TileBits{1} << in_tile) - 1;
+      kept = select_in_tile(left, within, limit - count);
     }
     __syncthreads();
-    const ChunkBits chosen = kept;
+    const TileBits chosen = kept;
     if (thread < P::tile && (chosen >> thread & 1U) != 0) {
-      const int at = count + __popcll(chosen & ((ChunkBits{1} << thread) - 1));
+      const int at = count + __popcll(chosen & ((TileBits{1} << thread) - 1));
       const int index = sorted[tile * P::tile + thread];
       indices[at] = index;
       selected[at] = load_box(boxes, index, task.sizes.is_center);
@@ -160,7 +153,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
     constexpr int rows = P::tile * P::tiles / P::threads;
     const int later = thread % P::tiles;
     const int first = thread / P::tiles * rows;
-    ChunkBits bits = 0;
+    TileBits bits = 0;
     for (int row = first; row < first + rows; ++row) {
       const bool is_read = later > tile && later * P::tile < size && (chosen >> row & 1U) != 0;
       if (is_read) bits |= overlapped[(tile * P::tile + row) * P::tiles + later];

@@ -72,11 +72,10 @@ template <class T>
 __global__ void select_boxes(const T* boxes, const int* sorted, const int* begins, const int* ends,
                              const std::int64_t* max_output, const float* iou_threshold, int* selected_indices,
                              Box* selected_boxes, int* counts, Segments sizes) {
-  using Bits = unsigned long long;
   __shared__ Box tile_boxes[tile];
-  __shared__ Bits overlapped[tile];  // for each box of the tile, those after it that it would suppress
-  __shared__ Bits alive;
-  __shared__ Bits kept;
+  __shared__ TileBits overlapped[tile];  // for each box of the tile, those after it that it would suppress
+  __shared__ TileBits alive;
+  __shared__ TileBits kept;
   const int segment = static_cast<int>(blockIdx.x);
   const T* own_boxes = boxes + static_cast<std::int64_t>(segment / sizes.classes) * sizes.boxes * 4;
   int* own_indices = selected_indices + static_cast<std::int64_t>(segment) * sizes.most;
@@ -95,7 +94,7 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
       }
       overlapped[threadIdx.x] = 0;
     }
-    if (threadIdx.x == 0) alive = in_tile == tile ? ~Bits{0} : (Bits{1} << in_tile) - 1;
+    if (threadIdx.x == 0) alive = in_tile == tile ? ~TileBits{0} : (TileBits{1} << in_tile) - 1;
     __syncthreads();
     if (row < in_tile) {
       const Box own = tile_boxes[row];
@@ -103,28 +102,19 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
       for (int other = lane; other < count && !is_suppressed; other += lanes_of_box) {
         is_suppressed = overlaps(own, own_selected[other], threshold);
       }
-      if (is_suppressed) atomicAnd(&alive, ~(Bits{1} << row));
-      Bits after = 0;
+      if (is_suppressed) atomicAnd(&alive, ~(TileBits{1} << row));
+      TileBits after = 0;
       for (int other = row + 1 + lane; other < in_tile; other += lanes_of_box) {
-        if (overlaps(tile_boxes[other], own, threshold)) after |= Bits{1} << other;
+        if (overlaps(tile_boxes[other], own, threshold)) after |= TileBits{1} << other;
       }
       if (after != 0) atomicOr(&overlapped[row], after);
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-      Bits left = alive;
-      Bits chosen = 0;
-      for (int room = most - count; left != 0 && room > 0; --room) {
-        const int next = __ffsll(static_cast<long long>(left)) - 1;
-        chosen |= Bits{1} << next;
-        left &= ~(overlapped[next] | Bits{1} << next);
-      }
-      kept = chosen;
-    }
+    if (threadIdx.x == 0) kept = select_in_tile(alive, overlapped, most - count);
     __syncthreads();
-    const Bits chosen = kept;
+    const TileBits chosen = kept;
     if (threadIdx.x < tile && (chosen >> threadIdx.x & 1U) != 0) {
-      const int at = count + __popcll(chosen & ((Bits{1} << threadIdx.x) - 1));
+      const int at = count + __popcll(chosen & ((TileBits{1} << threadIdx.x) - 1));
       own_indices[at] = sorted[first + static_cast<int>(threadIdx.x)];
       own_selected[at] = tile_boxes[threadIdx.x];
     }
@@ -237,8 +227,8 @@ Status run_suppression(const NonMaxSuppression& op, const Problem& problem, cons
                               .selected_indices = selected_indices,
                               .selected_boxes = selected_boxes,
                               .counts = counts,
-                              .suppressed = reinterpret_cast<ChunkBits*>(workspace + plan.suppressed),
-                              .overlapped = reinterpret_cast<ChunkBits*>(workspace + plan.overlapped),
+                              .suppressed = reinterpret_cast<TileBits*>(workspace + plan.suppressed),
+                              .overlapped = reinterpret_cast<TileBits*>(workspace + plan.overlapped),
                               .sizes = segments};
       return select_by_chunks(task, sizes.segments, what, context);
     }
