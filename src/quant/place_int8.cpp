@@ -71,6 +71,10 @@ class Placing {
     return graph().add_constant(name + "/zero", onnx::TensorData::scalar_of(element_type_of(plan_.type), 0));
   }
 
+  void set_scale(onnx::Node& node, const Port& port, const std::string& tensor) const {
+    node.attributes.insert_or_assign(std::string(port.scale), float_attribute(scale_of_tensor(tensor)));
+  }
+
   void place(const Int8Node& planned, onnx::Node& node) {
     if (planned.kind == Int8Kind::kept) node.metadata[std::string(precision_note)] = "f32: " + planned.reason;
     for (const std::size_t input : planned.inputs) {
@@ -78,10 +82,7 @@ class Placing {
       const std::string name = x->name;
       const QuantizedValue& found = rounded(*x);
       graph().set_input(node, input, planned.has_int8_form ? found.steps : found.numbers);
-      if (planned.has_int8_form) {
-        const OperatorType& type = make_operator(node)->type();
-        node.attributes.insert_or_assign(std::string(type.ports[input].scale), float_attribute(scale_of_tensor(name)));
-      }
+      if (planned.has_int8_form) set_scale(node, find_operator_for(node).type->ports[input], name);
     }
     if (planned.inputs.empty() || !planned.has_weight()) return;
     if (planned.has_int8_form) {
@@ -108,9 +109,8 @@ class Placing {
     own->name = node.name;
     own->metadata = node.metadata;
     for (const auto& [name, attribute] : node.attributes) own->attributes.emplace(name, copy_attribute(attribute));
-    const OperatorType& type = make_operator(*own)->type();
-    own->attributes.insert_or_assign(std::string(type.ports[type.input_count()].scale),
-                                     float_attribute(scale_of_tensor(y.name)));
+    const OperatorType& type = *find_operator_for(*own).type;
+    set_scale(*own, type.ports[type.input_count()], y.name);
     onnx::Node* back = graph().add_node("DequantizeLinear",
                                         {own->output(), scale_constant(y.name), zero_constant(y.name)}, {""}, &node);
     graph().move_output(node, 0, *back, 0);
