@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
 #include <stdexcept>
 
 #include "adapters/tensorrt/plugin_host.hpp"
@@ -78,6 +79,59 @@ TEST(PluginOnGpuAnnounced, RunsOtherSizesThanWereAnnounced) {
   const ops::OperatorCase& large = case_named("CausalConvWithState", "f32_3x5x32_4_2_silu");
   expect_reference(small, &large);
   expect_reference(large, &small);
+}
+
+/// The steps of a sequence of `test`, one element at a time, by a context of their own that keeps the state in place.
+ops::HostTensor outputs_of_steps(nvinfer1::IPluginCreatorV3One& creator, const tensorrt::BuiltPlugin& step,
+                                 const std::vector<ops::HostTensor>& sequence, std::span<const TensorDesc> of_step) {
+  const TensorDesc& all = sequence[0].desc;
+  const auto rows = static_cast<std::size_t>(all.extents[0] * all.extents[1]);
+  const auto length = static_cast<std::size_t>(all.extents[2]);
+  std::vector<std::vector<std::byte>> data;
+  for (const ops::HostTensor& input : sequence) data.push_back(input.bytes);
+  ops::HostTensor result{.desc = all, .bytes = std::vector<std::byte>(sequence[0].bytes.size())};
+  const auto copy_column = [&](std::size_t at, std::span<const std::byte> from, std::span<std::byte> to, bool gather) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::size_t in_sequence = (row * length + at) * sizeof(float);
+      const std::size_t in_step = row * sizeof(float);
+      std::copy_n(from.data() + (gather ? in_sequence : in_step), sizeof(float),
+                  to.data() + (gather ? in_step : in_sequence));
+    }
+  };
+  data[0].resize(rows * sizeof(float));
+  for (std::size_t at = 0; at < length; ++at) {
+    copy_column(at, sequence[0].bytes, data[0], true);
+    // Nothing is captured, as other contexts allocate meanwhile.
+    const auto outputs = tensorrt::run_plugin(creator, step, of_step, data, {.capture = false});
+    copy_column(at, outputs[0], result.bytes, false);
+    data.back() = outputs[1];
+  }
+  return result;
+}
+
+/// Contexts of one plugin that step through sequences of their own at the same time, on streams of their own.
+TEST(PluginOnGpuState, OfContextsIsKeptApart) {
+  const ops::OperatorCase& whole = case_named("CausalConvWithState", "f32_3x7x37_4_2_silu_in_place");
+  const ops::OperatorCase& step = case_named("CausalConvWithState", "f32_3x7x1_4_2_silu_in_place");
+  nvinfer1::IPluginCreatorV3One* creator = library().find("CausalConvWithState", "1");
+  ASSERT_NE(creator, nullptr);
+  const tensorrt::BuiltPlugin built = tensorrt::build_plugin(*creator, fields_of(*step.op), step.inputs);
+  EXPECT_EQ(built.aliased, (std::vector<std::int32_t>{-1, 3}));
+  std::vector<std::vector<ops::HostTensor>> sequences;
+  std::vector<std::future<ops::HostTensor>> contexts;
+  for (const char* name : {"first", "second", "third", "fourth"}) {
+    ops::OperatorCase own = whole;
+    own.name = name;  // which the values depend on
+    sequences.push_back(ops::make_inputs(own));
+  }
+  for (const auto& sequence : sequences) {
+    contexts.push_back(
+        std::async(std::launch::async, [&] { return outputs_of_steps(*creator, built, sequence, step.inputs); }));
+  }
+  for (std::size_t i = 0; i < contexts.size(); ++i) {
+    const auto expected = expected_outputs(*whole.op, sequences[i]);
+    EXPECT_EQ(ops::compare(contexts[i].get(), expected[0], whole.tolerance, 1, whole.absolute), "");
+  }
 }
 
 std::vector<const ops::OperatorCase*> cases_for_plugins() {

@@ -36,6 +36,8 @@ struct Padding {
       "with TensorRT";
   static constexpr auto why_plugin_for_floats =
       "TensorRT's padding has no symmetric mode; plugins named ReflectPad did not come with TensorRT";
+  // Of 60 random problems on an H200, in two "rows" or "tiles" took .88 to .92 of the time of "fastest".
+  static constexpr bool timed_variants = true;
 
   PaddingMode mode = PaddingMode::constant;
   std::vector<std::int64_t> pads;
