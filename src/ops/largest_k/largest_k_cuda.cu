@@ -2,12 +2,12 @@
 // stable radix sort keeps of equal ones the first in front; the places of the first k are the indices. All of the GPU
 // sorts the elements of a few rows as one, and then by their rows; many rows are sorted by a block each. Where few
 // elements of a long row are kept, they are found first, by the digits of the last of them, and only they are sorted.
-#include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
 #include "kernels/numbers.cuh"
+#include "kernels/scan.cuh"
 #include "kernels/sort.cuh"
 #include "kernels/vector.cuh"
 #include "ops/largest_k/plan.hpp"
@@ -16,6 +16,7 @@ namespace graft::ops {
 namespace {
 
 constexpr int sort_threads = 256;
+constexpr int sort_warps = sort_threads / 32;
 constexpr std::int64_t most_elements = 0x7FFFFFFF;
 
 template <class T>
@@ -86,16 +87,6 @@ __global__ void make_keys(const T* x, typename KeyOf<T>::Type* keys, int* places
   places[index] = static_cast<int>(index);
 }
 
-/// The sums of the values of all threads of a block before this one, and of all.
-__device__ unsigned sum_before(unsigned value, unsigned& total) {
-  using Scan = cub::BlockScan<unsigned, sort_threads>;
-  __shared__ typename Scan::TempStorage storage;
-  unsigned before = 0;
-  Scan(storage).ExclusiveSum(value, before, total);
-  __syncthreads();
-  return before;
-}
-
 /// The state of a row after the pass whose histogram it is, in which the last element that is kept is found.
 __device__ SelectState next_state(const unsigned* histogram, const SelectState& state) {
   constexpr int own = select_digits / sort_threads;
@@ -107,8 +98,7 @@ __device__ SelectState next_state(const unsigned* histogram, const SelectState& 
     counts[i] = histogram[threadIdx.x * own + i];
     sum += counts[i];
   }
-  unsigned total = 0;
-  std::int64_t before = sum_before(sum, total);
+  std::int64_t before = block_sums<sort_warps>(sum).before;
 #pragma unroll
   for (int i = 0; i < own; ++i) {
     if (before < state.rest && state.rest <= before + counts[i]) {
@@ -198,10 +188,8 @@ __global__ void count_selected(const T* x, const Selection selection, RowSizes s
     front += prefix < last.prefix ? 1U : 0U;
     like += prefix == last.prefix ? 1U : 0U;
   }
-  unsigned all_front = 0;
-  unsigned all_like = 0;
-  sum_before(front, all_front);
-  sum_before(like, all_like);
+  const unsigned all_front = block_sums<sort_warps>(front).all;
+  const unsigned all_like = block_sums<sort_warps>(like).all;
   if (threadIdx.x == 0) selection.tile_counts[blockIdx.x] = {all_front, all_like};
 }
 
@@ -219,10 +207,8 @@ __global__ void take_selected(const T* x, const Selection selection, typename Ke
     before_front += counts.x;
     before_like += counts.y;
   }
-  unsigned front_before_tile = 0;
-  unsigned like_before_tile = 0;
-  sum_before(before_front, front_before_tile);
-  sum_before(before_like, like_before_tile);
+  const unsigned front_before_tile = block_sums<sort_warps>(before_front).all;
+  const unsigned like_before_tile = block_sums<sort_warps>(before_like).all;
 
   const unsigned first = tile.first + threadIdx.x * own;
   typename KeyOf<T>::Type own_keys[own] = {};
@@ -236,9 +222,8 @@ __global__ void take_selected(const T* x, const Selection selection, typename Ke
     is_front |= (prefix < last.prefix ? 1U : 0U) << i;
     is_like |= (prefix == last.prefix ? 1U : 0U) << i;
   }
-  unsigned total = 0;
-  unsigned front = front_before_tile + sum_before(static_cast<unsigned>(__popc(is_front)), total);
-  unsigned like = like_before_tile + sum_before(static_cast<unsigned>(__popc(is_like)), total);
+  unsigned front = front_before_tile + block_sums<sort_warps>(static_cast<unsigned>(__popc(is_front))).before;
+  unsigned like = like_before_tile + block_sums<sort_warps>(static_cast<unsigned>(__popc(is_like))).before;
   const auto kept_like = static_cast<unsigned>(last.rest);
 #pragma unroll
   for (unsigned i = 0; i < own; ++i) {

@@ -6,6 +6,7 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
+#include "kernels/scan.cuh"
 #include "kernels/sort.cuh"
 #include "kernels/vector.cuh"
 #include "ops/non_max_suppression/candidates.cuh"
@@ -17,32 +18,11 @@ namespace graft::ops {
 namespace {
 
 constexpr int warp = 32;
-constexpr unsigned all_lanes = 0xFFFFFFFFU;
 constexpr int block_threads = 1024;
 constexpr int tile = 64;
 constexpr int select_threads = 512;
 constexpr int lanes_of_box = select_threads / tile;
 static_assert(warp % lanes_of_box == 0 && tile % lanes_of_box == 0);
-
-/// Of the threads of a block before this one, and of all.
-__device__ int2 sums_of_threads(int value) {
-  __shared__ int of_warps[block_threads / warp];
-  const int lane = static_cast<int>(threadIdx.x) % warp;
-  int sum = value;
-  for (int distance = 1; distance < warp; distance *= 2) {
-    const int other = __shfl_up_sync(all_lanes, sum, distance);
-    if (lane >= distance) sum += other;
-  }
-  if (lane == warp - 1) of_warps[threadIdx.x / warp] = sum;
-  __syncthreads();
-  int2 result{sum - value, 0};
-  for (unsigned each = 0; each < block_threads / warp; ++each) {
-    if (each < threadIdx.x / warp) result.x += of_warps[each];
-    result.y += of_warps[each];
-  }
-  __syncthreads();  // before of_warps is written again
-  return result;
-}
 
 /// Keys are f32 of one zero alone, so that both zeros are equal.
 template <class T>
@@ -56,12 +36,12 @@ __global__ void find_candidates(const T* scores, const float* threshold, float* 
     const float score = box < boxes ? static_cast<float>(scores[begin + box]) : 0.F;
     const bool is_high = score > limit || (limit == NonMaxSuppression::no_threshold && score == score);
     const bool is_candidate = box < boxes && is_high;
-    const int2 sums = sums_of_threads(is_candidate ? 1 : 0);
+    const BlockSums<int> sums = block_sums<block_threads / warp>(is_candidate ? 1 : 0);
     if (is_candidate) {
-      keys[begin + count + sums.x] = score == 0.F ? 0.F : score;
-      values[begin + count + sums.x] = box;
+      keys[begin + count + sums.before] = score == 0.F ? 0.F : score;
+      values[begin + count + sums.before] = box;
     }
-    count += sums.y;
+    count += sums.all;
   }
   if (threadIdx.x != 0) return;
   begins[blockIdx.x] = begin;
@@ -131,9 +111,9 @@ __global__ void number_segments(const int* counts, std::int64_t* starts, Size* t
   for (std::int64_t first = 0; first < segments; first += block_threads) {
     const std::int64_t segment = first + threadIdx.x;
     const int own = segment < segments ? counts[segment] : 0;
-    const int2 sums = sums_of_threads(own);
-    if (segment < segments) starts[segment] = before + sums.x;
-    before += sums.y;
+    const BlockSums<int> sums = block_sums<block_threads / warp>(own);
+    if (segment < segments) starts[segment] = before + sums.before;
+    before += sums.all;
   }
   if (threadIdx.x == 0) *total = static_cast<Size>(before);
 }

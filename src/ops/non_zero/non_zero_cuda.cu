@@ -4,6 +4,7 @@
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/numbers.cuh"
+#include "kernels/scan.cuh"
 #include "ops/non_zero/non_zero.hpp"
 
 namespace graft::ops {
@@ -64,38 +65,10 @@ __device__ void store_index(std::int64_t* y, std::int64_t column, std::int64_t c
   }
 }
 
-/// Of the lanes before this one.
-__device__ int sum_before(int value) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
-  int sum = value;
-  for (int distance = 1; distance < warp; distance *= 2) {
-    const int other = __shfl_up_sync(all_lanes, sum, distance);
-    if (lane >= distance) sum += other;
-  }
-  return sum - value;
-}
-
-/// Of the warps before this one, and of all; every thread of the block calls it with its warp's sum in the last lane.
-template <int Warps>
-__device__ int2 sums_of_warps(int of_warp) {
-  __shared__ int sums[Warps];
-  const int own = static_cast<int>(threadIdx.x) / warp;
-  if (threadIdx.x % warp == warp - 1) sums[own] = of_warp;
-  __syncthreads();
-  int2 result{0, 0};
-  for (int each = 0; each < Warps; ++each) {
-    if (each < own) result.x += sums[each];
-    result.y += sums[each];
-  }
-  __syncthreads();  // before they are written again
-  return result;
-}
-
-/// The bits of a warp's 32 words, of which each lane has one; `column` is that of the warp's first.
-__device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, std::int64_t count,
+/// The bits of a warp's 32 words, of which each lane has one; its first is `before` columns behind `column`.
+__device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, int before, std::int64_t count,
                             std::int64_t first_element, const Axes& axes) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
-  const int before = sum_before(__popc(own));
   for (int each = 0; each < warp; ++each) {
     const unsigned word = __shfl_sync(all_lanes, own, each);
     const std::int64_t start = column + __shfl_sync(all_lanes, before, each);
@@ -130,10 +103,9 @@ template <class T, class Size>
 __global__ void find_in_one_block(const T* x, std::int64_t* y, Size* count, std::int64_t elements, Axes axes) {
   const std::int64_t first = std::int64_t{threadIdx.x} / warp * warp * warp;
   const unsigned own = first < elements ? words_of(x, first, elements) : 0;  // the same for a whole warp
-  const int bits = __popc(own);
-  const int2 sums = sums_of_warps<block_threads / warp>(sum_before(bits) + bits);
-  if (threadIdx.x == 0) *count = static_cast<Size>(sums.y);
-  store_words(y, own, sums.x, sums.y, first, axes);
+  const BlockSums<int> sums = block_sums<block_threads / warp>(__popc(own));
+  if (threadIdx.x == 0) *count = static_cast<Size>(sums.all);
+  store_words(y, own, 0, sums.before, sums.all, first, axes);
 }
 
 template <class T>
@@ -141,9 +113,8 @@ __global__ void mark_elements(const T* x, unsigned* words, std::int64_t* tile_co
   const std::int64_t word = std::int64_t{blockIdx.x} * tile_threads + threadIdx.x;
   const unsigned own = words_of(x, word / warp * warp * warp, elements);
   words[word] = own;
-  const int bits = __popc(own);
-  const int2 sums = sums_of_warps<tile_threads / warp>(sum_before(bits) + bits);
-  if (threadIdx.x == 0) tile_counts[blockIdx.x] = sums.y;
+  const int all = block_sums<tile_threads / warp>(__popc(own)).all;
+  if (threadIdx.x == 0) tile_counts[blockIdx.x] = all;
 }
 
 /// A tile's count becomes the number of its first column.
@@ -153,10 +124,9 @@ __global__ void number_tiles(std::int64_t* tile_counts, std::int64_t* total, Siz
   for (std::int64_t first = 0; first < tiles; first += block_threads) {
     const std::int64_t tile = first + threadIdx.x;
     const int own = tile < tiles ? static_cast<int>(tile_counts[tile]) : 0;
-    const int in_warp = sum_before(own);
-    const int2 sums = sums_of_warps<block_threads / warp>(in_warp + own);
-    if (tile < tiles) tile_counts[tile] = before + sums.x + in_warp;
-    before += sums.y;
+    const BlockSums<int> sums = block_sums<block_threads / warp>(own);
+    if (tile < tiles) tile_counts[tile] = before + sums.before;
+    before += sums.all;
   }
   if (threadIdx.x != 0) return;
   *total = before;
@@ -167,9 +137,8 @@ __global__ void store_indices(const unsigned* words, const std::int64_t* tile_st
                               std::int64_t* y, Axes axes) {
   const std::int64_t word = std::int64_t{blockIdx.x} * tile_threads + threadIdx.x;
   const unsigned own = words[word];
-  const int bits = __popc(own);
-  const int2 sums = sums_of_warps<tile_threads / warp>(sum_before(bits) + bits);
-  store_words(y, own, tile_starts[blockIdx.x] + sums.x, *total, word / warp * warp * warp, axes);
+  const int before = block_sums<tile_threads / warp>(__popc(own)).before;
+  store_words(y, own, tile_starts[blockIdx.x], before, *total, word / warp * warp * warp, axes);
 }
 
 Status fits_one_block(const NonZero& /*op*/, const Problem& problem) {

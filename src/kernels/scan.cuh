@@ -1,0 +1,43 @@
+// Sums of whole numbers of the lanes and threads before one's own: where each of them writes what it keeps.
+#pragma once
+
+namespace graft {
+
+/// Of the lanes of the warp before this one.
+template <class Number>
+[[nodiscard]] __device__ Number sum_of_lanes_before(Number value) {
+  constexpr unsigned all_lanes = 0xFFFFFFFFU;
+  const unsigned lane = threadIdx.x % 32;
+  Number sum = value;
+#pragma unroll
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const Number other = __shfl_up_sync(all_lanes, sum, distance);
+    if (lane >= distance) sum += other;
+  }
+  return sum - value;
+}
+
+template <class Number>
+struct BlockSums {
+  Number before;  ///< Of the threads before this one.
+  Number all;
+};
+
+/// Over a block of so many warps, all threads of which call it.
+template <int Warps, class Number>
+[[nodiscard]] __device__ BlockSums<Number> block_sums(Number value) {
+  __shared__ Number of_warps[Warps];
+  const unsigned own = threadIdx.x / 32;
+  const Number before = sum_of_lanes_before(value);
+  if (threadIdx.x % 32 == 31) of_warps[own] = before + value;
+  __syncthreads();
+  BlockSums<Number> sums{before, 0};
+  for (unsigned warp = 0; warp < Warps; ++warp) {
+    if (warp < own) sums.before += of_warps[warp];
+    sums.all += of_warps[warp];
+  }
+  __syncthreads();  // before they are written again
+  return sums;
+}
+
+}  // namespace graft
