@@ -47,7 +47,8 @@ function(graft_add_test name)
   # Tests name their networks alike, each file for itself.
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   # A test's own code is long to optimize and short to run.
-  target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1> ${graft_unoptimized})
+  graft_compile_quickly(${name})
+  target_compile_options(${name} PRIVATE ${graft_unoptimized})
   add_dependencies(graft_unit_tests ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
 

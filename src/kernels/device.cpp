@@ -1,6 +1,10 @@
-// What operators keep on a device besides their buffers, and what they ask of the device they run on.
+// What operators keep on a device besides their buffers, what they ask of the device they run on, and launches of
+// kernels.
 #include <cuda_runtime.h>
 
+#include <array>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -9,6 +13,39 @@
 #include "kernels/register.hpp"
 
 namespace graft {
+
+Status cuda_status(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return {};
+  static_cast<void>(cudaGetLastError());  // otherwise the caller's next check would report it once more
+  return {StatusCode::cuda_error,
+          std::string(what) + ": " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error)};
+}
+
+Status current_device(DeviceTraits& traits) {
+  constexpr int max_devices = 64;
+  static std::mutex mutex;
+  static std::array<DeviceTraits, max_devices> cache;
+  int device = 0;
+  if (Status status = cuda_status(cudaGetDevice(&device), "cudaGetDevice"); !status.ok()) return status;
+  if (device >= max_devices) return unsupported("device " + std::to_string(device) + "; 0 to 63 are supported");
+  const std::lock_guard lock(mutex);
+  DeviceTraits& entry = cache[static_cast<std::size_t>(device)];
+  if (entry.multiprocessors == 0) {
+    DeviceTraits fresh;
+    const auto ask = [&](int& value, cudaDeviceAttr attribute) {
+      return cuda_status(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+    };
+    if (Status status = ask(fresh.multiprocessors, cudaDevAttrMultiProcessorCount); !status.ok()) return status;
+    if (Status status = ask(fresh.threads_per_multiprocessor, cudaDevAttrMaxThreadsPerMultiProcessor); !status.ok()) {
+      return status;
+    }
+    if (Status status = ask(fresh.compute_major, cudaDevAttrComputeCapabilityMajor); !status.ok()) return status;
+    if (Status status = ask(fresh.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin); !status.ok()) return status;
+    entry = fresh;
+  }
+  traits = entry;
+  return {};
+}
 
 Status runs_on_current_device(int compute) {
   if (compute == 0) return {};
@@ -20,6 +57,33 @@ Status runs_on_current_device(int compute) {
 }
 
 namespace detail {
+
+Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUstream_st* stream, void** arguments) {
+  if (grid.blocks == 0) return {};
+  if (grid.blocks > std::numeric_limits<std::int32_t>::max()) {
+    return unsupported(std::string(what) + ": needs " + std::to_string(grid.blocks) +
+                       " blocks; CUDA allows 2147483647");
+  }
+  constexpr int always_allowed = 48 * 1024;
+  if (grid.shared_bytes > always_allowed) {
+    const auto error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, grid.shared_bytes);
+    if (Status status = cuda_status(error, what); !status.ok()) return status;
+  }
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
+  cluster.val.clusterDim.y = 1;
+  cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(grid.threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = grid.cluster > 1 ? 1 : 0;
+  return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), what);
+}
+
 namespace {
 
 /// To allocate and to free is forbidden to threads while a stream is captured elsewhere, unless the thread says that it

@@ -39,7 +39,8 @@ Status run_norm_pieces(const NormTask& task, const CudaContext& context) {
     const ops::ReductionPlan& plan = task.plan;
     const int piece = static_cast<int>(plan.reduced_extents[1]);
     const auto of_piece = static_cast<int>(row_vectors(piece, N));
-    if (!task.aligned || plan.reduced_extents[0] * of_piece > most_vectors(task)) {
+    const bool is_weighted = task.weights.values != nullptr && !RowsInPieces::may_have_weights;
+    if (!task.aligned || is_weighted || plan.reduced_extents[0] * of_piece > most_vectors(task)) {
       return run_norm_split(task, context);
     }
     const RowsInPieces rows{.count = plan.kept_count,

@@ -129,11 +129,15 @@ template <class T, int N, RowForm Form, class AnyRows>
   const auto run = [&]<int R>(std::integral_constant<int, R>) {
     const std::int64_t threads = ceil_divide(vectors, R * cluster);
     const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
-    return with_weighted(weights, [&]<bool Weighted>(std::bool_constant<Weighted>) {
+    const auto start = [&]<bool Weighted>(std::bool_constant<Weighted>) {
       auto* kernel = cluster > 1 ? rows_by_block<T, N, R, Form, true, Weighted, AnyRows>
                                  : rows_by_block<T, N, R, Form, false, Weighted, AnyRows>;
       return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
-    });
+    };
+    if constexpr (AnyRows::may_have_weights)
+      return with_weighted(weights, start);
+    else
+      return start(std::false_type{});
   };
   const auto too_long = [&] {
     return vectors > AnyRows::most_in_one_block && vectors > Policy::clustered_share * cluster;

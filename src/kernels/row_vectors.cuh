@@ -59,6 +59,7 @@ struct RowVector {
 
 /// `length` elements of every `pitch` are a row; what lies between is not read as such and becomes zero.
 struct Rows {
+  static constexpr bool may_have_weights = true;
   std::int64_t count;
   int length;
   int pitch;
@@ -83,8 +84,10 @@ struct Rows {
   }
 };
 
-/// Rows that lie in pieces, `stride` elements apart (channels of all items).
+/// Rows that lie in pieces, `stride` elements apart (channels of all items). Operators with weights for the channels
+/// have none: their axes are neighbors.
 struct RowsInPieces {
+  static constexpr bool may_have_weights = false;
   std::int64_t count;
   std::int64_t all;  ///< Elements of the tensor.
   int length;
