@@ -23,9 +23,15 @@ set(GRAFT_TEST_ENVIRONMENT
   "GRAFT_BUILD_DIR=${PROJECT_BINARY_DIR}"
   "GRAFT_PYTHON=${GRAFT_PYTHON}"
   "PYTHONPATH=${GRAFT_OUTPUT_DIR}/python"
-  "PYTHONDONTWRITEBYTECODE=1"
+  # Hundreds of tests start Python: each would compile Graft's modules again, and none may write into the sources.
+  "PYTHONPYCACHEPREFIX=${PROJECT_BINARY_DIR}/pycache"
   "LD_LIBRARY_PATH=${GRAFT_DEPS_DIR}/lib-rtx"
   "UBSAN_OPTIONS=print_stacktrace=1")
+# Projects that tests build have sources in common: those of the installed package.
+if(GRAFT_CCACHE)
+  list(APPEND GRAFT_TEST_ENVIRONMENT "CMAKE_CXX_COMPILER_LAUNCHER=${GRAFT_CCACHE}"
+       "CMAKE_CUDA_COMPILER_LAUNCHER=${GRAFT_CCACHE}" "CCACHE_NOHASHDIR=true")
+endif()
 
 # graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [LONG <test>...]
 #                [REPETITIVE <test>...])

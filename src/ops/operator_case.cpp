@@ -26,7 +26,8 @@ template <class F>
 void for_each_element(const TensorDesc& desc, F&& f) {
   const std::int64_t vector = channels_per_vector(desc.layout);
   if (vector == 1) {
-    for (std::int64_t i = 0; i < desc.storage_count(); ++i) f(i, i);
+    const std::int64_t count = desc.storage_count();
+    for (std::int64_t i = 0; i < count; ++i) f(i, i);
     return;
   }
   const std::int64_t batch = desc.extents[0];

@@ -1,7 +1,8 @@
 // convert_tool - converts models for the tests that judge them in other runtimes.
 //
-// Usage: convert_tool auto|always|never|guarded OUT_FOLDER MODEL.onnx...
+// Usage: convert_tool auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...
 //        convert_tool lowerings
+// Of several ways each has a folder of its name in OUT_FOLDER. What they have in common is compiled once.
 // A model that is refused is a line `MODEL.onnx: message` on standard error, and the others follow. Each lowering is a
 // line on standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and what
 // is said of it. `lowerings` lists them: operator, what TensorRT refuses, what comes, what has to hold.
@@ -16,6 +17,7 @@
 #include "passes/lowerings/lowering.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
+#include "tests/support/recent_engine.hpp"
 
 namespace {
 
@@ -52,6 +54,16 @@ void list_lowerings() {
   }
 }
 
+std::vector<std::string> split(std::string_view modes) {
+  std::vector<std::string> result;
+  for (;;) {
+    const std::size_t comma = modes.find(',');
+    result.emplace_back(modes.substr(0, comma));
+    if (comma == std::string_view::npos) return result;
+    modes.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -62,28 +74,30 @@ int main(int count, char** arguments) {
   }
   if (count < 4) {
     std::fprintf(stderr,
-                 "usage: convert_tool auto|always|never|guarded OUT_FOLDER MODEL.onnx...\n"
+                 "usage: convert_tool auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...\n"
                  "       convert_tool lowerings\n");
     return 2;
   }
-  const std::string_view mode = arguments[1];
+  const std::vector<std::string> modes = split(arguments[1]);
   const std::filesystem::path folder = arguments[2];
+  const graft::test::RecentEngine engine(graft::runtime::default_engine());
   int refused = 0;
   for (int i = 3; i < count; ++i) {
     const std::filesystem::path path = arguments[i];
-    try {
-      graft::onnx::Model model = graft::onnx::read_onnx(path);
-      graft::passes::ConvertOptions options;
-      options.plugins = mode == "always"  ? graft::passes::PluginMode::always
-                        : mode == "never" ? graft::passes::PluginMode::never
-                                          : graft::passes::PluginMode::automatic;
-      if (mode == "guarded") options.guards = {"guard_grid_sample"};
-      print_lowerings_of(path.filename().string(),
-                         graft::passes::convert(graft::runtime::default_engine(), model, options));
-      graft::onnx::write_onnx(model, folder / path.filename());
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s: %s\n", path.c_str(), error.what());
-      ++refused;
+    for (const std::string& mode : modes) {
+      try {
+        graft::onnx::Model model = graft::onnx::read_onnx(path);
+        graft::passes::ConvertOptions options;
+        options.plugins = mode == "always"  ? PluginMode::always
+                          : mode == "never" ? PluginMode::never
+                                            : PluginMode::automatic;
+        if (mode == "guarded") options.guards = {"guard_grid_sample"};
+        print_lowerings_of(path.filename().string(), graft::passes::convert(engine, model, options));
+        graft::onnx::write_onnx(model, (modes.size() == 1 ? folder : folder / mode) / path.filename());
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", path.c_str(), error.what());
+        ++refused;
+      }
     }
   }
   return refused == 0 ? 0 : 1;

@@ -1,4 +1,7 @@
 // Reference kernel of DeformableConvolution: sums in double.
+#include <algorithm>
+#include <vector>
+
 #include "ops/deformable_convolution/plan.hpp"
 #include "ops/deformable_convolution/sampling.hpp"
 #include "ops/reference.hpp"
@@ -61,6 +64,8 @@ Status run(const DeformableConvolution& op, const Problem& problem, const Buffer
     auto* y = static_cast<Element*>(buffers.outputs[0]);
     const std::int64_t pixels = sizes.out_pixels();
     const std::int64_t terms = sizes.group_channels() * sizes.taps();
+    std::vector<double> weights(static_cast<std::size_t>(sizes.outputs * terms));  // read at every pixel
+    std::transform(weight, weight + weights.size(), weights.begin(), [](Element value) { return load(value, 1); });
     context.parallel_for(sizes.items * pixels, [&](std::int64_t begin, std::int64_t end) {
       std::vector<double> samples(static_cast<std::size_t>(sizes.channels * sizes.taps()));
       for (std::int64_t i = begin; i < end; ++i) {
@@ -70,8 +75,9 @@ Status run(const DeformableConvolution& op, const Problem& problem, const Buffer
                       input(DeformableConvolution::mask), n, pixel, samples.data());
         for (std::int64_t k = 0; k < sizes.outputs; ++k) {
           const double* of_group = samples.data() + k / sizes.group_outputs() * terms;
+          const double* of_output = weights.data() + k * terms;
           double sum = sizes.has_bias ? load(bias[k], 1) : 0;
-          for (std::int64_t term = 0; term < terms; ++term) sum += load(weight[k * terms + term], 1) * of_group[term];
+          for (std::int64_t term = 0; term < terms; ++term) sum += of_output[term] * of_group[term];
           y[(n * sizes.outputs + k) * pixels + pixel] = store<Element>(sum, 1);
         }
       }

@@ -45,7 +45,7 @@ def run_commands(page: Path, folder: Path) -> None:
     if not script:
         pytest.skip("the page has no commands to run")
     shutil.copytree(ROOT / "examples", folder / "examples")
-    environment = os.environ | {"PATH": f"{GRAFT.parent}:{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": f"{GRAFT.parent}:{os.environ['PATH']}", "CCACHE_BASEDIR": str(folder)}
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,

@@ -1,0 +1,97 @@
+// An engine that keeps what it compiled last, for tests that compile the same models again and again.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "onnx/onnx_io.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::test {
+
+/// Runs are those of the engine itself: a model that was compiled before is run by a request of its own.
+class RecentEngine final : public runtime::Engine {
+ public:
+  /// The engine has to outlive it. `most`: so many models are kept; each has threads and memory of its own.
+  explicit RecentEngine(const runtime::Engine& engine, std::size_t most = 32) : engine_(engine), most_(most) {}
+
+  using Engine::compile;
+
+  [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+  [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return engine_.evaluate_constant_graph(model);
+  }
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    std::string key = text_of(options) + serialize_onnx(model);
+    const std::scoped_lock lock(mutex_);
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->key == key; });
+    std::shared_ptr<Kept> recent;
+    if (found != kept_.end()) {
+      recent = *found;
+      kept_.erase(found);
+    } else {
+      recent = std::make_shared<Kept>();
+      recent->key = std::move(key);
+      runtime::CompileOptions own = options;
+      if (options.noise != nullptr) own.noise = recent->noise = std::make_shared<runtime::RoundingNoise>();
+      recent->model = engine_.compile(model, own);
+    }
+    kept_.push_front(recent);
+    if (kept_.size() > most_) kept_.pop_back();
+    return std::make_unique<Request>(recent->model->new_request(), recent->noise, options.noise);
+  }
+
+ private:
+  struct Kept {
+    std::string key;
+    std::unique_ptr<runtime::CompiledModel> model;
+    std::shared_ptr<runtime::RoundingNoise> noise;
+  };
+
+  /// Of a kept model, whose noise is drawn as the caller's says.
+  class Request final : public runtime::CompiledModel {
+   public:
+    Request(std::unique_ptr<runtime::CompiledModel> request, std::shared_ptr<runtime::RoundingNoise> noise,
+            std::shared_ptr<runtime::RoundingNoise> wanted)
+        : request_(std::move(request)), noise_(std::move(noise)), wanted_(std::move(wanted)) {}
+
+    [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override {
+      return std::make_unique<Request>(request_->new_request(), noise_, wanted_);
+    }
+    void run(const runtime::TensorMap& inputs,
+             const std::function<void(const runtime::TensorMap& outputs)>& look) override {
+      if (noise_ != nullptr) noise_->draw = wanted_->draw;
+      request_->run(inputs, look);
+    }
+
+   private:
+    std::unique_ptr<runtime::CompiledModel> request_;
+    std::shared_ptr<runtime::RoundingNoise> noise_;
+    std::shared_ptr<runtime::RoundingNoise> wanted_;
+  };
+
+  static std::string text_of(const runtime::CompileOptions& options) {
+    std::string text = std::to_string(static_cast<int>(options.kernels)) + ' ' + std::to_string(options.threads) + ' ' +
+                       std::to_string(options.streams) + (options.round_inside ? " rounded" : "") +
+                       (options.noise != nullptr ? " noisy" : "");
+    for (const std::string& name : options.extra_outputs) text += '\n' + name;
+    return text + '\0';
+  }
+
+  const runtime::Engine& engine_;
+  std::size_t most_;
+  mutable std::mutex mutex_;
+  mutable std::deque<std::shared_ptr<Kept>> kept_;  // the latest first
+};
+
+}  // namespace graft::test
