@@ -125,6 +125,12 @@ class Definition:
         """For the extension, of values as `convert` gives them."""
         return _json_of(self, tuple(values))
 
+    def input_name(self, index: int) -> str:
+        """Of a node's inputs: those of a variadic one are x_1, x_2 and so on."""
+        last = len(self.inputs) - 1
+        port = self.inputs[min(index, last)]
+        return f"{port.name}_{index - last + 1}" if port.is_variadic else port.name
+
     def allowed_dtypes(self, port: int) -> str:
         return ", ".join(dict.fromkeys(row[port] for row in self.rows))
 
@@ -249,7 +255,8 @@ def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> s
         + (" | None = None" if port.is_optional else "")
         for port in definition.inputs
     ]
-    parts.append("*")
+    if definition.attributes or more:
+        parts.append("*")
     for info in definition.attributes:
         type_of = _ANNOTATIONS[info.type]
         if info.choices:
@@ -284,7 +291,8 @@ def docstring(definition: Definition, more: str) -> str:
 def parameters(definition: Definition, more: str = "", names: Mapping[str, str] | None = None) -> str:
     """`x, scale=None, *, alpha=0.01`: the tensors by position, the attributes by name or by what stands for it."""
     parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
-    parts.append("*")
+    if definition.attributes or more:
+        parts.append("*")
     for info in definition.attributes:
         parts.append((names or {}).get(info.name, info.name) + ("" if info.required else f"={literal(info.default)}"))
     return ", ".join([*parts, more] if more else parts)
