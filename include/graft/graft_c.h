@@ -70,9 +70,9 @@ GRAFT_API void graft_operator_destroy(graft_operator* op);
 GRAFT_API int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, int32_t input_count,
                                   graft_tensor* outputs, int32_t output_count);
 /* The same with sizes that are not known. `shapes` is a JSON array of the inputs' shapes, of a shape input its values:
- * [["n", 3, "h", "w"]]. The result has those of the outputs, each size a number, a name, or ["add", left, right] with one of add, subtract,
- * multiply, min, max, floor_divide, ceil_divide, equal and less; ["data_size", optimum, largest] depends on data. Null
- * where an input is refused; valid until this thread's next call. */
+ * [["n", 3, "h", "w"]]. The result has those of the outputs, each size a number, a name, or ["add", left, right] with
+ * one of add, subtract, multiply, min, max, floor_divide, ceil_divide, equal and less; ["data_size", optimum, largest]
+ * depends on data. Null where an input is refused; valid until this thread's next call. */
 GRAFT_API const char* graft_infer_symbolic(const graft_operator* op, const char* shapes);
 /* The layouts of all ports, in their order and optional ones among them, where the first input has this type, layout
  * and rank, as a JSON array; "null" where the operator takes no such input. Valid until this thread's next call. */
