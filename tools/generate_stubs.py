@@ -14,19 +14,24 @@ from graft._definitions import DEFINITIONS, FIXED_SIZE_DEFINITIONS, docstring, s
 
 HEADER = "# Written by tools/generate_stubs.py from the operators' definitions.\n"
 
-OPS = """from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+OPS = """import os
+import types
+from collections.abc import Sequence
+from typing import Literal, TypeVar
 
 Array = TypeVar("Array")  # numpy.ndarray, torch.Tensor or cupy.ndarray; all of a call are of one kind
 
+def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace: ...
 """
 
 TORCH = """import os
+import types
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 
+def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace: ...
 def onnx_translations() -> dict[Any, Any]: ...
 def add_functions(model: Any) -> Any: ...
 def export(
@@ -39,7 +44,9 @@ def function(definition, array: str, more: list[str]) -> str:
     parameters = "".join(f"    {each},\n" for each in split(signature(definition, array, more)))
     text = docstring(definition, "").rstrip().replace("\\", "\\\\").replace("\n", "\n    ")
     lines = "\n".join(line.rstrip() for line in text.splitlines())
-    return f'def {definition.function}(\n{parameters}) -> {array}:\n    """{lines}\n    """\n'
+    count = len(definition.outputs)
+    result = array if count == 1 else f"tuple[{', '.join([array] * count)}]"
+    return f'def {definition.function}(\n{parameters}) -> {result}:\n    """{lines}\n    """\n'
 
 
 def split(parameters: str) -> list[str]:
@@ -58,7 +65,7 @@ def stubs() -> dict[pathlib.Path, str]:
     torch = "\n".join(function(each, "torch.Tensor", []) for each in FIXED_SIZE_DEFINITIONS.values())
     package = ROOT / "python" / "graft"
     return {
-        package / "ops" / "__init__.pyi": HEADER + OPS.replace("from typing import Any, ", "from typing import ") + ops,
+        package / "ops" / "__init__.pyi": HEADER + OPS + ops,
         package / "torch" / "__init__.pyi": HEADER + TORCH + torch,
     }
 

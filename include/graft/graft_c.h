@@ -49,11 +49,13 @@ GRAFT_API const char* graft_version(void);
 GRAFT_API int graft_has_cuda(void);
 GRAFT_API const char* graft_last_error(void);
 
-/* The operators as a JSON array, in the order of ops.inc. Each entry: "function", its name in snake case; "name";
- * "doc"; "source"; "attributes", each "name", "type" (float, int, string, floats, ints), "default" (null where it is
- * required), "choices", "range" and "doc"; "ports", each "name", "is_output", "is_optional", "shape" and "doc"; "rows",
- * the types of all ports that go together where tensors are linear. */
-GRAFT_API const char* graft_definitions(void);
+/* The operators as a JSON array, in the order of ops.inc; with a `file` that graft_load_operators has opened, those of
+ * that library, in the order of its list. Each entry: "function", its name in snake case; "name"; "doc"; "source";
+ * "attributes", each "name", "type" (float, int, string, floats, ints), "default" (null where it is required),
+ * "choices", "range" and "doc"; "ports", each "name", "kind" (input, optional_input, variadic_input, shape_input,
+ * output, size_output), "shape" and "doc"; "rows", the types of all ports that go together where tensors are linear.
+ * Valid until this thread's next call. */
+GRAFT_API const char* graft_definitions(const char* file);
 
 /* `attributes` is a JSON object: {"alpha": 0.1, "axes": [1], "epsilon_mode": "max"}; null or "{}" for the defaults;
  * "inf" and
@@ -63,13 +65,14 @@ GRAFT_API graft_operator* graft_operator_create(const char* name, const char* at
 GRAFT_API void graft_operator_destroy(graft_operator* op);
 
 /* Writes type, layout and extents of `outputs` from those of linear inputs. An extent that depends on data is as large
- * as it may become: the memory of a call has room for that, and its results lie at the beginning of it. */
+ * as it may become: the memory of a call has room for that, and its results lie at the beginning of it. Shape inputs
+ * are the last ones here, of type i64, and their extents are their values; a call does not have them. */
 GRAFT_API int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, int32_t input_count,
                                   graft_tensor* outputs, int32_t output_count);
-/* The same with sizes that are not known. `shapes` is a JSON array of the inputs' shapes: [["n", 3, "h", "w"]]. The
- * result has those of the outputs, each size a number, a name, or ["add", left, right] with one of add, subtract,
- * multiply, min, max, floor_divide, ceil_divide, equal and less; ["data_size", optimum, largest] depends on data. Null
- * where an input is refused; valid until this thread's next call. */
+/* The same with sizes that are not known. `shapes` is a JSON array of the inputs' shapes, of a shape input its values:
+ * [["n", 3, "h", "w"]]. The result has those of the outputs, each size a number, a name, or ["add", left, right] with
+ * one of add, subtract, multiply, min, max, floor_divide, ceil_divide, equal and less; ["data_size", optimum, largest]
+ * depends on data. Null where an input is refused; valid until this thread's next call. */
 GRAFT_API const char* graft_infer_symbolic(const graft_operator* op, const char* shapes);
 /* The layouts of all ports, in their order and optional ones among them, where the first input has this type, layout
  * and rank, as a JSON array; "null" where the operator takes no such input. Valid until this thread's next call. */

@@ -8,12 +8,15 @@ import functools
 import json
 import math
 import operator
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from graft import _operators
+from graft.errors import Error
 
+MOST_SHAPE_VALUES = 8  # of graft_c.h: GRAFT_MAX_RANK
 # Both have __index__, and a fraction is refused where elements are counted.
 _TYPES = {"float": "a number", "int": "an integer", "string": "a string", "floats": "numbers", "ints": "integers"}
 
@@ -43,11 +46,40 @@ class Attribute:
 @dataclasses.dataclass(frozen=True)
 class Port:
     name: str
-    is_output: bool
-    is_size: bool  # says how large other outputs are
-    is_optional: bool
+    kind: str  # input, optional_input, variadic_input, shape_input, output, size_output
     shape: str
     doc: str
+
+    @property
+    def is_output(self) -> bool:
+        return self.kind in ("output", "size_output")
+
+    @property
+    def is_size(self) -> bool:
+        """It says how large other outputs are."""
+        return self.kind == "size_output"
+
+    @property
+    def is_optional(self) -> bool:
+        return self.kind == "optional_input"
+
+    @property
+    def is_variadic(self) -> bool:
+        """A list of tensors."""
+        return self.kind == "variadic_input"
+
+    @property
+    def is_shape(self) -> bool:
+        """Integers that sizes of outputs are made of."""
+        return self.kind == "shape_input"
+
+
+class Tensor(NamedTuple):
+    """One that a kernel gets."""
+
+    name: str  # that of its port; those of a variadic one are x_1, x_2 and so on
+    port: int
+    value: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +102,20 @@ class Definition:
         """Whether only the data say how large its outputs are."""
         return any(port.is_size for port in self.outputs)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether each input is a tensor."""
+        return not any(port.is_variadic or port.is_shape for port in self.inputs)
+
+    def output_dtypes(self, dtypes: Sequence[str], ports: Sequence[int]) -> list[str]:
+        """Those that go with tensors of these types at these ports."""
+        for row in self.rows:
+            if all(row[port] == dtype for port, dtype in zip(ports, dtypes)):
+                return list(row[len(self.inputs) :])
+        found = ", ".join(f"{self.inputs[port].name} {dtype}" for port, dtype in zip(ports, dtypes))
+        rows = "; ".join(" ".join(row[: len(self.inputs)]) for row in self.rows)
+        raise ValueError(f"{self.function} does not take {found}; allowed together: {rows}")
+
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The attributes' values, in their order, numbers after keywords, as the library takes them."""
         attributes = (*self.attributes, *self.numbers)
@@ -78,6 +124,12 @@ class Definition:
     def json(self, values: Sequence[Any]) -> str:
         """For the extension, of values as `convert` gives them."""
         return _json_of(self, tuple(values))
+
+    def input_name(self, index: int) -> str:
+        """Of a node's inputs: those of a variadic one are x_1, x_2 and so on."""
+        last = len(self.inputs) - 1
+        port = self.inputs[min(index, last)]
+        return f"{port.name}_{index - last + 1}" if port.is_variadic else port.name
 
     def allowed_dtypes(self, port: int) -> str:
         return ", ".join(dict.fromkeys(row[port] for row in self.rows))
@@ -161,9 +213,26 @@ def _definition(entry: Mapping[str, Any]) -> Definition:
     )
 
 
-DEFINITIONS: dict[str, Definition] = {
-    entry["function"]: _definition(entry) for entry in json.loads(_operators.definitions())
-}
+def _definitions(text: str) -> dict[str, Definition]:
+    return {entry["function"]: _definition(entry) for entry in json.loads(text)}
+
+
+DEFINITIONS: dict[str, Definition] = _definitions(_operators.definitions())
+
+
+@functools.cache
+def _load(path: str) -> dict[str, Definition]:
+    try:
+        return _definitions(_operators.load(path))
+    except ValueError as error:
+        raise Error(str(error)) from None
+
+
+def load_definitions(library: str | os.PathLike[str]) -> dict[str, Definition]:
+    """Of a library of somebody's own, which is opened once. Raises graft.Error for what is no such library."""
+    path = os.fspath(library)
+    return _load(os.path.realpath(path) if os.path.exists(path) else path)
+
 
 # PyTorch has to know sizes before an operator runs.
 FIXED_SIZE_DEFINITIONS = {name: each for name, each in DEFINITIONS.items() if not each.has_data_sizes}
@@ -180,11 +249,14 @@ _ANNOTATIONS = {
 def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> str:
     """`x: Array, *, alpha: float = 0.01`: the tensors by position, the attributes by name."""
     numbers = {info.name: f" | {_ANNOTATIONS[info.type]}" for info in definition.numbers}
+    kinds = {"variadic_input": f"Sequence[{array}]", "shape_input": f"Sequence[int] | {array}"}
     parts = [
-        f"{port.name}: {array}{numbers.get(port.name, '')}{' | None = None' if port.is_optional else ''}"
+        f"{port.name}: {kinds.get(port.kind, array)}{numbers.get(port.name, '')}"
+        + (" | None = None" if port.is_optional else "")
         for port in definition.inputs
     ]
-    parts.append("*")
+    if definition.attributes or more:
+        parts.append("*")
     for info in definition.attributes:
         type_of = _ANNOTATIONS[info.type]
         if info.choices:
@@ -203,8 +275,9 @@ def docstring(definition: Definition, more: str) -> str:
 
     types = ["; ".join(" ".join(f"{p.name} {t}" for p, t in zip(ports, row)) for row in definition.rows)
              for ports in [(*definition.inputs, *definition.outputs)]]  # fmt: skip
+    kinds = {"variadic_input": "a list: ", "shape_input": "integers: "}
     lines = [definition.doc, "", "Tensors:"]
-    lines += [described(port.name, port.doc, port.shape) for port in definition.inputs]
+    lines += [described(port.name, kinds.get(port.kind, "") + port.doc, port.shape) for port in definition.inputs]
     lines += ["", "Attributes:"]
     lines += [described(info.name, info.doc, ", ".join(info.choices) or info.range) for info in definition.attributes]
     lines += ["", f"Returns {', '.join(f'{p.name} ({p.shape}): {p.doc}' for p in definition.outputs)}"]
@@ -218,7 +291,8 @@ def docstring(definition: Definition, more: str) -> str:
 def parameters(definition: Definition, more: str = "", names: Mapping[str, str] | None = None) -> str:
     """`x, scale=None, *, alpha=0.01`: the tensors by position, the attributes by name or by what stands for it."""
     parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
-    parts.append("*")
+    if definition.attributes or more:
+        parts.append("*")
     for info in definition.attributes:
         parts.append((names or {}).get(info.name, info.name) + ("" if info.required else f"={literal(info.default)}"))
     return ", ".join([*parts, more] if more else parts)
@@ -255,6 +329,57 @@ def without_numbers(definition: Definition, inputs: Sequence[Any]) -> tuple[list
         if is_number:
             given[info.name] = None
     return list(given.values()), values
+
+
+def is_integer_array(value: Any) -> bool:
+    return hasattr(value, "tolist") and hasattr(value, "shape")
+
+
+def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
+    """The integers of a shape input; those of a compiled program may be symbols."""
+    allowed = (
+        "allowed: integers, or an integer array of one axis on the CPU, since they are known before the kernel runs"
+    )
+    if is_integer_array(value):
+        dtype = str(value.dtype).removeprefix("torch.")
+        device = str(getattr(value, "device", "cpu"))
+        if dtype not in ("int32", "int64") or len(value.shape) != 1 or device != "cpu":
+            raise TypeError(f"{function}: input {name} is {dtype} {tuple(value.shape)} on {device}; {allowed}")
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)) and not hasattr(value, "__iter__"):
+        raise TypeError(f"{function}: input {name} is {type(value).__qualname__}; {allowed}")
+    found = tuple(value)
+    if len(found) > MOST_SHAPE_VALUES:
+        raise ValueError(f"{function}: input {name} has {len(found)} values; allowed: {MOST_SHAPE_VALUES} at most")
+    try:
+        return tuple(each if hasattr(each, "node") else operator.index(each) for each in found)
+    except TypeError:
+        raise TypeError(f"{function}: input {name} is {value!r}; {allowed}") from None
+
+
+def arranged(definition: Definition, inputs: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, ...]]]:
+    """The tensors that a kernel gets, and the values of each shape input."""
+    given = trimmed(definition, inputs)
+    tensors: list[Tensor] = []
+    values: list[tuple[Any, ...]] = []
+    for i, (port, value) in enumerate(zip(definition.inputs, given)):
+        if port.is_shape:
+            values.append(shape_values(definition.function, port.name, value))
+        elif port.is_variadic:
+            check_list(definition.function, port.name, value)
+            tensors += [Tensor(f"{port.name}_{count}", i, each) for count, each in enumerate(value, 1)]
+        else:
+            tensors.append(Tensor(port.name, i, value))
+    return tensors, values
+
+
+def check_list(function: str, name: str, value: Any) -> None:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"{function}: input {name} is {type(value).__qualname__}; allowed: a list of one tensor or more"
+        )
+    if not value:
+        raise ValueError(f"{function}: input {name} is an empty list; allowed: a list of one tensor or more")
 
 
 def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:

@@ -167,6 +167,18 @@ nlohmann::ordered_json to_json(const AttributeInfo& info) {
           {"choices", info.choices}, {"range", info.range.to_string()}, {"doc", info.doc}};
 }
 
+const char* name_of(PortKind kind) {
+  switch (kind) {
+    case PortKind::input: return "input";
+    case PortKind::optional_input: return "optional_input";
+    case PortKind::variadic_input: return "variadic_input";
+    case PortKind::shape_input: return "shape_input";
+    case PortKind::output: return "output";
+    case PortKind::size_output: return "size_output";
+  }
+  throw std::logic_error("a port of unknown kind");
+}
+
 nlohmann::ordered_json to_json(const OperatorType& type, std::string_view function) {
   nlohmann::ordered_json result{{"function", function},
                                 {"name", type.name},
@@ -177,12 +189,8 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
                                 {"rows", nlohmann::ordered_json::array()}};
   for (const AttributeInfo& info : type.attributes) result["attributes"].push_back(to_json(info));
   for (const Port& port : type.ports) {
-    result["ports"].push_back({{"name", port.name},
-                               {"is_output", port.is_output()},
-                               {"is_size", port.is_size()},
-                               {"is_optional", port.is_optional()},
-                               {"shape", port.shape},
-                               {"doc", port.doc}});
+    result["ports"].push_back(
+        {{"name", port.name}, {"kind", name_of(port.kind)}, {"shape", port.shape}, {"doc", port.doc}});
   }
   for (const TypeRow& row : type.type_rows) {
     nlohmann::ordered_json dtypes = nlohmann::ordered_json::array();
@@ -335,16 +343,17 @@ graft_operator* graft_operator_create(const char* name, const char* attributes) 
   });
 }
 
-const char* graft_definitions() {
-  return graft::guarded<const char*>(nullptr, [] {
-    static const std::string text = [] {
-      nlohmann::ordered_json list = nlohmann::ordered_json::array();
-      const std::vector<std::string> names = graft::function_names();
-      for (std::size_t i = 0; i < graft::linked_operators().size(); ++i) {
-        list.push_back(graft::to_json(*graft::linked_operators()[i], names.at(i)));
-      }
-      return list.dump();
-    }();
+const char* graft_definitions(const char* file) {
+  thread_local std::string text;
+  return graft::guarded<const char*>(nullptr, [&] {
+    const graft::OperatorLibrary* library = file == nullptr ? nullptr : &graft::load_operator_library(file);
+    const std::span<const graft::OperatorType* const> types =
+        library == nullptr ? graft::linked_operators() : std::span(library->operators);
+    const std::vector<std::string> names =
+        library == nullptr ? graft::function_names() : graft::operator_folders(*library);
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < types.size(); ++i) list.push_back(graft::to_json(*types[i], names.at(i)));
+    text = list.dump();
     return text.c_str();
   });
 }
@@ -358,8 +367,13 @@ int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, st
     std::vector<graft::DType> dtypes;
     for (const graft::TensorDesc& desc : parsed.inputs) dtypes.push_back(desc.dtype);
     const std::vector<graft::DType> found_dtypes = graft::output_dtypes(type, dtypes);
+    const std::size_t tensors = parsed.inputs.size() - type.shape_input_count();
+    std::vector<graft::Extents> shape_values;
+    for (const graft::TensorDesc& desc : std::span(parsed.inputs).subspan(tensors)) {
+      shape_values.push_back(desc.extents);
+    }
     std::vector<graft::Extents> found;
-    graft::check(graft::infer_extents(*op->op, parsed.inputs, found));
+    graft::check(graft::infer_extents(*op->op, std::span(parsed.inputs).first(tensors), found, shape_values));
     if (found.size() != static_cast<std::size_t>(output_count)) {
       throw std::invalid_argument(std::string(type.name) + " gives " + std::to_string(found.size()) + " outputs");
     }

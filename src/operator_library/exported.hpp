@@ -14,7 +14,7 @@ namespace graft {
 struct FusionRules;
 struct OperatorType;
 
-inline constexpr std::uint32_t operator_library_version = 2;
+inline constexpr std::uint32_t operator_library_version = 3;
 
 /// The standard library that this source is compiled with.
 #if defined(_LIBCPP_VERSION)
@@ -37,6 +37,7 @@ struct ExportedOperators {
   std::size_t count;
   const FusionRules* fusions;
   std::size_t fusion_count;
+  const char* folders;  ///< Of the operators, in their order, joined by commas.
 };
 
 }  // namespace graft

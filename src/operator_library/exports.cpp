@@ -12,7 +12,8 @@ const graft::ExportedOperators* graft_operators() noexcept {
                                                    .operators = graft::linked_operators().data(),
                                                    .count = graft::linked_operators().size(),
                                                    .fusions = graft::linked_fusions().data(),
-                                                   .fusion_count = graft::linked_fusions().size()};
+                                                   .fusion_count = graft::linked_fusions().size(),
+                                                   .folders = GRAFT_OPERATOR_FOLDERS};
     return &exported;
   } catch (...) {  // a definition whose drop_ins throw, or no memory
     return nullptr;

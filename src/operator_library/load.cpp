@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <mutex>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -119,6 +121,21 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
                                              .fusions = {exported.fusions, exported.fusions + exported.fusion_count}});
   if (!added.ok()) refuse(file, added.message(), "Give the operator a name of its own, and build the library again");
   return operator_libraries().back();
+}
+
+std::vector<std::string> operator_folders(const OperatorLibrary& library) {
+  const auto close = [](void* open) { ::dlclose(open); };
+  const std::unique_ptr<void, decltype(close)> open(::dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD), close);
+  void* symbol = open == nullptr ? nullptr : ::dlsym(open.get(), "graft_operators");
+  const ExportedOperators* exported =
+      symbol == nullptr ? nullptr : reinterpret_cast<decltype(&graft_operators)>(symbol)();
+  std::vector<std::string> folders;
+  std::istringstream list(exported == nullptr || exported->folders == nullptr ? "" : exported->folders);
+  for (std::string folder; std::getline(list, folder, ',');) folders.push_back(folder);
+  if (folders.size() != library.operators.size()) {
+    refuse(library.file, "it does not name the folders of its operators", "Make it from a list of operators, *.inc");
+  }
+  return folders;
 }
 
 }  // namespace graft

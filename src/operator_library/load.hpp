@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "graft/registry.hpp"
 
@@ -12,5 +13,9 @@ namespace graft {
 /// and opening one runs its code: see docs/security.md. Throws Error for what is no such library, was made with other
 /// headers, or has an operator whose name is taken.
 const OperatorLibrary& load_operator_library(const std::string& file);
+
+/// The folders of a loaded library's operators, in their order: their names in snake case. Throws Error for a library
+/// that was linked from others.
+[[nodiscard]] std::vector<std::string> operator_folders(const OperatorLibrary& library);
 
 }  // namespace graft

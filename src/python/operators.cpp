@@ -44,7 +44,7 @@ graft_tensor linear(const std::string& dtype, const nb::handle& shape) {
   return tensor;
 }
 
-constexpr std::size_t max_ports = 32;
+constexpr std::size_t max_ports = 32;  // of a call
 
 /// Addresses in the order of the ports, inputs first.
 using Addresses = std::vector<std::uintptr_t>;
@@ -52,21 +52,26 @@ using Addresses = std::vector<std::uintptr_t>;
 /// An operator on inputs of known types and shapes. Any number of threads may run it at once.
 class Plan {
  public:
-  /// `dtypes` and `shapes` of the inputs; `layouts` of the inputs and outputs, all linear where it is empty.
+  /// `dtypes` and `shapes` of the inputs; `layouts` of the inputs and outputs, all linear where it is empty;
+  /// `shape_values` of each shape input, which is none of the inputs of a run.
   Plan(const std::string& name, const std::string& attributes, std::vector<std::string> dtypes, const nb::list& shapes,
-       std::int32_t output_count, std::vector<std::string> layouts)
+       std::int32_t output_count, std::vector<std::string> layouts, const nb::list& shape_values)
       : op_(graft_operator_create(name.c_str(), attributes.c_str())),
         dtypes_(std::move(dtypes)),
         layouts_(std::move(layouts)) {
     if (!op_) fail(name);
     input_count_ = dtypes_.size();
-    tensors_.resize(input_count_ + static_cast<std::size_t>(output_count));
-    if (tensors_.size() > max_ports || nb::len(shapes) != input_count_) throw nb::value_error("too many tensors");
-    for (std::size_t i = 0; i < input_count_; ++i) tensors_[i] = linear(dtypes_[i], shapes[i]);
-    if (graft_infer_outputs(op_.get(), tensors_.data(), static_cast<std::int32_t>(input_count_), outputs(),
+    if (nb::len(shapes) != input_count_) throw nb::value_error("a type and a shape for each input");
+    for (std::size_t i = 0; i < input_count_; ++i) tensors_.push_back(linear(dtypes_[i], shapes[i]));
+    static const std::string type_of_sizes = "i64";
+    std::vector<graft_tensor> inputs = tensors_;
+    for (const nb::handle& values : shape_values) inputs.push_back(linear(type_of_sizes, values));
+    std::vector<graft_tensor> inferred(static_cast<std::size_t>(output_count));
+    if (graft_infer_outputs(op_.get(), inputs.data(), static_cast<std::int32_t>(inputs.size()), inferred.data(),
                             output_count) != 0) {
       fail(name);
     }
+    tensors_.insert(tensors_.end(), inferred.begin(), inferred.end());
     if (!layouts_.empty() && layouts_.size() != tensors_.size()) throw nb::value_error("a layout for each tensor");
     for (std::size_t i = 0; i < layouts_.size(); ++i) tensors_[i].layout = layouts_[i].c_str();
     const graft_call call = call_of(tensors_.data());
@@ -140,7 +145,6 @@ class Plan {
     return "";
   }
 
-  [[nodiscard]] graft_tensor* outputs() { return tensors_.data() + input_count_; }
   [[nodiscard]] graft_call call_of(const graft_tensor* tensors) const {
     return {tensors, static_cast<std::int32_t>(input_count_), tensors + input_count_,
             static_cast<std::int32_t>(tensors_.size() - input_count_)};
@@ -197,7 +201,14 @@ NB_MODULE(_operators, module) {
   module.def(
       "has_cuda", [] { return graft_has_cuda() != 0; }, "Whether the library carries CUDA kernels.");
   module.def(
-      "definitions", [] { return text_or_fail(graft_definitions()); }, "JSON: see graft_c.h.");
+      "definitions", [] { return text_or_fail(graft_definitions(nullptr)); }, "JSON: see graft_c.h.");
+  module.def(
+      "load",
+      [](const std::string& file) {
+        if (graft_load_operators(file.c_str()) != 0) fail();
+        return text_or_fail(graft_definitions(file.c_str()));
+      },
+      nb::arg("file"), "The definitions of a library of somebody's own, whose operators are known from then on.");
   module.def("infer_symbolic", &infer_symbolic, nb::arg("name"), nb::arg("attributes"), nb::arg("shapes"));
   module.def("layouts", &layouts, nb::arg("name"), nb::arg("attributes"), nb::arg("dtype"), nb::arg("layout"),
              nb::arg("rank"), "JSON: see graft_layouts in graft_c.h.");
@@ -205,9 +216,9 @@ NB_MODULE(_operators, module) {
              nb::arg("input_count"));
   nb::class_<Plan>(module, "Plan", "An operator on inputs of known types and shapes.")
       .def(nb::init<const std::string&, const std::string&, std::vector<std::string>, const nb::list&, std::int32_t,
-                    std::vector<std::string>>(),
+                    std::vector<std::string>, const nb::list&>(),
            nb::arg("name"), nb::arg("attributes"), nb::arg("dtypes"), nb::arg("shapes"), nb::arg("output_count"),
-           nb::arg("layouts") = std::vector<std::string>())
+           nb::arg("layouts") = std::vector<std::string>(), nb::arg("shape_values") = nb::list())
       .def_prop_ro("output_shapes", &Plan::output_shapes)
       .def_prop_ro("output_dtypes", &Plan::output_dtypes)
       .def_prop_ro("workspace_bytes", &Plan::workspace_bytes)

@@ -61,10 +61,11 @@ const graft::ExportedOperators exported{
 #endif
     .fusions = fusions.data(),
 #ifdef WRONG_FUSION
-    .fusion_count = fusions.size()};
+    .fusion_count = fusions.size(),
 #else
-    .fusion_count = 0};
+    .fusion_count = 0,
 #endif
+    .folders = "fine"};
 
 }  // namespace
 

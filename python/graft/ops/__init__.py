@@ -4,20 +4,23 @@
 NumPy arrays, and PyTorch tensors on the CPU, run the reference kernels. CUDA tensors of PyTorch and CuPy run the CUDA
 kernels on the caller's current stream; nothing is copied, nothing waits, and the result and the scratch memory come from the
 caller's framework. Arrays are row-major and contiguous. bfloat16 in NumPy is `ml_dtypes.bfloat16`; int8 takes its scales
-from the attributes. `graft.torch` has the same functions with gradients, torch.compile and ONNX export.
+from the attributes. An input of any number of tensors takes a list of them, one that says sizes takes integers. `graft.torch`
+has the same functions with gradients, torch.compile and ONNX export. `load_operators` makes functions of your own operators.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import os
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graft import _operators
 from graft._arrays import kind_of
-from graft._definitions import DEFINITIONS, Definition, make_function, trimmed, without_numbers
+from graft._definitions import DEFINITIONS, Definition, arranged, load_definitions, make_function, without_numbers
 
-__all__ = list(DEFINITIONS)
+__all__ = [*DEFINITIONS, "load_operators"]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -26,38 +29,44 @@ def _plan(
     values: tuple[Any, ...],
     dtypes: tuple[str, ...],
     shapes: tuple[tuple[int, ...], ...],
+    shape_values: tuple[tuple[int, ...], ...],
     device: str,
 ) -> Any:
     """`device` for the copies of weights that attributes give, which belong to one."""
     return _operators.Plan(
-        definition.name, definition.json(values), list(dtypes), list(shapes), len(definition.outputs)
+        definition.name,
+        definition.json(values),
+        list(dtypes),
+        list(shapes),
+        len(definition.outputs),
+        shape_values=list(shape_values),
     )
 
 
 def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], out: Any) -> Any:
     function = definition.function
-    tensors, numbers = without_numbers(definition, inputs)
-    arrays = trimmed(definition, tensors)
+    given, numbers = without_numbers(definition, inputs)
+    tensors, shape_values = arranged(definition, given)
+    arrays = [tensor.value for tensor in tensors]
     kind = kind_of(arrays[0]) if arrays else None
-    for port, array in zip(definition.inputs, arrays):
+    for name, _, array in tensors:
         if kind is None or kind_of(array) is not kind:
             allowed = "numpy.ndarray, torch.Tensor, cupy.ndarray" if kind is None else kind.name
-            raise TypeError(f"{function}: input {port.name} is {type(array).__qualname__}; allowed: {allowed}")
+            raise TypeError(f"{function}: input {name} is {type(array).__qualname__}; allowed: {allowed}")
     device = kind.device(arrays[0])
-    for i, (port, array) in enumerate(zip(definition.inputs, arrays)):
-        if kind.dtype(array) not in definition.allowed_dtypes(i).split(", "):
+    for name, port, array in tensors:
+        if kind.dtype(array) not in definition.allowed_dtypes(port).split(", "):
             raise ValueError(
-                f"{function}: input {port.name} is {kind.dtype(array)}; allowed: {definition.allowed_dtypes(i)}"
+                f"{function}: input {name} is {kind.dtype(array)}; allowed: {definition.allowed_dtypes(port)}"
             )
         if kind.device(array) != device:
-            raise ValueError(
-                f"{function}: input {port.name} is on {kind.device(array)}; allowed: {device}, as the first"
-            )
+            raise ValueError(f"{function}: input {name} is on {kind.device(array)}; allowed: {device}, as the first")
         if not kind.is_contiguous(array):
-            raise ValueError(f"{function}: input {port.name} is not contiguous; allowed: {kind.to_contiguous}")
+            raise ValueError(f"{function}: input {name} is not contiguous; allowed: {kind.to_contiguous}")
     dtypes = tuple(kind.dtype(array) for array in arrays)
     shapes = tuple(tuple(array.shape) for array in arrays)
-    plan = _plan(definition, definition.convert((*values, *numbers)), dtypes, shapes, device)
+    attributes = definition.convert((*values, *numbers))
+    plan = _plan(definition, attributes, dtypes, shapes, tuple(shape_values), device)
     wanted = list(zip(definition.outputs, plan.output_dtypes, plan.output_shapes))
     if out is None:
         outputs = [kind.empty(dtype, shape, arrays[0]) for _, dtype, shape in wanted]
@@ -89,13 +98,23 @@ def _check_outputs(
                 raise ValueError(f"{function}: out for {port.name} overlaps an input; allowed: memory of its own")
 
 
-def _make(definition: Definition) -> Any:
+def _make(definition: Definition) -> Callable[..., Any]:
     inputs = "".join(f"{port.name}, " for port in definition.inputs)
     values = "".join(f"{info.name}, " for info in definition.attributes)
-    body = f"return _call(DEFINITIONS[{definition.function!r}], ({inputs}), ({values}), out)"
+    scope = {"_call": functools.partial(_call, definition)}
     doc = "`out` takes the result: of its type and shape, and no input's memory."
-    return make_function(definition, "out=None", [body], globals(), __name__, doc)
+    return make_function(definition, "out=None", [f"return _call(({inputs}), ({values}), out)"], scope, __name__, doc)
 
 
 for _definition in DEFINITIONS.values():
     globals()[_definition.function] = _make(_definition)
+
+
+def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace:
+    """The operators of a library of your own (`graft new`) as functions: `load_operators("libmy_ops.so").snake(x)`.
+
+    A function has the name of its operator's folder. The library's code runs in this process, and stays loaded. Raises
+    graft.Error for what is no such library, or was made with another Graft.
+    """
+    functions = {name: _make(each) for name, each in load_definitions(library).items()}
+    return types.SimpleNamespace(**functions)

@@ -1,9 +1,12 @@
 # Written by tools/generate_stubs.py from the operators' definitions.
+import os
+import types
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 Array = TypeVar("Array")  # numpy.ndarray, torch.Tensor or cupy.ndarray; all of a call are of one kind
 
+def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace: ...
 def leaky_relu(
     x: Array,
     *,
@@ -303,7 +306,7 @@ def non_zero(
     x: Array,
     *,
     out: Array | None = None,
-) -> Array:
+) -> tuple[Array, Array]:
     """y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN is not zero, -0 is.
 
     Tensors:
@@ -329,7 +332,7 @@ def non_max_suppression(
     *,
     center_point_box: int = 0,
     out: Array | None = None,
-) -> Array:
+) -> tuple[Array, Array]:
     """For each item and class: boxes in the order of falling scores, of equal ones the first, are selected until there are max_output_boxes_per_class, but for those whose score is not above score_threshold and those whose intersection with a box that was selected is more than iou_threshold of the union.
 
     Tensors:
@@ -450,7 +453,7 @@ def largest_k(
     largest: int = 1,
     sorted: int = 1,
     out: Array | None = None,
-) -> Array:
+) -> tuple[Array, Array]:
     """values = the k largest elements of x along an axis, or the k smallest, the first of equal ones first; indices = their places along the axis. NaN is the largest number; both zeros are equal.
 
     Tensors:
@@ -478,7 +481,7 @@ def causal_conv_with_state(
     activation: Literal["none", "silu", "swish"] = "none",
     in_place: int = 0,
     out: Array | None = None,
-) -> Array:
+) -> tuple[Array, Array]:
     """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
 
     Tensors:

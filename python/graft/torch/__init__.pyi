@@ -1,10 +1,12 @@
 # Written by tools/generate_stubs.py from the operators' definitions.
 import os
+import types
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 
+def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace: ...
 def onnx_translations() -> dict[Any, Any]: ...
 def add_functions(model: Any) -> Any: ...
 def export(
@@ -391,7 +393,7 @@ def largest_k(
     axis: int = -1,
     largest: int = 1,
     sorted: int = 1,
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """values = the k largest elements of x along an axis, or the k smallest, the first of equal ones first; indices = their places along the axis. NaN is the largest number; both zeros are equal.
 
     Tensors:
@@ -418,7 +420,7 @@ def causal_conv_with_state(
     *,
     activation: Literal["none", "silu", "swish"] = "none",
     in_place: int = 0,
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
 
     Tensors:

@@ -1,8 +1,12 @@
 # The operators in torch.library: schemas, kernels, shapes and gradients, made from the definitions.
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
+import os
+import re
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +14,19 @@ import torch
 
 from graft import _operators
 from graft._arrays import threads_for
-from graft._definitions import FIXED_SIZE_DEFINITIONS, Definition, literal, make_function, parameters, trimmed
+from graft._definitions import (
+    FIXED_SIZE_DEFINITIONS,
+    Definition,
+    Tensor,
+    arranged,
+    check_list,
+    is_integer_array,
+    literal,
+    load_definitions,
+    make_function,
+    parameters,
+    shape_values,
+)
 from graft.torch import _gradients
 
 NAMESPACE = "graft"
@@ -21,13 +37,47 @@ _DTYPES = {
     torch.bfloat16: "bf16",
     torch.float8_e4m3fn: "f8e4m3fn",
     torch.int8: "i8",
+    torch.int32: "i32",
+    torch.int64: "i64",
 }
+_TORCH_TYPES = {name: dtype for dtype, name in _DTYPES.items()}
 _SCHEMA_TYPES = {"float": "float", "int": "int", "string": "str", "floats": "float[]", "ints": "int[]"}
+_SCHEMA_PORTS = {
+    "input": "Tensor {}",
+    "optional_input": "Tensor? {}=None",
+    "variadic_input": "Tensor[] {}",
+    "shape_input": "SymInt[] {}",
+}
 _MOST_PLANS = 4096
 
 
 # PyTorch's Inductor has a parameter `kernel` of its own where it passes on the keywords of an operator.
 _KEYWORDS = {"kernel": "kernel_size"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Registered:
+    """An operator of torch.ops."""
+
+    definition: Definition
+    namespace: str  # graft, or that of somebody's own library
+
+    @property
+    def name(self) -> str:
+        return f"{self.namespace}::{self.definition.function}"
+
+    @property
+    def overload(self) -> Any:
+        return getattr(getattr(torch.ops, self.namespace), self.definition.function).default
+
+    @property
+    def gradient(self) -> Callable[..., Any] | None:
+        return _gradients.GRADIENTS.get(self.definition.function) if self.namespace == NAMESPACE else None
+
+    @property
+    def suffix(self) -> str:
+        """Of what this module calls its parts."""
+        return f"{self.namespace}_{self.definition.function}"
 
 
 def keyword(attribute: str) -> str:
@@ -42,38 +92,51 @@ def values_of(definition: Definition, keywords: Mapping[str, Any]) -> tuple[Any,
 
 def _schema(definition: Definition) -> str:
     """Attributes are keywords with defaults, so that a call has only those that differ from them."""
-    parts = [f"Tensor? {port.name}=None" if port.is_optional else f"Tensor {port.name}" for port in definition.inputs]
-    parts.append("*")
+    parts = [_SCHEMA_PORTS[port.kind].format(port.name) for port in definition.inputs]
+    if definition.attributes:
+        parts.append("*")
     for info in definition.attributes:
         default = list(info.default) if isinstance(info.default, tuple) else info.default
         parts.append(
             f"{_SCHEMA_TYPES[info.type]} {keyword(info.name)}" + ("" if info.required else f"={literal(default)}")
         )
-    return f"{definition.function}({', '.join(parts)}) -> {', '.join('Tensor' for _ in definition.outputs)}"
+    results = ", ".join("Tensor" for _ in definition.outputs)
+    return f"{definition.function}({', '.join(parts)}) -> {results if len(definition.outputs) == 1 else f'({results})'}"
 
 
-def _checked_dtypes(definition: Definition, tensors: Sequence[torch.Tensor]) -> list[str]:
+def _checked_dtypes(definition: Definition, tensors: Sequence[Tensor]) -> list[str]:
+    first = tensors[0].value
     dtypes = []
-    for i, (port, tensor) in enumerate(zip(definition.inputs, tensors)):
+    for name, port, tensor in tensors:
         found = _DTYPES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
-        if found not in definition.allowed_dtypes(i).split(", "):
+        if found not in definition.allowed_dtypes(port).split(", "):
             raise ValueError(
-                f"{definition.function}: input {port.name} is {found}; allowed: {definition.allowed_dtypes(i)}"
+                f"{definition.function}: input {name} is {found}; allowed: {definition.allowed_dtypes(port)}"
             )
-        if tensor.device != tensors[0].device:
+        if tensor.device != first.device:
             raise ValueError(
-                f"{definition.function}: input {port.name} is on {tensor.device}; allowed: {tensors[0].device}, as the first"
+                f"{definition.function}: input {name} is on {tensor.device}; allowed: {first.device}, as the first"
             )
         dtypes.append(found)
     return dtypes
 
 
-def _plan_arguments(
-    definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    dtypes = _checked_dtypes(definition, tensors)
-    shapes = [tuple(tensor.shape) for tensor in tensors]
-    return definition.name, definition.json(values), dtypes, shapes, len(definition.outputs)
+def _plan(
+    definition: Definition,
+    tensors: Sequence[Tensor],
+    sizes: Sequence[Any],
+    values: tuple[Any, ...],
+    layouts: Sequence[str] = (),
+) -> Any:
+    return _operators.Plan(
+        definition.name,
+        definition.json(values),
+        _checked_dtypes(definition, tensors),
+        [tuple(tensor.value.shape) for tensor in tensors],
+        len(definition.outputs),
+        list(layouts),
+        shape_values=list(sizes),
+    )
 
 
 _VECTOR = 8  # channels of hwc8, which are stored together
@@ -106,6 +169,8 @@ def _channels_last_ports(
     As in PyTorch's own convolution, the weight may ask for it too.
     """
     x = tensors[0]
+    if not definition.is_plain or len(definition.outputs) > 1:
+        return ()
     # In f32 these are kernels in TF32 for Hopper; elsewhere only one that is slow takes them.
     if x.dim() != 4 or x.dtype not in _CHANNELS_LAST_TYPES or (x.dtype == torch.float32 and not _is_hopper(x.device)):
         return ()
@@ -123,10 +188,11 @@ def _channels_last_ports(
 class _Call:
     """A plan with what a run needs of it, asked once."""
 
-    __slots__ = ("channels_last", "run_cpu", "run_cuda", "shape", "workspace")
+    __slots__ = ("channels_last", "dtypes", "run_cpu", "run_cuda", "shapes", "workspace")
 
     def __init__(self, plan: Any, channels_last: tuple[bool, ...] = ()) -> None:
-        (self.shape,) = plan.output_shapes
+        self.shapes = plan.output_shapes
+        self.dtypes = [_TORCH_TYPES[dtype] for dtype in plan.output_dtypes]
         self.workspace = plan.workspace_bytes
         self.run_cuda = plan.run_cuda
         self.run_cpu = plan.run_cpu
@@ -143,17 +209,17 @@ def _keep(calls: dict[Any, _Call], key: Any, call: _Call) -> _Call:
 def _new_call(
     calls: dict[Any, _Call], key: Any, definition: Definition, inputs: Sequence[Any], values: Sequence[Any]
 ) -> _Call:
-    values = definition.convert(values)
-    return _keep(calls, key, _Call(_operators.Plan(*_plan_arguments(definition, trimmed(definition, inputs), values))))
+    return _keep(calls, key, _Call(_plan(definition, *arranged(definition, inputs), definition.convert(values))))
 
 
-def _new_strided_call(definition: Definition, tensors: Sequence[torch.Tensor], values: Sequence[Any]) -> _Call:
+def _new_strided_call(
+    definition: Definition, tensors: Sequence[Tensor], sizes: Sequence[Any], values: Sequence[Any]
+) -> _Call:
     values = definition.convert(values)
-    arguments = _plan_arguments(definition, tensors, values)
-    plan = _operators.Plan(*arguments)
-    ports = _channels_last_ports(definition, tensors, values, plan.output_shapes[0])
-    if ports and tensors[0].is_cuda:
-        plan = _operators.Plan(*arguments, ["hwc8" if is_hwc8 else "linear" for is_hwc8 in ports])
+    plan = _plan(definition, tensors, sizes, values)
+    ports = _channels_last_ports(definition, [each.value for each in tensors], values, plan.output_shapes[0])
+    if ports and tensors[0].value.is_cuda:
+        plan = _plan(definition, tensors, sizes, values, ["hwc8" if is_hwc8 else "linear" for is_hwc8 in ports])
     return _Call(plan, ports)
 
 
@@ -173,15 +239,15 @@ def _as_hwc8(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone(memory_format=torch.channels_last)
 
 
-def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Callable[..., torch.Tensor]:
+def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Callable[..., Any]:
     """The kernel where not all inputs are row-major: with channels last if it has that, otherwise of copies."""
 
-    def run(call: _Call, tensors: Sequence[torch.Tensor], y: torch.Tensor) -> None:
-        addresses = [*[tensor.data_ptr() for tensor in tensors], y.data_ptr()]
+    def run(call: _Call, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+        addresses = [tensor.data_ptr() for tensor in (*tensors, *outputs)]
         if device == "CPU":
-            call.run_cpu(addresses, threads_for(max(y.numel(), tensors[0].numel())))
+            call.run_cpu(addresses, threads_for(max(outputs[0].numel(), tensors[0].numel())))
             return
-        index = y.get_device()
+        index = outputs[0].get_device()
         stream = _current_stream(index)
         if index != _current_device():
             with torch.cuda.device(index):
@@ -189,31 +255,34 @@ def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Ca
         else:
             _run_cuda(call, addresses, stream)
 
-    def strided(inputs: Sequence[Any], values: Sequence[Any]) -> torch.Tensor:
-        tensors = trimmed(definition, inputs)
+    def strided(inputs: Sequence[Any], values: Sequence[Any]) -> Any:
+        given, sizes = arranged(definition, inputs)
+        tensors = [tensor.value for tensor in given]
         key = (
             *[(tensor.dtype, tensor.shape, tensor.stride()) for tensor in tensors],
+            *sizes,
             tensors[0].get_device(),
             *[tuple(value) if isinstance(value, list) else value for value in values],
         )
-        call = calls.get(key) or _keep(calls, key, _new_strided_call(definition, tensors, values))
+        call = calls.get(key) or _keep(calls, key, _new_strided_call(definition, given, sizes, values))
         x = tensors[0]
         if not call.channels_last:
-            y = x.new_empty(call.shape)
-            run(call, [tensor.contiguous() for tensor in tensors], y)
-            return y
-        y = torch.empty(call.shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
+            outputs = [x.new_empty(shape, dtype=dtype) for shape, dtype in zip(call.shapes, call.dtypes)]
+            run(call, [tensor.contiguous() for tensor in tensors], outputs)
+            return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        (shape,) = call.shapes
+        y = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
         if device == "CPU":  # its kernels are row-major; the result lies as on a GPU
-            contiguous = x.new_empty(call.shape)
-            run(call, [tensor.contiguous() for tensor in tensors], contiguous)
+            contiguous = x.new_empty(shape)
+            run(call, [tensor.contiguous() for tensor in tensors], [contiguous])
             return y.copy_(contiguous)
-        given = [_as_hwc8(t) if is_hwc8 else t.contiguous() for t, is_hwc8 in zip(tensors, call.channels_last)]
-        if call.shape[1] % _VECTOR == 0:
-            run(call, given, y)
+        stored = [_as_hwc8(t) if is_hwc8 else t.contiguous() for t, is_hwc8 in zip(tensors, call.channels_last)]
+        if shape[1] % _VECTOR == 0:
+            run(call, stored, [y])
             return y
-        n, c, h, w = call.shape
+        n, c, h, w = shape
         padded = x.new_empty((n, h, w, -(-c // _VECTOR) * _VECTOR))
-        run(call, given, padded)
+        run(call, stored, [padded])
         return y.copy_(padded.narrow(3, 0, c).permute(0, 3, 1, 2))
 
     return strided
@@ -228,76 +297,97 @@ _free = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
 
 def _refuse_forward_mode(name: str) -> None:
     raise NotImplementedError(
-        f"graft::{name} has no forward-mode derivative (torch.func.jvp, jacfwd, hessian). Use reverse mode: torch.func.vjp, "
+        f"{name} has no forward-mode derivative (torch.func.jvp, jacfwd, hessian). Use reverse mode: torch.func.vjp, "
         "grad, or backward()"
     )
 
 
-def _kernel(definition: Definition, device: str) -> Callable[..., Any]:
+def _first(definition: Definition) -> str:
+    """The first tensor, as an expression."""
+    port = definition.inputs[0]
+    return f"{port.name}[0]" if port.is_variadic else port.name
+
+
+def _has_type_of_first(definition: Definition, output: int) -> bool:
+    return all(row[len(definition.inputs) + output] == row[0] for row in definition.rows)
+
+
+def _kernel(registered: Registered, device: str) -> Callable[..., Any]:
     """One level of straight-line code: the calls of a small kernel cost more than the kernel."""
-    inputs = [port.name for port in definition.inputs]
-    optional = {port.name for port in definition.inputs if port.is_optional}
+    definition = registered.definition
     values = [keyword(info.name) for info in definition.attributes]
     lists = {keyword(info.name) for info in definition.attributes if info.type in ("floats", "ints")}
-    x = inputs[0]
+    x = _first(definition)
     lines = [
         f"def kernel({parameters(definition, names=_KEYWORDS)}):",
         # PyTorch would take the tangent of the result for zero.
-        f"    if _forward_mode._current_level >= 0: _refuse_forward_mode({definition.function!r})",
+        f"    if _forward_mode._current_level >= 0: _refuse_forward_mode({registered.name!r})",
     ]
-    arguments = f"({', '.join(inputs)},), ({', '.join(values)},)"
-    key = []
-    for name in inputs:
-        if name in optional:
-            lines.append(f"    if {name} is not None and not {name}.is_contiguous(): return strided({arguments})")
+    arguments = f"({''.join(f'{port.name}, ' for port in definition.inputs)}), ({''.join(f'{v}, ' for v in values)})"
+    key: list[str] = []
+    required: list[str] = []  # addresses
+    optional: list[str] = []
+    for port in definition.inputs:
+        name = port.name
+        if port.is_shape:
+            key.append(f"tuple({name})")
+        elif port.is_variadic:
+            lines.append(f"    for _each in {name}:")
+            lines.append(f"        if not _each.is_contiguous(): return _strided({arguments})")
+            key.append(f"*[(_each.dtype, _each.shape) for _each in {name}]")
+            required.append(f"*[_each.data_ptr() for _each in {name}]")
+        elif port.is_optional:
+            lines.append(f"    if {name} is not None and not {name}.is_contiguous(): return _strided({arguments})")
             key.append(f"None if {name} is None else ({name}.dtype, {name}.shape)")
+            optional.append(name)
         else:
-            lines.append(f"    if not {name}.is_contiguous(): return strided({arguments})")
+            lines.append(f"    if not {name}.is_contiguous(): return _strided({arguments})")
             key += [f"{name}.dtype", f"{name}.shape"]
+            required.append(f"{name}.data_ptr()")
     # Copies of weights that attributes give belong to one device.
     key += [f"{x}.get_device()", *(f"tuple({name})" if name in lists else name for name in values)]
-    lines.append(f"    key = ({', '.join(key)})")
-    lines.append("    call = calls.get(key)")
-    lines.append(f"    if call is None: call = _new_call(calls, key, definition, {arguments})")
-    lines.append(f"    y = {x}.new_empty(call.shape)")
+    lines.append(f"    _key = ({', '.join(key)})")
+    lines.append("    _call = _calls.get(_key)")
+    lines.append(f"    if _call is None: _call = _new_call(_calls, _key, _definition, {arguments})")
+    outputs = [f"_y{i}" for i in range(len(definition.outputs))]
+    for i, y in enumerate(outputs):
+        dtype = "" if _has_type_of_first(definition, i) else f", dtype=_call.dtypes[{i}]"
+        lines.append(f"    {y} = {x}.new_empty(_call.shapes[{i}]{dtype})")
+    written = [f"{y}.data_ptr()" for y in outputs]
     if optional:
-        required = [name for name in inputs if name not in optional]
-        lines.append(f"    addresses = [{', '.join(f'{name}.data_ptr()' for name in required)}]")
-        lines += [
-            f"    if {name} is not None: addresses.append({name}.data_ptr())" for name in inputs if name in optional
-        ]
-        lines.append("    addresses.append(y.data_ptr())")
+        lines.append(f"    _addresses = [{', '.join(required)}]")
+        lines += [f"    if {name} is not None: _addresses.append({name}.data_ptr())" for name in optional]
+        lines.append(f"    _addresses += ({', '.join(written)},)")
     else:
-        lines.append(f"    addresses = ({', '.join(f'{name}.data_ptr()' for name in inputs)}, y.data_ptr())")
+        lines.append(f"    _addresses = ({', '.join([*required, *written])},)")
     if device == "CPU":
-        lines.append(f"    call.run_cpu(addresses, threads_for(max(y.numel(), {x}.numel())))")
-        lines.append("    return y")
+        lines.append(f"    _call.run_cpu(_addresses, _threads_for(max(_y0.numel(), {x}.numel())))")
     else:
         lines += [
-            f"    index = {x}.get_device()",
-            "    stream = _current_stream(index)",
-            "    if index != _current_device():",
-            "        with torch.cuda.device(index): _run_cuda(call, addresses, stream)",
-            "    elif call.workspace:",
-            "        _run_cuda(call, addresses, stream)",
+            f"    _index = {x}.get_device()",
+            "    _stream = _current_stream(_index)",
+            "    if _index != _current_device():",
+            "        with _cuda.device(_index): _run_cuda(_call, _addresses, _stream)",
+            "    elif _call.workspace:",
+            "        _run_cuda(_call, _addresses, _stream)",
             "    else:",
-            "        call.run_cuda(addresses, 0, stream)",
-            "    return y",
+            "        _call.run_cuda(_addresses, 0, _stream)",
         ]
+    lines.append(f"    return {', '.join(outputs)}")
     local: dict[str, Any] = {}
     calls: dict[Any, _Call] = {}
     scope = {
-        "torch": torch,
-        "threads_for": threads_for,
-        "calls": calls,
-        "strided": _strided(definition, device, calls),
-        "definition": definition,
-        "_new_call": _new_call,
-        "_run_cuda": _run_cuda,
-        "_forward_mode": torch.autograd.forward_ad,
-        "_refuse_forward_mode": _refuse_forward_mode,
+        "_calls": calls,
+        "_cuda": torch.cuda,
         "_current_device": _current_device,
         "_current_stream": _current_stream,
+        "_definition": definition,
+        "_forward_mode": torch.autograd.forward_ad,
+        "_new_call": _new_call,
+        "_refuse_forward_mode": _refuse_forward_mode,
+        "_run_cuda": _run_cuda,
+        "_strided": _strided(definition, device, calls),
+        "_threads_for": threads_for,
     }
     exec("\n".join(lines), scope, local)  # noqa: S102
     return local["kernel"]
@@ -327,8 +417,10 @@ _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _symbolic_shape(definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...]) -> list[Any]:
-    _checked_dtypes(definition, tensors)
+def symbolic_shapes(
+    definition: Definition, tensors: Sequence[Tensor], sizes: Sequence[Any], values: tuple[Any, ...]
+) -> list[list[Any]]:
+    """Of the outputs, as expressions of the sizes of tensors and of what shape inputs say."""
     symbols: dict[str, Any] = {}
 
     def named(size: Any) -> Any:
@@ -343,101 +435,130 @@ def _symbolic_shape(definition: Definition, tensors: Sequence[torch.Tensor], val
             return _EXPRESSIONS[size[0]](evaluate(size[1]), evaluate(size[2]))
         return symbols[size] if isinstance(size, str) else size
 
-    shapes = json.dumps([[named(size) for size in tensor.shape] for tensor in tensors])
-    (shape,) = json.loads(_operators.infer_symbolic(definition.name, definition.json(values), shapes))
-    return [evaluate(size) for size in shape]
+    shapes = json.dumps([[named(size) for size in each] for each in (*(t.value.shape for t in tensors), *sizes)])
+    found = json.loads(_operators.infer_symbolic(definition.name, definition.json(values), shapes))
+    return [[evaluate(size) for size in shape] for shape in found]
+
+
+def output_types(definition: Definition, tensors: Sequence[Tensor]) -> list[torch.dtype]:
+    dtypes = definition.output_dtypes(_checked_dtypes(definition, tensors), [tensor.port for tensor in tensors])
+    return [_TORCH_TYPES[dtype] for dtype in dtypes]
 
 
 def _fake(definition: Definition) -> Callable[..., Any]:
-    def fake(*inputs: Any, **attributes: Any) -> torch.Tensor:
-        tensors = trimmed(definition, inputs)
+    def fake(*inputs: Any, **attributes: Any) -> Any:
+        tensors, sizes = arranged(definition, inputs)
         values = definition.convert(values_of(definition, attributes))
-        if all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
-            plan = _operators.Plan(*_plan_arguments(definition, tensors, values))
-            (shape,) = plan.output_shapes
+        if all(isinstance(size, int) for each in (*(t.value.shape for t in tensors), *sizes) for size in each):
+            shapes = _plan(definition, tensors, sizes, values).output_shapes
         else:
-            shape = _symbolic_shape(definition, tensors, values)
-        x = tensors[0]
-        is_last = _channels_last_ports(definition, tensors, values, shape)
+            shapes = symbolic_shapes(definition, tensors, sizes, values)
+        x = tensors[0].value
+        is_last = _channels_last_ports(definition, [tensor.value for tensor in tensors], values, shapes[0])
         memory_format = torch.channels_last if is_last else torch.contiguous_format
-        return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=memory_format)
+        outputs = [
+            torch.empty(shape, dtype=dtype, device=x.device, memory_format=memory_format)
+            for shape, dtype in zip(shapes, output_types(definition, tensors))
+        ]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     return fake
 
 
-def _refuse_vmap(definition: Definition) -> Callable[..., Any]:
+def _refuse_vmap(registered: Registered) -> Callable[..., Any]:
     def refuse(info: Any, in_dims: Any, *inputs: Any, **attributes: Any) -> Any:
         raise NotImplementedError(
-            f"graft::{definition.function} has no rule for torch.vmap: its first axis is the batch. Call it on the whole batch, "
+            f"{registered.name} has no rule for torch.vmap: its first axis is the batch. Call it on the whole batch, "
             "with the mapped axis flattened into the first, x.flatten(0, 1); or once for each element"
         )
 
     return refuse
 
 
-def _found_gradients(definition: Definition, ctx: Any, grad: torch.Tensor, given: Sequence[str]) -> tuple[Any, ...]:
+def _found_gradients(registered: Registered, ctx: Any, grad: torch.Tensor, given: Sequence[str]) -> tuple[Any, ...]:
     """Of the inputs that were given, by what the context has saved."""
-    gradient = _gradients.GRADIENTS.get(definition.function)
+    gradient = registered.gradient
     if gradient is None:
-        raise NotImplementedError(f"graft::{definition.function} has no gradient")
-    names = [port.name for port in definition.inputs]
+        raise NotImplementedError(f"{registered.name} has no gradient")
+    names = [port.name for port in registered.definition.inputs]
     tensors = {**dict.fromkeys(names), **dict(zip(given, ctx.saved_tensors))}
     needed = {**dict.fromkeys(names, False), **dict(zip(given, ctx.needs_input_grad))}
     found = gradient(grad, tensors, ctx.values, needed)
     return tuple(found.get(name) for name in given)
 
 
-def _transformed(definition: Definition) -> Callable[..., Any]:
+def _flat(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
+    """With the tensors of a list one by one: autograd does not look into lists."""
+    flat: list[Any] = []
+    for port, value in zip(definition.inputs, inputs):
+        flat += value if port.is_variadic else [value]
+    return flat
+
+
+def _with_list(definition: Definition, flat: Sequence[Any]) -> list[Any]:
+    """What `_flat` has made flat: a list of tensors is the last input."""
+    before = len(definition.inputs) - definition.inputs[-1].is_variadic
+    return [*flat[:before], list(flat[before:])] if definition.inputs[-1].is_variadic else list(flat)
+
+
+def _transformed(registered: Registered) -> Callable[..., Any]:
     """The operator for the transforms of torch.func, which do not take the gradient of torch.library.
 
     Its context has the inputs before the attributes, as the function for torch.library has them.
     """
-    count = len(definition.inputs)
+    definition = registered.definition
     names = [port.name for port in definition.inputs]
+
+    def divided(arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        count = len(arguments) - len(definition.attributes)
+        return arguments[:count], {info.name: value for info, value in zip(definition.attributes, arguments[count:])}
 
     class Transformed(torch.autograd.Function):
         @staticmethod
         def forward(*arguments: Any) -> Any:
-            attributes = {info.name: value for info, value in zip(definition.attributes, arguments[count:])}
+            inputs, attributes = divided(arguments)
             # Of the transform within, or of none.
-            return FUNCTIONS[definition.function](*arguments[:count], **attributes)
+            return _FUNCTIONS[registered](*_with_list(definition, inputs), **attributes)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-            ctx.save_for_backward(*inputs[:count])
-            ctx.values = {info.name: value for info, value in zip(definition.attributes, inputs[count:])}
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            if registered.gradient is None:
+                return
+            given, ctx.values = divided(inputs)
+            ctx.save_for_backward(*given)
 
         @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-            return (*_found_gradients(definition, ctx, grad, names), *[None] * len(definition.attributes))
+        def backward(ctx: Any, *grads: torch.Tensor) -> tuple[Any, ...]:
+            return (*_found_gradients(registered, ctx, grads[0], names), *[None] * len(definition.attributes))
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> None:
-            _refuse_forward_mode(definition.function)
+            _refuse_forward_mode(registered.name)
 
-        vmap = staticmethod(_refuse_vmap(definition))
+        vmap = staticmethod(_refuse_vmap(registered))
 
-    def call(*arguments: Any) -> Any:
-        return Transformed.apply(*arguments)
+    def call(inputs: Sequence[Any], values: Sequence[Any]) -> Any:
+        return Transformed.apply(*_flat(definition, inputs), *values)
 
     return call
 
 
-def _register_gradient(definition: Definition, library: Any) -> None:
+def _register_gradient(registered: Registered, library: Any) -> None:
+    definition = registered.definition
     names = [port.name for port in definition.inputs]
 
-    def setup_context(
-        ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: torch.Tensor
-    ) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
+        if registered.gradient is None:
+            return
         ctx.save_for_backward(*inputs)
         values = values_of(definition, keyword_only_inputs)
         ctx.values = {info.name: value for info, value in zip(definition.attributes, values)}
 
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[Any, ...]:
         # PyTorch hands over what the call gave: optional inputs at the end may be missing.
-        return _found_gradients(definition, ctx, grad, names[: len(ctx.saved_tensors)])
+        return _found_gradients(registered, ctx, grads[0], names[: len(ctx.saved_tensors)])
 
-    torch.library.register_autograd(f"graft::{definition.function}", backward, setup_context=setup_context, lib=library)
+    torch.library.register_autograd(registered.name, backward, setup_context=setup_context, lib=library)
 
 
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -449,32 +570,44 @@ _has_transforms = torch._C._are_functorch_transforms_active
 _is_grad_enabled = torch.is_grad_enabled
 
 
-def _body(definition: Definition) -> list[str]:
+def _body(registered: Registered) -> list[str]:
     """Through PyTorch's dispatcher, unless nobody listens to it: then the kernel is called at once, in half of the time."""
-    name = definition.function
+    definition = registered.definition
+    suffix = registered.suffix
     inputs = [port.name for port in definition.inputs]
     arguments = ", ".join([*inputs, *(f"{keyword(info.name)}={info.name}" for info in definition.attributes)])
-    x = inputs[0]
-    values = "".join(f", {info.name}" for info in definition.attributes)
-    lines = [
+    values = "".join(f"{info.name}, " for info in definition.attributes)
+    lines = []
+    plain: list[str] = []
+    needs: list[str] = []
+    for port in definition.inputs:
+        name = port.name
+        if port.is_shape:
+            lines.append(
+                f"if _is_integer_array({name}): {name} = _shape_values({definition.function!r}, {name!r}, {name})"
+            )
+        elif port.is_variadic:
+            lines.append(f"_check_list({definition.function!r}, {name!r}, {name})")
+            plain.append(f"all(type(_each) in _PLAIN for _each in {name})")
+            needs.append(f"any(_each.requires_grad for _each in {name})")
+        elif port.is_optional:
+            needs.append(f"({name} is not None and {name}.requires_grad)")
+        else:
+            plain.append(f"type({name}) in _PLAIN")
+            needs.append(f"{name}.requires_grad")
+    lines += [
         "if not _is_compiling() and _has_transforms():",
-        f"    return _transformed_{name}({', '.join(inputs)}{values})",
+        f"    return _transformed_{suffix}(({', '.join(inputs)},), ({values}))",
     ]
     if _operators.has_cuda():
-        needs = " or ".join(
-            f"({port.name} is not None and {port.name}.requires_grad)"
-            if port.is_optional
-            else f"{port.name}.requires_grad"
-            for port in definition.inputs
-        )
         lines += [
-            f"if (not _is_compiling() and type({x}) in _PLAIN and {x}.is_cuda and _tracing_state() is None",
+            f"if (not _is_compiling() and {plain[0]} and {_first(definition)}.is_cuda and _tracing_state() is None",
             "        and not _dispatch_modes() and not _function_modes()",
-            f"        and not (_is_grad_enabled() and ({needs}))):",
-            f"    return _cuda_{name}({arguments})",
+            f"        and not (_is_grad_enabled() and ({' or '.join(needs)}))):",
+            f"    return _cuda_{suffix}({arguments})",
         ]
     given = ", ".join(f"{keyword(info.name)!r}: {info.name}" for info in definition.attributes)
-    return [*lines, f"return _operator_{name}({', '.join(inputs)}, **_given({{{given}}}, _defaults_{name}))"]
+    return [*lines, f"return _operator_{suffix}({', '.join(inputs)}, **_given({{{given}}}, _defaults_{suffix}))"]
 
 
 def _given(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
@@ -486,26 +619,83 @@ def _given(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _register(definition: Definition, library: Any) -> Any:
-    name = definition.function
+# What the lines of `_body` call; torch.compile looks names up in this module.
+_is_integer_array = is_integer_array
+_shape_values = shape_values
+_check_list = check_list
+
+_FUNCTIONS: dict[Registered, Any] = {}
+
+
+def registered_operators() -> list[Registered]:
+    """Graft's, then those of libraries that were loaded."""
+    return list(_FUNCTIONS)
+
+
+def _register(definition: Definition, namespace: str, library: Any) -> Any:
+    registered = Registered(definition, namespace)
+    name, suffix = definition.function, registered.suffix
     library.define(_schema(definition), tags=(torch.Tag.pt2_compliant_tag,))
-    library.impl(name, _kernel(definition, "CPU"), "CPU")
+    library.impl(name, _kernel(registered, "CPU"), "CPU")
     if _operators.has_cuda():
-        kernel = globals()[f"_cuda_{name}"] = _kernel(definition, "CUDA")
+        kernel = globals()[f"_cuda_{suffix}"] = _kernel(registered, "CUDA")
         library.impl(name, kernel, "CUDA")
-    torch.library.register_fake(f"graft::{name}", _fake(definition), lib=library)
-    torch.library.register_vmap(f"graft::{name}", _refuse_vmap(definition), lib=library)
-    _register_gradient(definition, library)
+    torch.library.register_fake(registered.name, _fake(definition), lib=library)
+    torch.library.register_vmap(registered.name, _refuse_vmap(registered), lib=library)
+    _register_gradient(registered, library)
     # In this module's globals, each under a name of its own: torch.compile looks them up there.
-    globals()[f"_defaults_{name}"] = {keyword(i.name): i.default for i in definition.attributes if not i.required}
-    globals()[f"_transformed_{name}"] = _transformed(definition)
-    globals()[f"_operator_{name}"] = getattr(torch.ops.graft, name).default
-    gradient = _gradients.GRADIENTS.get(name)
-    doc = "Gradients: " + (gradient.__doc__ if gradient else "none.")
-    return make_function(definition, "", _body(definition), globals(), "graft.torch", doc)
+    globals()[f"_defaults_{suffix}"] = {keyword(i.name): i.default for i in definition.attributes if not i.required}
+    globals()[f"_transformed_{suffix}"] = _transformed(registered)
+    globals()[f"_operator_{suffix}"] = registered.overload
+    doc = "Gradients: " + ((registered.gradient and registered.gradient.__doc__) or "none.")
+    function = make_function(definition, "", _body(registered), globals(), f"{NAMESPACE}.torch", doc)
+    return _FUNCTIONS.setdefault(registered, function)
 
 
 _LIBRARY = torch.library.Library(NAMESPACE, "DEF")
 FUNCTIONS: dict[str, Any] = {
-    name: _register(definition, _LIBRARY) for name, definition in FIXED_SIZE_DEFINITIONS.items()
+    name: _register(definition, NAMESPACE, _LIBRARY) for name, definition in FIXED_SIZE_DEFINITIONS.items()
 }
+
+
+def no_such_function(place: str, name: str, definitions: Mapping[str, Definition]) -> AttributeError:
+    """Says why where there is such an operator."""
+    if name in definitions:
+        return AttributeError(
+            f"{place} has no {name}: only the data say how large its result is, which PyTorch has to know before. The "
+            "function of that name of graft.ops takes tensors too"
+        )
+    return AttributeError(f"{place} has no {name}")
+
+
+class Operators(types.SimpleNamespace):
+    """The functions of a library, and its file."""
+
+    def __init__(self, library: str, definitions: Mapping[str, Definition], functions: Mapping[str, Any]) -> None:
+        super().__init__(**functions)
+        self._library = library
+        self._definitions = definitions
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_such_function(self.__dict__["_library"], name, self.__dict__["_definitions"])
+
+
+_LOADED: dict[str, tuple[Operators, Any]] = {}  # with their torch.library.Library, which lives as long as they do
+
+
+def load_operators(library: str | os.PathLike[str]) -> Operators:
+    """The operators of a library of your own (`graft new`) as functions: `load_operators("libmy_ops.so").snake(x)`.
+
+    They are in torch.ops too, in a namespace of the library's name: torch.ops.my_ops.snake. They have no gradients. Those whose
+    results are as large as the data say are left to graft.ops. Raises graft.Error for what is no such library.
+    """
+    definitions = load_definitions(library)
+    path = os.path.realpath(library)
+    if path not in _LOADED:
+        namespace = re.sub(r"\W", "_", os.path.basename(path).split(".")[0].removeprefix("lib"))
+        fragment = torch.library.Library(namespace, "FRAGMENT")
+        functions = {
+            name: _register(each, namespace, fragment) for name, each in definitions.items() if not each.has_data_sizes
+        }
+        _LOADED[path] = (Operators(os.path.basename(path), definitions, functions), fragment)
+    return _LOADED[path][0]

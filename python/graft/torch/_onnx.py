@@ -10,14 +10,22 @@ from typing import Any
 import torch
 
 from graft import _operators
-from graft._definitions import FIXED_SIZE_DEFINITIONS, Definition
+from graft._definitions import Definition, Tensor
 from graft.errors import Error
+from graft.torch._library import output_types, registered_operators, symbolic_shapes, values_of
 
 DOMAIN = "graft"
 _FUNCTION_OPSET = 17
 
-_ONNX_TYPES = {"FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT8E4M3FN": "f8e4m3fn", "INT8": "i8"}
-_SCALAR_TYPES = {"Float": "f32", "Half": "f16", "BFloat16": "bf16", "Float8_e4m3fn": "f8e4m3fn", "Char": "i8"}
+_ONNX_TYPES = {
+    "FLOAT": "f32",
+    "FLOAT16": "f16",
+    "BFLOAT16": "bf16",
+    "FLOAT8E4M3FN": "f8e4m3fn",
+    "INT8": "i8",
+    "INT32": "i32",
+    "INT64": "i64",
+}
 _ELEMENTS = {"f32": "float", "f16": "float16", "bf16": "bfloat16", "f8e4m3fn": "float8e4m3fn", "i8": "int8"}
 _PARSE = {"float": "f", "int": "i", "string": "s", "floats": "fs", "ints": "is"}
 
@@ -76,7 +84,7 @@ def _function(
         return None
     types = {info.name: info.type for info in definition.attributes}
     body = _onnx_text(found["body"], types)
-    names = ", ".join(port.name for port in definition.inputs[:inputs])
+    names = ", ".join(definition.input_name(index) for index in range(inputs))
     results = ", ".join(port.name for port in definition.outputs)
     attributes = ", ".join(types)
     header = f'<domain: "{DOMAIN}", opset_import: ["" : {_FUNCTION_OPSET}]> {found["name"]} <{attributes}>'
@@ -85,16 +93,38 @@ def _function(
     return function
 
 
+def _inputs_of_node(definition: Definition, arguments: Sequence[Any], tensor_of: Callable[..., Any]) -> list[Any]:
+    """Lists of tensors become inputs one by one; of the integers of a shape input `tensor_of` makes a tensor."""
+    inputs: list[Any] = []
+    for port, argument in zip(definition.inputs, arguments):
+        inputs += argument if port.is_variadic else [tensor_of(argument) if port.is_shape else argument]
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    return inputs
+
+
 def _translation(definition: Definition) -> Callable[..., Any]:
     def translate(*arguments: Any, **keywords: Any) -> Any:
         import onnx_ir as ir
         import onnxscript
 
-        from graft.torch._library import values_of
+        def add(operator: str, inputs: Sequence[Any], **attributes: Any) -> Any:
+            made = [ir.convenience.convert_attribute(name, value) for name, value in attributes.items()]
+            node = ir.Node("", operator, inputs, made)
+            onnxscript.evaluator.default().nodes.append(node)
+            return node.outputs[0]
 
-        inputs = list(arguments)
-        while inputs and inputs[-1] is None:
-            inputs.pop()
+        def tensor_of(sizes: Sequence[Any]) -> Any:
+            if all(isinstance(size, int) for size in sizes):
+                return add("Constant", [], value_ints=list(sizes))
+            one = add("Constant", [], value_ints=[1])
+            parts = [
+                add("Constant", [], value_ints=[size]) if isinstance(size, int) else add("Reshape", [size, one])
+                for size in sizes
+            ]
+            return add("Concat", parts, axis=0)
+
+        inputs = _inputs_of_node(definition, arguments, tensor_of)
         attributes = [
             ir.Attr(info.name, getattr(ir.AttributeType, info.type.upper()), _plain(value))
             for info, value in zip(definition.attributes, values_of(definition, keywords))
@@ -112,7 +142,7 @@ def onnx_translations() -> dict[Any, Any]:
     The file has Graft's nodes alone, for the exporter would write the bodies of functions in their place; `add_functions`
     gives them their functions, and `export` does both.
     """
-    return {getattr(torch.ops.graft, name).default: _translation(d) for name, d in FIXED_SIZE_DEFINITIONS.items()}
+    return {each.overload: _translation(each.definition) for each in registered_operators()}
 
 
 def _symbolic(definition: Definition) -> Callable[..., Any]:
@@ -122,7 +152,19 @@ def _symbolic(definition: Definition) -> Callable[..., Any]:
     letters = {"float": "f", "int": "i", "string": "s", "floats": "f", "ints": "i"}
 
     def symbolic(g: Any, *arguments: Any) -> Any:
-        inputs = [each for each in arguments[:count] if not symbolic_helper._is_none(each)]
+        def tensor_of(sizes: Any) -> Any:
+            one = g.op("Constant", value_t=torch.tensor([1]))
+            return g.op("Concat", *(g.op("Reshape", size, one) for size in unpacked(sizes)), axis_i=0)
+
+        def unpacked(values: Any) -> Sequence[Any]:
+            constants = symbolic_helper._maybe_get_const(values, "is")
+            if isinstance(constants, (list, tuple)):
+                return [g.op("Constant", value_t=torch.tensor(value)) for value in constants]
+            return symbolic_helper._unpack_list(values)
+
+        given = [None if symbolic_helper._is_none(each) else each for each in arguments[:count]]
+        given = [unpacked(each) if port.is_variadic else each for port, each in zip(definition.inputs, given)]
+        inputs = _inputs_of_node(definition, given, tensor_of)
         values = [
             symbolic_helper._parse_arg(each, _PARSE[info.type])
             for info, each in zip(definition.attributes, arguments[count:])
@@ -130,26 +172,26 @@ def _symbolic(definition: Definition) -> Callable[..., Any]:
         named = {f"{info.name}_{letters[info.type]}": value for info, value in zip(definition.attributes, values)}
         # An empty list has no type that TorchScript could write; absent, it is the default.
         named = {key: value for key, value in named.items() if value != []}
-        kind = inputs[0].type()
-        y = g.op(f"{DOMAIN}::{definition.name}", *inputs, **named)
-        sizes = kind.sizes()
-        if sizes is not None and all(size is not None for size in sizes):
-            from graft.torch._library import _symbolic_shape  # of sizes that are known: concrete
-
-            meta = torch.empty(0, device="meta")
-            shapes = [each.type().sizes() for each in inputs]
-            if all(shape is not None and None not in shape for shape in shapes):
-                tensors = [meta.new_empty(shape, dtype=each.type().dtype()) for shape, each in zip(shapes, inputs)]
-                sizes = _symbolic_shape(definition, tensors, definition.convert(values))
-            y.setType(kind.with_sizes(sizes))
-        return y
+        results = g.op(f"{DOMAIN}::{definition.name}", *inputs, **named, outputs=len(definition.outputs))
+        kinds = [each.type() for each in inputs]
+        if definition.is_plain and all(kind.sizes() is not None and None not in kind.sizes() for kind in kinds):
+            meta = torch.empty(0, device="meta")  # of sizes that are known: concrete
+            tensors = [
+                Tensor(port.name, i, meta.new_empty(kind.sizes(), dtype=kind.dtype()))
+                for i, (port, kind) in enumerate(zip(definition.inputs, kinds))
+            ]
+            shapes = symbolic_shapes(definition, tensors, [], definition.convert(values))
+            dtypes = output_types(definition, tensors)
+            for result, shape, dtype in zip([results] if len(shapes) == 1 else results, shapes, dtypes):
+                result.setType(kinds[0].with_dtype(dtype).with_sizes(shape))
+        return results
 
     return symbolic
 
 
 def _register_symbolics(opset: int) -> None:
-    for name, definition in FIXED_SIZE_DEFINITIONS.items():
-        torch.onnx.register_custom_op_symbolic(f"graft::{name}", _symbolic(definition), opset)
+    for each in registered_operators():
+        torch.onnx.register_custom_op_symbolic(each.name, _symbolic(each.definition), opset)
 
 
 def add_functions(model: Any) -> Any:
@@ -166,7 +208,7 @@ def add_functions(model: Any) -> Any:
         for value in (*graph.input, *graph.value_info, *graph.output)
     }
     types.update({each.name: (each.data_type, None) for each in graph.initializer})
-    by_name = {definition.name: definition for definition in FIXED_SIZE_DEFINITIONS.values()}
+    by_name = {each.definition.name: each.definition for each in registered_operators()}
     known = {function.name for function in model.functions if function.domain == DOMAIN}
     opset = next(each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
     onnx_names = {getattr(onnx.TensorProto, name): short for name, short in _ONNX_TYPES.items()}
