@@ -119,8 +119,9 @@ std::span<const graft::FusionRules> graft::linked_fusions() {
   return list;
 }
 ]=])
-  # Definitions are asked for shapes and names; what walks through data is in <op>_cpu.cpp.
-  set_source_files_properties(${definition_sources} "${registry}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+  # Definitions are asked for shapes and names; what walks through data is in <op>_cpu.cpp. The registry stays as it is: from
+  # -O1 it has inline functions for which mold links it beside the list that a test has of its own.
+  set_source_files_properties(${definition_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
   set(${ARG_DEFINITIONS} "${sources}" "${registry}" PARENT_SCOPE)
   if(NOT GRAFT_WITH_CUDA)
     set(${ARG_KERNELS} "" PARENT_SCOPE)
