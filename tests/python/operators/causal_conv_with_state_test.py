@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import TensorProto, helper
 from onnx.reference.ops.op_causal_conv_with_state import CausalConvWithState
 
@@ -31,19 +32,6 @@ def session(given, activation):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def problem(random):
-    """With a bias, a state, both or none of them."""
-    items, channels, length = (int(random.integers(1, most)) for most in (4, 6, 24))
-    taps = int(random.integers(1, 10))
-    shapes = {"x": (items, channels, length), "weight": (channels, 1, taps)}
-    if random.integers(2):
-        shapes["bias"] = (channels,)
-    if random.integers(2) and taps > 1:
-        shapes["past_state"] = (items, channels, taps - 1)
-    inputs = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
-    return inputs, str(random.choice(["none", "silu", "swish"]))
-
-
 def call(inputs, activation):
     """What is left out before a state is a tensor without elements."""
     arrays = [inputs.get(name, np.zeros(0, inputs["x"].dtype)) for name in NAMES]
@@ -55,7 +43,7 @@ def call(inputs, activation):
 def test_random_problems(seed):
     random = np.random.default_rng(seed)
     for number in range(CASES // len(SEEDS)):
-        inputs, activation = problem(random)
+        inputs, activation = random_problems.causal_conv_with_state(random)
         expected = session(tuple(inputs), activation).run(None, inputs)
         y, state = call(inputs, activation)
         message = f"seed {seed}, problem {number}"
@@ -69,7 +57,7 @@ def test_onnx_s_reference(dtype):
     random = np.random.default_rng(5)
     step = float(ml_dtypes.finfo(dtype).eps)
     for number in range(300):
-        inputs, activation = problem(random)
+        inputs, activation = random_problems.causal_conv_with_state(random)
         inputs = {name: array.astype(dtype) for name, array in inputs.items()}
         wide = [None if name not in inputs else inputs[name].astype(np.float32) for name in NAMES]
         expected, expected_state = CausalConvWithState.eval(*wide, activation=activation, n_outputs=2)

@@ -5,6 +5,7 @@ import graft.ops
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import TensorProto, helper
 
 CASES = 10_000
@@ -31,50 +32,12 @@ def session(given, attributes):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def problem(random):
-    """Half of the offsets are whole or half numbers, so that positions hit pixels and the edges; some lie far away."""
-    window = [int(random.integers(1, 4)) for _ in range(2)]
-    strides = [int(random.integers(1, 4)) for _ in range(2)]
-    dilations = [int(random.integers(1, 3)) for _ in range(2)]
-    pads = [int(random.integers(0, 3)) for _ in range(4)]
-    group, offset_group = (int(random.integers(1, 4)) for _ in range(2))
-    channels = int(np.lcm(group, offset_group)) * int(random.integers(1, 3))
-    outputs = group * int(random.integers(1, 4))
-    items = int(random.integers(1, 3))
-    reach = [(window[i] - 1) * dilations[i] + 1 for i in range(2)]
-    image = [max(int(random.integers(1, 9)), reach[i] - pads[i] - pads[2 + i]) for i in range(2)]
-    size = [(image[i] + pads[i] + pads[2 + i] - reach[i]) // strides[i] + 1 for i in range(2)]
-    samples = offset_group * window[0] * window[1]
-    arrays = {
-        "x": random.standard_normal((items, channels, *image), np.float32),
-        "weight": random.standard_normal((outputs, channels // group, *window), np.float32),
-        "offset": random.standard_normal((items, 2 * samples, *size), np.float32) * float(random.choice([1, 2, 8])),
-        "bias": random.standard_normal(outputs, np.float32),
-        "mask": random.standard_normal((items, samples, *size), np.float32),
-    }
-    if random.integers(2):
-        arrays["offset"] = np.round(arrays["offset"] * 2) / 2
-    for name in ("bias", "mask"):
-        if random.integers(2):
-            del arrays[name]
-    attributes = {
-        "strides": strides,
-        "dilations": dilations,
-        "pads": pads,
-        "group": group,
-        "offset_group": offset_group,
-    }
-    if random.integers(2):
-        attributes["kernel_shape"] = window
-    return attributes, arrays
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_problems(seed):
     random = np.random.default_rng(seed)
     not_zero = 0
     for number in range(CASES // len(SEEDS)):
-        attributes, arrays = problem(random)
+        attributes, arrays = random_problems.deformable_convolution(random)
         frozen = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in attributes.items())
         (expected,) = session(tuple(arrays), frozen).run(None, arrays)
         given = dict(arrays)

@@ -5,11 +5,11 @@ import graft.ops
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import helper
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
-DTYPES = [np.float32, np.int32, np.int64]  # that ONNX Runtime's CPU kernels have
 
 
 @functools.cache
@@ -32,20 +32,11 @@ def session(dtype, axis, largest):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def problem(random):
-    """Half of the time of a few different numbers, so that many are equal."""
-    dtype = DTYPES[random.integers(len(DTYPES))]
-    shape = tuple(random.integers(1, 40, random.integers(1, 4)))
-    axis = int(random.integers(-len(shape), len(shape)))
-    x = random.integers(-3, 4, shape) if random.integers(2) else random.standard_normal(shape) * 1e6
-    return x.astype(dtype), int(random.integers(1, shape[axis] + 1)), axis, int(random.integers(2))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_problems(seed):
     random = np.random.default_rng(seed)
     for number in range(CASES // len(SEEDS)):
-        x, k, axis, largest = problem(random)
+        x, k, axis, largest = random_problems.largest_k(random)
         expected = session(x.dtype.type, axis, largest).run(None, {"x": x, "k": np.array([k], np.int64)})
         found = graft.ops.largest_k(x, k=k, axis=axis, largest=largest)
         for result, wanted in zip(found, expected, strict=True):

@@ -5,6 +5,7 @@ import graft.ops
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import TensorProto, helper
 
 CASES = 10_000
@@ -46,31 +47,12 @@ def expected_sums(value, shapes, locations, weights, points):
     return sums.reshape(items, heads, channels, queries).transpose(0, 3, 1, 2)
 
 
-def problem(random):
-    """Of half of the problems the points lie on whole and half pixels of some map, so that they hit its pixels and its
-    edges."""
-    items, heads, channels, queries = (int(random.integers(1, most)) for most in (3, 4, 6, 5))
-    levels = int(random.integers(1, 5))
-    shapes = random.integers(1, 12, (levels, 2)).astype(np.int64)
-    is_split = bool(random.integers(2))
-    points = [int(random.integers(1, 5))] * levels if is_split else random.integers(1, 6, levels).tolist()
-    pixels = int(shapes.prod(1).sum()) + int(random.integers(2)) * 3  # some pixels may be of no map
-    value = random.standard_normal((items, pixels, heads, channels), np.float32)
-    of_points = (levels, points[0]) if is_split else (sum(points),)
-    locations = random.random((items, queries, heads, *of_points, 2)) * 1.6 - 0.3
-    if random.integers(2):
-        size = shapes[random.integers(levels), ::-1]
-        locations = np.round(locations * size * 2) / 2 / size
-    weights = random.standard_normal((items, queries, heads, *of_points), np.float32)
-    return points, [value, shapes, locations.astype(np.float32), weights]
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_problems(seed):
     random = np.random.default_rng(seed)
     not_zero = 0
     for number in range(CASES // len(SEEDS)):
-        points, inputs = problem(random)
+        points, inputs = random_problems.multi_scale_deformable_attention(random)
         expected = expected_sums(*inputs, points)
         found = graft.ops.multi_scale_deformable_attention(*inputs, points=points)
         # A position of up to 20 pixels is rounded to float32 twice.

@@ -5,6 +5,7 @@ import graft.ops
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import TensorProto, helper
 
 CASES = 10_000
@@ -27,29 +28,12 @@ def session(is_center, inputs):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def problem(random):
-    """Boxes on a coarse grid half of the time, so that overlaps hit the threshold and scores are equal."""
-    items, classes, boxes = random.integers(1, 4), random.integers(1, 4), random.integers(0, 90)
-    is_center = int(random.integers(2))
-    shape = (items, boxes, 4)
-    if random.integers(2):
-        given = random.integers(-4, 5, shape).astype(np.float32) / 4
-        scores = random.integers(-3, 4, (items, classes, boxes)).astype(np.float32) / 4
-    else:
-        given = random.standard_normal(shape, np.float32)
-        scores = random.standard_normal((items, classes, boxes), np.float32)
-    most = np.array([random.choice([0, 1, 3, 20, 10**9, 2**63 - 1])], np.int64)
-    overlap = np.array([random.choice([0, 0.25, 1 / 3, 0.5, 0.7, 1])], np.float32)
-    score = np.array([random.choice([-10, 0, 0.25, 0.5, 10])], np.float32)
-    return is_center, [given, scores, most, overlap, score][: random.integers(2, 6)]
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_problems(seed):
     random = np.random.default_rng(seed)
     selected = 0
     for number in range(CASES // len(SEEDS)):
-        is_center, inputs = problem(random)
+        is_center, inputs = random_problems.non_max_suppression(random)
         run = session(is_center, len(inputs))
         (expected,) = run.run(None, {value.name: given for value, given in zip(run.get_inputs(), inputs, strict=True)})
         found, count = graft.ops.non_max_suppression(*inputs, center_point_box=is_center)

@@ -5,6 +5,7 @@ import graft.ops
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import TensorProto, helper
 
 CASES = 10_000
@@ -28,38 +29,12 @@ def session(attributes):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def problem(random):
-    """Half of the regions have corners on whole and half pixels, so that samples hit pixels and the ends of the map."""
-    items, channels, height, width = (int(random.integers(1, most)) for most in (3, 4, 20, 20))
-    regions = int(random.integers(0, 5))
-    scale = float(random.choice([1, 0.5, 0.25, 2, 1 / 3]))
-    attributes = {
-        "output_height": int(random.integers(1, 5)),
-        "output_width": int(random.integers(1, 5)),
-        "sampling_ratio": int(random.choice([0, 0, 1, 2, 3])),
-        "spatial_scale": scale,
-        "mode": str(random.choice(["avg", "max"])),
-        "coordinate_transformation_mode": str(random.choice(["half_pixel", "output_half_pixel"])),
-    }
-    x = random.standard_normal((items, channels, height, width), np.float32)
-    rois = (random.random((regions, 4), np.float32) * 1.6 - 0.3) * np.array([width, height] * 2, np.float32)
-    if random.integers(2):
-        rois = np.round(rois * 2) / 2
-    # Otherwise some are turned over, of which ONNX Runtime cannot count the samples.
-    if attributes["sampling_ratio"] == 0 or random.integers(8):
-        rois = np.concatenate([np.minimum(rois[:, :2], rois[:, 2:]), np.maximum(rois[:, :2], rois[:, 2:])], axis=1)
-    if random.integers(16) == 0:
-        rois = rois * 40
-    items_of = random.integers(0, items, regions).astype(np.int64)
-    return attributes, [x, (rois / np.float32(scale)).astype(np.float32), items_of]
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_problems(seed):
     random = np.random.default_rng(seed)
     not_zero = 0
     for number in range(CASES // len(SEEDS)):
-        attributes, inputs = problem(random)
+        attributes, inputs = random_problems.region_align(random)
         feeds = dict(zip(("x", "rois", "items"), inputs, strict=True))
         (expected,) = session(tuple(attributes.items())).run(None, feeds)
         found = graft.ops.region_align(*inputs, **attributes)

@@ -5,12 +5,11 @@ import graft.ops
 import numpy as np
 import onnxruntime
 import pytest
+import random_problems
 from onnx import helper
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
-REDUCTIONS = ["add", "mul", "min", "max"]
-DTYPES = [np.float32, np.int32, np.int64]
 
 
 @functools.cache
@@ -30,49 +29,15 @@ def session(operator, attributes, types, ranks):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def values(random, shape, dtype):
-    """Integers also where they overflow; floating-point numbers with infinities, NaN and both zeros now and then."""
-    if dtype != np.float32:
-        large = random.integers(3) == 0
-        limits = np.iinfo(dtype)
-        return random.integers(limits.min if large else -9, limits.max if large else 10, shape, dtype)
-    numbers = random.standard_normal(shape, np.float32)
-    if random.integers(2):
-        edges = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, 1e-45], np.float32)
-        chosen = random.random(shape) < 0.2
-        numbers = np.where(chosen, random.choice(edges, shape), numbers).astype(np.float32)
-    return numbers
-
-
-def scatter_reduce_nd(random, dtype):
-    shape = random.integers(1, 6, random.integers(1, 5))
-    depth = random.integers(1, len(shape) + 1)
-    count = random.integers(0, 9, random.integers(0, 3))
-    columns = [random.integers(-size, size, count) for size in shape[:depth]]
-    return {}, shape, np.stack(columns, -1).astype(np.int64), (*count, *shape[depth:])
-
-
-def scatter_reduce_elements(random, dtype):
-    shape = random.integers(1, 6, random.integers(1, 5))
-    axis = int(random.integers(-len(shape), len(shape)))
-    count = np.array([random.integers(0, size + 1) for size in shape])
-    count[axis] = random.integers(0, 20)
-    indices = random.integers(-shape[axis], shape[axis], count).astype(random.choice([np.int32, np.int64]))
-    return {"axis": axis}, shape, indices, tuple(count)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("make", [scatter_reduce_nd, scatter_reduce_elements])
+@pytest.mark.parametrize("make", [random_problems.scatter_reduce_nd, random_problems.scatter_reduce_elements])
 def test_random_problems(make, seed):
     random = np.random.default_rng(seed)
-    operator = {scatter_reduce_nd: "ScatterND", scatter_reduce_elements: "ScatterElements"}[make]
+    operator = {"scatter_reduce_nd": "ScatterND", "scatter_reduce_elements": "ScatterElements"}[make.__name__]
     function = getattr(graft.ops, make.__name__)
     changed = 0
     for number in range(CASES // len(SEEDS)):
-        dtype = DTYPES[random.integers(len(DTYPES))]
-        attributes, shape, indices, updates_shape = make(random, dtype)
-        attributes["reduction"] = REDUCTIONS[random.integers(len(REDUCTIONS))]
-        inputs = [values(random, tuple(shape), dtype), indices, values(random, updates_shape, dtype)]
+        attributes, inputs = random_problems.reduced(make, random)
         run = session(
             operator,
             tuple(attributes.items()),
@@ -83,7 +48,7 @@ def test_random_problems(make, seed):
         (expected,) = run.run(None, dict(zip(names, inputs, strict=True)))
         found = function(*inputs, **attributes)
         what = f"seed {seed}, problem {number}: {attributes}"
-        if dtype == np.float32:
+        if inputs[0].dtype == np.float32:
             np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), err_msg=what)
             numbers = ~np.isnan(expected)
             np.testing.assert_array_equal(found[numbers].view(np.int32), expected[numbers].view(np.int32), err_msg=what)

@@ -1,0 +1,168 @@
+# Random problems of operators, small and at edges: of the tests against ONNX Runtime on the CPU, and of those on a GPU.
+"""Each function draws a problem: what a test asks ONNX Runtime for."""
+
+import numpy as np
+
+DTYPES = [np.float32, np.int32, np.int64]  # that ONNX Runtime's CPU kernels have
+REDUCTIONS = ["add", "mul", "min", "max"]
+
+
+def deformable_convolution(random):
+    """Half of the offsets are whole or half numbers, so that positions hit pixels and the edges; some lie far away."""
+    window = [int(random.integers(1, 4)) for _ in range(2)]
+    strides = [int(random.integers(1, 4)) for _ in range(2)]
+    dilations = [int(random.integers(1, 3)) for _ in range(2)]
+    pads = [int(random.integers(0, 3)) for _ in range(4)]
+    group, offset_group = (int(random.integers(1, 4)) for _ in range(2))
+    channels = int(np.lcm(group, offset_group)) * int(random.integers(1, 3))
+    outputs = group * int(random.integers(1, 4))
+    items = int(random.integers(1, 3))
+    reach = [(window[i] - 1) * dilations[i] + 1 for i in range(2)]
+    image = [max(int(random.integers(1, 9)), reach[i] - pads[i] - pads[2 + i]) for i in range(2)]
+    size = [(image[i] + pads[i] + pads[2 + i] - reach[i]) // strides[i] + 1 for i in range(2)]
+    samples = offset_group * window[0] * window[1]
+    arrays = {
+        "x": random.standard_normal((items, channels, *image), np.float32),
+        "weight": random.standard_normal((outputs, channels // group, *window), np.float32),
+        "offset": random.standard_normal((items, 2 * samples, *size), np.float32) * float(random.choice([1, 2, 8])),
+        "bias": random.standard_normal(outputs, np.float32),
+        "mask": random.standard_normal((items, samples, *size), np.float32),
+    }
+    if random.integers(2):
+        arrays["offset"] = np.round(arrays["offset"] * 2) / 2
+    for name in ("bias", "mask"):
+        if random.integers(2):
+            del arrays[name]
+    attributes = {
+        "strides": strides,
+        "dilations": dilations,
+        "pads": pads,
+        "group": group,
+        "offset_group": offset_group,
+    }
+    if random.integers(2):
+        attributes["kernel_shape"] = window
+    return attributes, arrays
+
+
+def non_max_suppression(random):
+    """Boxes on a coarse grid half of the time, so that overlaps hit the threshold and scores are equal."""
+    items, classes, boxes = random.integers(1, 4), random.integers(1, 4), random.integers(0, 90)
+    is_center = int(random.integers(2))
+    shape = (items, boxes, 4)
+    if random.integers(2):
+        given = random.integers(-4, 5, shape).astype(np.float32) / 4
+        scores = random.integers(-3, 4, (items, classes, boxes)).astype(np.float32) / 4
+    else:
+        given = random.standard_normal(shape, np.float32)
+        scores = random.standard_normal((items, classes, boxes), np.float32)
+    most = np.array([random.choice([0, 1, 3, 20, 10**9, 2**63 - 1])], np.int64)
+    overlap = np.array([random.choice([0, 0.25, 1 / 3, 0.5, 0.7, 1])], np.float32)
+    score = np.array([random.choice([-10, 0, 0.25, 0.5, 10])], np.float32)
+    return is_center, [given, scores, most, overlap, score][: random.integers(2, 6)]
+
+
+def largest_k(random):
+    """Half of the time of a few different numbers, so that many are equal."""
+    dtype = DTYPES[random.integers(len(DTYPES))]
+    shape = tuple(random.integers(1, 40, random.integers(1, 4)))
+    axis = int(random.integers(-len(shape), len(shape)))
+    x = random.integers(-3, 4, shape) if random.integers(2) else random.standard_normal(shape) * 1e6
+    return x.astype(dtype), int(random.integers(1, shape[axis] + 1)), axis, int(random.integers(2))
+
+
+def region_align(random):
+    """Half of the regions have corners on whole and half pixels, so that samples hit pixels and the ends of the map."""
+    items, channels, height, width = (int(random.integers(1, most)) for most in (3, 4, 20, 20))
+    regions = int(random.integers(0, 5))
+    scale = float(random.choice([1, 0.5, 0.25, 2, 1 / 3]))
+    attributes = {
+        "output_height": int(random.integers(1, 5)),
+        "output_width": int(random.integers(1, 5)),
+        "sampling_ratio": int(random.choice([0, 0, 1, 2, 3])),
+        "spatial_scale": scale,
+        "mode": str(random.choice(["avg", "max"])),
+        "coordinate_transformation_mode": str(random.choice(["half_pixel", "output_half_pixel"])),
+    }
+    x = random.standard_normal((items, channels, height, width), np.float32)
+    rois = (random.random((regions, 4), np.float32) * 1.6 - 0.3) * np.array([width, height] * 2, np.float32)
+    if random.integers(2):
+        rois = np.round(rois * 2) / 2
+    # Otherwise some are turned over, of which ONNX Runtime cannot count the samples.
+    if attributes["sampling_ratio"] == 0 or random.integers(8):
+        rois = np.concatenate([np.minimum(rois[:, :2], rois[:, 2:]), np.maximum(rois[:, :2], rois[:, 2:])], axis=1)
+    if random.integers(16) == 0:
+        rois = rois * 40
+    items_of = random.integers(0, items, regions).astype(np.int64)
+    return attributes, [x, (rois / np.float32(scale)).astype(np.float32), items_of]
+
+
+def multi_scale_deformable_attention(random):
+    """Of half of the problems the points lie on whole and half pixels of some map, so that they hit its pixels and its
+    edges."""
+    items, heads, channels, queries = (int(random.integers(1, most)) for most in (3, 4, 6, 5))
+    levels = int(random.integers(1, 5))
+    shapes = random.integers(1, 12, (levels, 2)).astype(np.int64)
+    is_split = bool(random.integers(2))
+    points = [int(random.integers(1, 5))] * levels if is_split else random.integers(1, 6, levels).tolist()
+    pixels = int(shapes.prod(1).sum()) + int(random.integers(2)) * 3  # some pixels may be of no map
+    value = random.standard_normal((items, pixels, heads, channels), np.float32)
+    of_points = (levels, points[0]) if is_split else (sum(points),)
+    locations = random.random((items, queries, heads, *of_points, 2)) * 1.6 - 0.3
+    if random.integers(2):
+        size = shapes[random.integers(levels), ::-1]
+        locations = np.round(locations * size * 2) / 2 / size
+    weights = random.standard_normal((items, queries, heads, *of_points), np.float32)
+    return points, [value, shapes, locations.astype(np.float32), weights]
+
+
+def causal_conv_with_state(random):
+    """With a bias, a state, both or none of them."""
+    items, channels, length = (int(random.integers(1, most)) for most in (4, 6, 24))
+    taps = int(random.integers(1, 10))
+    shapes = {"x": (items, channels, length), "weight": (channels, 1, taps)}
+    if random.integers(2):
+        shapes["bias"] = (channels,)
+    if random.integers(2) and taps > 1:
+        shapes["past_state"] = (items, channels, taps - 1)
+    inputs = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    return inputs, str(random.choice(["none", "silu", "swish"]))
+
+
+def values(random, shape, dtype):
+    """Integers also where they overflow; floating-point numbers with infinities, NaN and both zeros now and then."""
+    if dtype != np.float32:
+        large = random.integers(3) == 0
+        limits = np.iinfo(dtype)
+        return random.integers(limits.min if large else -9, limits.max if large else 10, shape, dtype)
+    numbers = random.standard_normal(shape, np.float32)
+    if random.integers(2):
+        edges = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, 1e-45], np.float32)
+        chosen = random.random(shape) < 0.2
+        numbers = np.where(chosen, random.choice(edges, shape), numbers).astype(np.float32)
+    return numbers
+
+
+def scatter_reduce_nd(random, dtype):
+    shape = random.integers(1, 6, random.integers(1, 5))
+    depth = random.integers(1, len(shape) + 1)
+    count = random.integers(0, 9, random.integers(0, 3))
+    columns = [random.integers(-size, size, count) for size in shape[:depth]]
+    return {}, shape, np.stack(columns, -1).astype(np.int64), (*count, *shape[depth:])
+
+
+def scatter_reduce_elements(random, dtype):
+    shape = random.integers(1, 6, random.integers(1, 5))
+    axis = int(random.integers(-len(shape), len(shape)))
+    count = np.array([random.integers(0, size + 1) for size in shape])
+    count[axis] = random.integers(0, 20)
+    indices = random.integers(-shape[axis], shape[axis], count).astype(random.choice([np.int32, np.int64]))
+    return {"axis": axis}, shape, indices, tuple(count)
+
+
+def reduced(make, random):
+    """Of a scatter: which problem, and with which updates."""
+    dtype = DTYPES[random.integers(len(DTYPES))]
+    attributes, shape, indices, updates_shape = make(random, dtype)
+    attributes["reduction"] = REDUCTIONS[random.integers(len(REDUCTIONS))]
+    return attributes, [values(random, tuple(shape), dtype), indices, values(random, updates_shape, dtype)]
