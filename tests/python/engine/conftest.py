@@ -1,6 +1,8 @@
 # What the engine driver's tests share: running the driver, compiling the fixture plugins, finding Graft's own.
 from __future__ import annotations
 
+import atexit
+import functools
 import importlib.util
 import json
 import os
@@ -8,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,22 +76,36 @@ def drive(*arguments: object, environment: dict[str, str] | None = None, **optio
     return Driven(done.returncode, events, done.stderr)
 
 
-def drive_all(folder: pathlib.Path, flavor: str, commands: list[list[object]]) -> list[Driven]:
-    """What `drive` gives for each, with one start of Python and TensorRT for all."""
-    listed = folder / "commands.json"
-    listed.write_text(json.dumps([list(map(str, command)) for command in commands]))
-    links = folder / "links"
-    links.mkdir()
-    done = subprocess.run(
-        [sys.executable, str(HERE / "forks.py"), flavor, str(listed)],
+@functools.cache
+def forks() -> subprocess.Popen[str]:
+    """See forks.py. It has TensorRT-RTX, and stays for all tests of a run."""
+    flavor = flavor_named("rtx")
+    links = pathlib.Path(tempfile.mkdtemp())
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "forks.py"), flavor.name],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=driver_environment() | worker_environment(flavor_named(flavor), links),
-        check=True,
+        env=driver_environment() | worker_environment(flavor, links),
     )
-    answers = json.loads(done.stdout)
-    assert len(answers) == len(commands)
-    return [Driven(code, [json.loads(line) for line in out.splitlines()], err) for code, out, err in answers]
+
+    def end() -> None:
+        process.communicate()
+        shutil.rmtree(links)
+
+    atexit.register(end)
+    return process
+
+
+def drive_forked(*arguments: object) -> Driven:
+    """What `drive` gives for TensorRT-RTX, with one start of Python and TensorRT for all. Tests of how the driver is
+    started, and of what it does with its environment, are not for this."""
+    process = forks()
+    assert process.stdin and process.stdout
+    process.stdin.write(json.dumps(list(map(str, arguments))) + "\n")
+    process.stdin.flush()
+    code, out, err = json.loads(process.stdout.readline())
+    return Driven(code, [json.loads(line) for line in out.splitlines()], err)
 
 
 @dataclass

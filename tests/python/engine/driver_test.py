@@ -16,7 +16,7 @@ import models
 import numpy as np
 import onnx
 import pytest
-from conftest import drive, driver_environment
+from conftest import drive, drive_forked, driver_environment
 from onnx import helper, numpy_helper
 
 pytestmark = pytest.mark.usefixtures("rtx")
@@ -256,7 +256,7 @@ def test_external_weights_are_found_beside_the_model(tmp_path: pathlib.Path) -> 
 )
 def test_wrong_use(tmp_path: pathlib.Path, flags: list[str], kind: str, words: list[str]) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive("build", model, "--output", tmp_path / "m.engine", *flags)
+    done = drive_forked("build", model, "--output", tmp_path / "m.engine", *flags)
     assert done.code == 2
     assert done.error["kind"] == kind
     for word in words:

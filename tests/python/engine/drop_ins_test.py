@@ -7,7 +7,7 @@ from typing import Any
 import models
 import numpy as np
 import pytest
-from conftest import drive
+from conftest import drive_forked
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -87,11 +87,11 @@ def test_an_unmodified_file_builds_and_its_engine_names_graft(
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, IMAGE, TensorProto.FLOAT)
-    without = drive("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
     assert without.code == 1
     assert node[0] in without.error["message"]
     assert not engine.exists()
-    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries).result
+    built = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries).result
     (layer,) = built["network"]["plugins"]
     assert (layer["name"], layer["version"], layer["namespace"]) == (OPERATORS[node[0]], "1", "graft")
     content = engine.read_bytes()
@@ -108,7 +108,7 @@ def test_it_builds_in_f16_with_any_image_size(
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, ANY_SIZE, TensorProto.FLOAT16)
     options = ("--target", "sm89", "--shapes", RANGE, *libraries)
-    (layer,) = drive("build", model, "--output", engine, *options).result["network"]["plugins"]
+    (layer,) = drive_forked("build", model, "--output", engine, *options).result["network"]["plugins"]
     assert layer["outputs"][0]["dtype"] == "f16"
 
 
@@ -118,5 +118,5 @@ def test_weights_are_kept_in_the_engine(tmp_path: pathlib.Path, libraries: tuple
     for node, field in ((NODES[3], "weights"), (NODES[5], "scales"), (NODES[-1], "kernel_weights")):
         model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
         write(model, node, IMAGE, TensorProto.FLOAT)
-        drive("build", model, "--output", engine, "--target", "sm89", *libraries).result  # noqa: B018
+        drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries).result  # noqa: B018
         assert np.array(node[2][field], np.float32).tobytes() in engine.read_bytes()

@@ -1,5 +1,6 @@
 # Runs commands of the engine driver one after another, each in forks of this process, which has everything imported.
-"""usage: forks.py FLAVOR COMMANDS: a JSON list of the driver's arguments. Prints a JSON list: exit code, stdout, stderr.
+"""usage: forks.py FLAVOR: reads lines, each a JSON list of the driver's arguments. Answers each with a line, a JSON list:
+exit code, stdout, stderr.
 
 Driver and worker are processes of their own as ever, which share nothing but what they were started with. To start them
 takes ten times as long as to build an engine of one layer.
@@ -66,10 +67,9 @@ def run(arguments: list[str], folder: pathlib.Path) -> list[Any]:
 def main() -> None:
     import_flavor(flavor_named(sys.argv[1]))
     supervisor.subprocess.Popen = start_forked  # type: ignore[misc]
-    commands = json.loads(pathlib.Path(sys.argv[2]).read_text())
     with tempfile.TemporaryDirectory() as folder:
-        answers = [run(arguments, pathlib.Path(folder)) for arguments in commands]
-    print(json.dumps(answers))
+        for line in sys.stdin:
+            print(json.dumps(run(json.loads(line), pathlib.Path(folder))), flush=True)
 
 
 if __name__ == "__main__":

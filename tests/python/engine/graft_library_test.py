@@ -12,7 +12,7 @@ from typing import Any
 import models
 import onnx
 import pytest
-from conftest import ROOT, Driven, drive, drive_all, driver_environment, graft
+from conftest import ROOT, Driven, drive_forked, driver_environment, graft
 
 TARGETS = ("--target", "sm89,sm120")
 DTYPES = ["f32", "f16", "bf16", "i8"]
@@ -42,11 +42,10 @@ def build_all(
 ) -> Iterator[tuple[dict[str, Any], pathlib.Path, Driven]]:
     """Each model with its engine and what the driver said."""
     engines = [folder / f"{number}.engine" for number in range(len(models))]
-    commands: list[list[object]] = []
     for model, engine in zip(models, engines, strict=True):
         shapes = ("--shapes", model["shapes"]) if model["shapes"] else ()
-        commands.append(["build", case_models / model["file"], "--output", engine, *options, *TARGETS, *shapes])
-    yield from zip(models, engines, drive_all(folder, "rtx", commands), strict=True)
+        file = case_models / model["file"]
+        yield model, engine, drive_forked("build", file, "--output", engine, *options, *TARGETS, *shapes)
 
 
 @pytest.mark.usefixtures("rtx")
@@ -131,7 +130,7 @@ def test_a_bad_attribute_is_named_in_the_error(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, op_type: str, attributes: dict[str, Any], words: list[str]
 ) -> None:
     model = models.custom(tmp_path / "m.onnx", op_type, **attributes)
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--plugin-library", graft_library)
+    done = drive_forked("build", model, "--output", tmp_path / "m.engine", "--plugin-library", graft_library)
     assert done.code == 1
     for word in words:
         assert word in done.error["message"]

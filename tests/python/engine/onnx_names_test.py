@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from conftest import drive, graft
+from conftest import drive_forked, graft
 from onnx import TensorProto, helper, numpy_helper
 
 INT64 = TensorProto.INT64
@@ -131,7 +131,7 @@ FLOAT, FLOAT16, BFLOAT16, INT32 = TensorProto.FLOAT, TensorProto.FLOAT16, Tensor
 )
 def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: str, reduction: str, dtype: int) -> None:
     model, engine = graph_layer(tmp_path / "m.onnx", operator, reduction, dtype), tmp_path / "m.engine"
-    without = drive("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
     assert without.code == 1
     assert operator in without.error["message"]
     assert not engine.exists()
@@ -159,7 +159,7 @@ def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Pa
 def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool) -> None:
     """TensorRT-RTX parses NonMaxSuppression, and its builder has nothing for it."""
     model, engine = detector(tmp_path / "m.onnx", limits_are_inputs), tmp_path / "m.engine"
-    without = drive("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
     assert without.code == 1
     assert "suppress" in without.error["message"] + without.logged("error")
     built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
@@ -184,12 +184,12 @@ def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
 ) -> None:
     model, engine = chosen_rows(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
     libraries = ("--plugin-library", graft_library)
-    without = drive("build", model, "--output", engine, "--target", "sm89", *libraries)
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries)
     assert without.code == 1
     assert "NonZero" in without.error["message"]
     assert not engine.exists()
     libraries = (*libraries, "--plugin-library", onnx_names)
-    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries).result
+    built = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries).result
     (layer,) = built["network"]["plugins"]
     assert (layer["name"], layer["namespace"], layer["layer"]) == ("NonZero", "graft", "found")
     assert layer["outputs"][0]["dtype"] == "i64"
@@ -221,7 +221,7 @@ def test_with_dynamic_sizes_too(tmp_path: pathlib.Path, graft_library: pathlib.P
     model, engine = chosen_rows(tmp_path / "m.onnx", shape=("n", 6)), tmp_path / "m.engine"
     libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names)
     options = ("--target", "sm89", "--shapes", "x=1x6..64x6..4096x6")
-    assert drive("build", model, "--output", engine, *options, *libraries).code == 0
+    assert drive_forked("build", model, "--output", engine, *options, *libraries).code == 0
 
 
 @pytest.mark.usefixtures("rtx")
@@ -315,7 +315,7 @@ def test_the_same_without_grafts_operator(tmp_path: pathlib.Path) -> None:
     model, engine = box_head(tmp_path / "m.onnx", TensorProto.FLOAT, 16, 20), tmp_path / "m.engine"
     if graft("doctor", "--json").json.get("cuda", {}).get("devices"):
         pytest.skip("with a GPU NVIDIA's plugin can be made")
-    without = drive("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
     assert without.code != 0
     assert not engine.exists()
 
@@ -352,7 +352,7 @@ def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
 def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
     """TensorRT-RTX parses TopK with any k, and its builder refuses one of more than 3840."""
     model, engine = candidates(tmp_path / "m.onnx", 5000, dtype), tmp_path / "m.engine"
-    without = drive("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
     assert without.code == 1
     assert "3840" in without.error["message"] + without.logged("error")
     assert not engine.exists()
@@ -419,7 +419,7 @@ def test_a_layer_of_a_state_space_model_builds(
     if has_state:
         items = [size.partition("x")[0] for size in sizes]
         shapes += ["--shapes", "past=" + "..".join(f"{n}x16x3" for n in items)]
-    without = drive("build", model, "--output", engine, "--target", "sm89", *shapes)
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89", *shapes)
     assert without.code == 1
     assert "CausalConvWithState" in without.error["message"]
     assert not engine.exists()
@@ -496,7 +496,7 @@ def test_deformable_convolution_builds(
 ) -> None:
     """TensorRT-RTX has no layer of that name."""
     model, engine = aligned_head(tmp_path / "m.onnx", dtype, opset, optional, offset_group), tmp_path / "m.engine"
-    without = drive("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
     assert without.code == 1
     assert "DeformConv" in without.error["message"]
     assert not engine.exists()
@@ -583,13 +583,13 @@ def test_an_unmodified_node_builds_with_the_library_and_not_without(
     has_device = bool(graft("doctor", "--json").json.get("cuda", {}).get("devices"))
     options = with_names(graft_library, onnx_names)
     if operator != "RoiAlign" or not has_device:  # with a GPU NVIDIA's plugin can be made
-        assert drive("build", model, "--output", engine, "--target", "sm89").code != 0
-        assert (drive("build", model, "--output", engine, *options).code == 0) == (not needs_override)
-    flagged = drive("build", model, "--output", engine, *options, "--plugin-override")
+        assert drive_forked("build", model, "--output", engine, "--target", "sm89").code != 0
+        assert (drive_forked("build", model, "--output", engine, *options).code == 0) == (not needs_override)
+    flagged = drive_forked("build", model, "--output", engine, *options, "--plugin-override")
     if operator == "NonZero":
         assert flagged.code == 1
         assert "expected output size is 2" in flagged.error["message"]
-        flagged = drive("build", model, "--output", engine, *options)
+        flagged = drive_forked("build", model, "--output", engine, *options)
     (layer,) = flagged.result["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("node", in_library()[operator]["name"], "graft")
 
@@ -606,7 +606,7 @@ def test_the_library_demands_what_depends_on_the_operator_set(
     if demanded:
         for model in models:
             options = (*with_names(graft_library, onnx_names), "--plugin-override")
-            refused = drive("build", model, "--output", tmp_path / "m.engine", *options)
+            refused = drive_forked("build", model, "--output", tmp_path / "m.engine", *options)
             assert refused.code == 1
             for attribute in demanded:
                 assert f"`{attribute}` is missing" in refused.error["message"] + refused.logged("error")
@@ -631,7 +631,7 @@ def test_layers_of_other_names_stay_tensorrts_own_under_the_flag(
     """Of ONNX's TopK Graft's operator has no K, and of a suppression one output more."""
     model = one_node(tmp_path / "m.onnx", operator, 17)
     options = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
-    parsed = drive("parse", model, *options)
+    parsed = drive_forked("parse", model, *options)
     assert parsed.result["network"]["plugins"] == []
     assert parsed.result["network"]["outputs"]
 
@@ -652,7 +652,9 @@ def test_a_layer_of_tensorrts_own_builds_beside_one_of_the_library(
     graph = helper.make_graph(nodes, "both", inputs, [output], [numpy_helper.from_array(np.array([5], np.int64), "k")])
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), model)
-    built = drive("build", model, "--output", engine, *with_names(graft_library, onnx_names), "--plugin-override")
+    built = drive_forked(
+        "build", model, "--output", engine, *with_names(graft_library, onnx_names), "--plugin-override"
+    )
     assert [layer["layer"] for layer in built.result["network"]["plugins"]] == ["add_up"]
 
 

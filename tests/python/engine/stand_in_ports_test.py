@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 import pytest
-from conftest import drive, graft
+from conftest import drive_forked, graft
 from onnx import TensorProto, helper
 
 SIZES: dict[str, list[int]] = {
@@ -79,12 +79,12 @@ def test_an_unmodified_file_builds_and_its_engine_keeps_the_order(
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, dtype)
-    without = drive("build", model, "--output", engine, "--target", "sm89", "--plugin-library", graft_library)
+    without = drive_forked("build", model, "--output", engine, "--target", "sm89", "--plugin-library", graft_library)
     assert without.code == 1
     assert node[1] in without.error["message"]
     assert not engine.exists()
     libraries = ("--plugin-library", graft_library, "--plugin-library", stand_ins)
-    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries).result
+    built = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries).result
     (layer,) = built["network"]["plugins"]
     is_attention = node[2] is ATTENTION
     operator = "MultiScaleDeformableAttention" if is_attention else "DeformableConvolution"

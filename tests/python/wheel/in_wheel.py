@@ -10,14 +10,14 @@ import sys
 import sysconfig
 
 ROOT = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
-NOT_LINKED = ("pip", "setuptools", "_distutils_hack", "distutils-precedence.pth", "pkg_resources", "__pycache__")
+NOT_LINKED = ("setuptools", "_distutils_hack", "distutils-precedence.pth", "pkg_resources", "__pycache__")
 # What the other tests are told of the checkout.
 HIDDEN = ("PYTHONPATH", "LD_LIBRARY_PATH", "GRAFT_BIN", "GRAFT_PYTHON", "GRAFT_PLUGIN_LIBRARY", "GRAFT_BUILD_DIR")
 
 
 def make_environment(folder: pathlib.Path) -> pathlib.Path:
     """Its interpreter."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = pathlib.Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())

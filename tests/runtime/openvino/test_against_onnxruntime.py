@@ -2,6 +2,8 @@
 """Graft's nodes get their functions written into the file by `run_model attach`; ONNX Runtime runs those functions, which
 makes it a judge of both ways in which the engine computes an operator: by the function and by Graft's own kernel."""
 
+import atexit
+import functools
 import json
 import os
 import subprocess
@@ -22,12 +24,36 @@ runner = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "run_model"
 tolerance = {"rtol": 2e-6, "atol": 2e-6}
 
 
-def run_graft(mode, model, inputs, folder, *extra):
+@functools.cache
+def server():
+    """Runs one model after another: to load the CPU engine takes longer than to run a small one."""
+    process = subprocess.Popen([runner, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
+def run_served(*arguments):
+    """The exit code; messages are on standard error, as pytest shows it."""
+    process = server()
+    process.stdin.write("\t".join(map(str, arguments)) + "\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    assert answer, f"the process ended with {process.wait()}"
+    return int(answer)
+
+
+def run_alone(*arguments):
+    """The same by a process of its own."""
+    done = subprocess.run([runner, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return 0
+
+
+def run_graft(mode, model, inputs, folder, *extra, run=run_served):
     """Outputs by name; the input and output files are NumPy's."""
     given, found = folder / "in.npz", folder / "out.npz"
     np.savez(given, **inputs)
-    done = subprocess.run([runner, mode, model, given, found, *extra], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert run(mode, model, given, found, *extra) == 0
     with np.load(found) as archive:
         return {name: archive[name] for name in archive.files}
 
