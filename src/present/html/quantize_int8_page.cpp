@@ -161,7 +161,10 @@ report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& ch
     std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
                                   planned.node.op, std::string(kind_of(chosen, planned)), explanation(chosen, planned)};
     const auto found = alone.find(planned.node.id);
-    if (!alone.empty()) row.push_back(found == alone.end() ? report::Cell() : report::Cell(found->second));
+    if (found != alone.end())
+      row.emplace_back(found->second);
+    else if (!alone.empty())
+      row.emplace_back();
     table.rows.push_back(std::move(row));
   }
   return table;
