@@ -134,11 +134,14 @@ class Reader : private YamlReader {
       for (const YAML::Node& item : *value) rule.inputs->push_back(value_of(item));
     }
     if (const auto value = find(node, "input")) rule.input = index_of(*value);
-    if (const auto value = find(node, "int8")) {
-      check_keys(*value, {"x_scale", "y_scale"}, "`int8`");
-      rule.int8 = Rule::Int8{scale_of(*value, "x_scale"), scale_of(*value, "y_scale")};
-    }
     read_operator(node, rule);
+    if (const auto value = find(node, "int8")) {
+      rule.int8.emplace();
+      if (!rule.with.computes_in_int8()) return;  // which is refused once the whole rule is read
+      check_keys(*value, {rule.with.input_scale(), rule.with.output_scale()}, "`int8`");
+      rule.int8 = Rule::Int8{.input_scale = scale_of(*value, rule.with.input_scale()),
+                             .output_scale = scale_of(*value, rule.with.output_scale())};
+    }
   }
 
   double scale_of(const YAML::Node& map, std::string_view key) const {
@@ -423,8 +426,7 @@ class Reader : private YamlReader {
     }
     if (is_foreign && rule.int8) fail(node, "`int8` is for operators of Graft");
     if (rule.int8) {
-      if (rule.with.graft == nullptr || rule.with.graft->find_attribute("x_scale") == nullptr ||
-          rule.with.graft->find_attribute("y_scale") == nullptr) {
+      if (!rule.with.computes_in_int8()) {
         fail(node, fmt::format("{} does not compute in int8", rule.with.to_string()));
       }
       for (const auto& [name, value] : rule.attributes) {

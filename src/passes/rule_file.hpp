@@ -101,6 +101,14 @@ struct RuleOperator {
   std::string plugin_version;
   std::string plugin_namespace;
   [[nodiscard]] std::string to_string() const;
+  /// The attributes with the scales of the first input and output; empty where Graft does not store those in 8 bits.
+  [[nodiscard]] std::string input_scale() const {
+    return graft == nullptr ? "" : std::string(graft->ports.front().scale);
+  }
+  [[nodiscard]] std::string output_scale() const {
+    return graft == nullptr ? "" : std::string(graft->ports[graft->input_count()].scale);
+  }
+  [[nodiscard]] bool computes_in_int8() const { return !input_scale().empty() && !output_scale().empty(); }
 };
 
 struct Rule {
@@ -131,10 +139,11 @@ struct Rule {
     NamePattern name;
     RuleValue value;
   };
-  /// Scales of the result and of what the operator reads, for the operators of Graft that compute in int8.
+  /// Scales of the first input and output, for the operators of Graft that compute in int8. A rule has them under the
+  /// names of the attributes in which those ports have theirs.
   struct Int8 {
-    double x_scale = 1;
-    double y_scale = 1;
+    double input_scale = 1;
+    double output_scale = 1;
   };
 
   Place place;

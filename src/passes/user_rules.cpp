@@ -68,7 +68,7 @@ void make(const Plan& plan, onnx::Graph& graph) {
   onnx::Value* zero = nullptr;
   if (plan.int8) {
     zero = graph.add_constant("zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));
-    onnx::Value* scale = add_scale(graph, inputs[0]->name, plan.int8->x_scale);
+    onnx::Value* scale = add_scale(graph, inputs[0]->name, plan.int8->input_scale);
     onnx::Node* quantize =
         graph.add_node("QuantizeLinear", {inputs[0], scale, zero}, {inputs[0]->name + "_int8"}, before);
     quantize->output()->type = onnx::ElementType::i8;
@@ -89,7 +89,7 @@ void make(const Plan& plan, onnx::Graph& graph) {
   if (plan.int8) {
     node->output()->type = onnx::ElementType::i8;
     node->output()->shape = outputs[0]->shape;
-    onnx::Value* scale = add_scale(graph, plan.outputs[0], plan.int8->y_scale);
+    onnx::Value* scale = add_scale(graph, plan.outputs[0], plan.int8->output_scale);
     node = graph.add_node("DequantizeLinear", {node->output(), scale, zero}, plan.outputs, before);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -570,8 +570,8 @@ class RuleRun {
       fail(fmt::format("{}: int8 is made of f32, and its input is {}", region.name,
                        x == nullptr || !x->type ? "unknown" : to_string(*x->type)));
     }
-    given.emplace_back("x_scale", RuleValue{rule_.place, plan.int8->x_scale});
-    given.emplace_back("y_scale", RuleValue{rule_.place, plan.int8->y_scale});
+    given.emplace_back(plan.with.input_scale(), RuleValue{rule_.place, plan.int8->input_scale});
+    given.emplace_back(plan.with.output_scale(), RuleValue{rule_.place, plan.int8->output_scale});
     const std::optional<Int8Weight>& stored = plan.with.graft->int8_weight;
     if (!stored || plan.inputs.size() <= stored->input) return;
     PlannedInput& weight = plan.inputs[stored->input];

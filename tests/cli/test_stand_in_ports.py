@@ -56,6 +56,8 @@ DEFORMABLE = [
     ("", "ModulatedDeformConv2d", MODULATED[:4], NVIDIA),
     ("mmdeploy", "MMCVModulatedDeformConv2d", MODULATED, MMCV),
     ("mmcv", "MMCVModulatedDeformConv2d", MODULATED[:4], MMCV),
+    ("", "ModulatedDeformableConv2dTRT", MODULATED, MMCV),
+    ("trt.plugins", "ModulatedDeformableConv2dTRT2", MODULATED[:4], MMCV),
 ]
 
 

@@ -178,22 +178,27 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
             .translate = translate,
             .inputs = {"x", "offset", "mask", "weight", "bias"}};
   };
-  const std::vector<DropInField> of_mmcv{{"stride", "strides"},
-                                         padding,
-                                         {"dilation", "dilations"},
-                                         {"groups", "group"},
-                                         {"deform_groups", "offset_group"}};
-  std::vector<DropInField> of_first_version = of_mmcv;
+  const std::vector<DropInField> named_as_in_mmcv{{"stride", "strides"},
+                                                  padding,
+                                                  {"dilation", "dilations"},
+                                                  {"groups", "group"},
+                                                  {"deform_groups", "offset_group"}};
+  const auto modulated = [&](std::string_view plugin_name, std::string_view doc) -> DropIn {
+    return {.plugin_name = plugin_name,
+            .version = "1",
+            .fields = named_as_in_mmcv,
+            .doc = doc,
+            .translate = translate,
+            .inputs = {"x", "offset", "mask", "weight", "bias"}};
+  };
+  std::vector<DropInField> of_first_version = named_as_in_mmcv;
   of_first_version.push_back({"bias", "", AttributeType::integer, "has to be 0: it has no bias"});
   of_first_version.push_back({"im2col_step", "", AttributeType::integer, "items that their kernel takes at a time"});
   return {from_nvidia("1"),
           from_nvidia("2"),
-          {.plugin_name = "MMCVModulatedDeformConv2d",
-           .version = "1",
-           .fields = of_mmcv,
-           .doc = "mmcv.ops.ModulatedDeformConv2d, as mmcv and mmdeploy export it",
-           .translate = translate,
-           .inputs = {"x", "offset", "mask", "weight", "bias"}},
+          modulated("MMCVModulatedDeformConv2d", "mmcv.ops.ModulatedDeformConv2d, as mmcv and mmdeploy export it"),
+          modulated("ModulatedDeformableConv2dTRT", "BEVFormer_tensorrt's plugin"),
+          modulated("ModulatedDeformableConv2dTRT2", "the same for pairs of f16"),
           {.plugin_name = "MMCVDeformConv2d",
            .version = "1",
            .fields = std::move(of_first_version),

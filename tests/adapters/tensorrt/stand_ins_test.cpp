@@ -315,6 +315,16 @@ TEST(StandIns, TakeTheirOwnersInputs) {
        with_groups("deform_groups"),
        {x, offset, mask, weight, bias},
        "x,offset,mask,weight,bias"},
+      {"ModulatedDeformableConv2dTRT",
+       "1",
+       with_groups("deform_groups"),
+       {x, offset, mask, weight, bias},
+       "x,offset,mask,weight,bias"},
+      {"ModulatedDeformableConv2dTRT2",
+       "1",
+       with_groups("deform_groups"),
+       {x, offset, mask, weight},
+       "x,offset,mask,weight,bias"},
       {"MMCVDeformConv2d", "1", with_groups("deform_groups"), {x, offset, weight}, "x,offset,weight"},
   };
   for (const auto& [plugin, version, fields, inputs, order] : nodes) {

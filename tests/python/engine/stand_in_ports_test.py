@@ -42,6 +42,8 @@ NODES: list[tuple[str, str, list[str], dict[str, Any], str]] = [
     ),
     ("mmdeploy", "MMCVModulatedDeformConv2d", MODULATED[:4], OF_MMCV, "x,offset,mask,weight,bias"),
     ("mmcv", "MMCVModulatedDeformConv2d", MODULATED, OF_MMCV, "x,offset,mask,weight,bias"),
+    ("trt.plugins", "ModulatedDeformableConv2dTRT", MODULATED, OF_MMCV, "x,offset,mask,weight,bias"),
+    ("trt.plugins", "ModulatedDeformableConv2dTRT2", MODULATED[:4], OF_MMCV, "x,offset,mask,weight,bias"),
     ("mmdeploy", "MMCVDeformConv2d", ["x", "offset", "weight"], OF_MMCV, "x,offset,weight"),
     (
         "trt.plugins",

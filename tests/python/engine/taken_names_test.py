@@ -70,7 +70,7 @@ def run(
 LIST = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops" / "ops.inc"
 OPERATORS = re.findall(r"graft::ops::(\w+)\)", LIST.read_text())
 FREE = {"CONVOLUTION", "LeakyReluPlugin", "MMCVDeformConv2d", "MMCVModulatedDeformConv2d", "ReflectPad", "SPP_TRT"}
-FREE |= {"UpsamplePlugin", "l2norm_helper"}
+FREE |= {"ModulatedDeformableConv2dTRT", "ModulatedDeformableConv2dTRT2", "UpsamplePlugin", "l2norm_helper"}
 
 
 def names(answer: dict[str, list[object]], space: str) -> set[str]:
