@@ -210,7 +210,7 @@ def accuracy_section(op):
     rows = accuracy_rows(op["name"])
     if not rows:
         return "\n## Errors\n\nNot measured.\n"
-    measured = accuracy_file()
+    measured = rows[0]
     folder = op["file"].removesuffix(".md")
     return (
         "\n## Errors\n\n"

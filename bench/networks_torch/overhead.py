@@ -19,9 +19,8 @@ from typing import Any
 import graft.torch
 import torch
 import torch.nn.functional as F
-from graft import _operators
-from graft._definitions import DEFINITIONS
-from graft.torch._library import _plan_arguments
+from graft._definitions import DEFINITIONS, arranged
+from graft.torch._library import _plan
 
 CALLS = 300
 COMPILED = 8  # calls in one compiled function
@@ -42,7 +41,7 @@ def microseconds(function: Callable[[], Any], calls: int = CALLS) -> float:
 def measure(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Callable[[], Any]) -> dict[str, float]:
     definition = DEFINITIONS[name]
     values = definition.convert([attributes.get(info.name, info.default) for info in definition.attributes])
-    plan = _operators.Plan(*_plan_arguments(definition, tensors, values))
+    plan = _plan(definition, *arranged(definition, tensors), values)
     y = torch.empty(plan.output_shapes[0], device="cuda")
     workspace = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda").data_ptr()
     addresses = [*(each.data_ptr() for each in tensors), y.data_ptr()]

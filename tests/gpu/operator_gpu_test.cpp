@@ -1,8 +1,8 @@
 // Every case of every operator in every CUDA variant that takes it, against the reference kernel.
 //
 // GRAFT_LARGE=1 adds the cases of more than 2^31 elements. GRAFT_ACCURACY=<file> writes how large the errors were,
-// GRAFT_COMMIT of the sources <commit> beside them: docs/ops/accuracy.json. GRAFT_SANITIZE=1 is for compute-sanitizer:
-// every variant of every case runs once, and nothing else; results are not looked at.
+// GRAFT_COMMIT of the sources <commit> beside them: rows of docs/ops/accuracy.json. GRAFT_SANITIZE=1 is for
+// compute-sanitizer: every variant of every case runs once, and nothing else; results are not looked at.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -136,11 +136,11 @@ class Accuracy : public ::testing::Environment {
     check_cuda(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
     const char* commit = std::getenv("GRAFT_COMMIT");
     std::ofstream file(path);
-    file << R"({"device": ")" << device.name << R"(", "commit": ")" << (commit == nullptr ? "" : commit)
-         << R"(", "rows": [)";
+    file << R"({"rows": [)";
     const char* separator = "\n";
     for (const auto& [key, row] : rows_) {
       file << separator << R"( {"operator": ")" << key.first << R"(", "dtype": ")" << to_string(key.second)
+           << R"(", "device": ")" << device.name << R"(", "commit": ")" << (commit == nullptr ? "" : commit)
            << R"(", "results": )" << row.results << R"(, "off": )" << row.off << R"(, "beyond": )" << row.beyond
            << R"(, "of_bound": )" << row.of_bound << R"(, "beyond_size": )" << row.beyond_size
            << R"(, "beyond_error": )" << row.beyond_error << R"(, "from_tie": )" << row.from_tie << "}";

@@ -586,6 +586,10 @@ def _body(registered: Registered) -> list[str]:
             lines.append(
                 f"if _is_integer_array({name}): {name} = _shape_values({definition.function!r}, {name!r}, {name})"
             )
+            # A trace hands sizes over as tensors, of which PyTorch 2.11 refuses a list.
+            lines.append(
+                f"elif not _is_compiling() and _tracing_state() is not None: {name} = [int(_each) for _each in {name}]"
+            )
         elif port.is_variadic:
             lines.append(f"_check_list({definition.function!r}, {name!r}, {name})")
             plain.append(f"all(type(_each) in _PLAIN for _each in {name})")
