@@ -10,6 +10,7 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/program.hpp"
+#include "present/text/shell_quoted.hpp"
 #include "toolkit/new_project.hpp"
 
 namespace graft::cli {
@@ -21,7 +22,7 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
   const std::optional<std::string>& prefix = project.package_folder;
   // What has NumPy and onnx where `python3` has neither.
   const char* chosen = std::getenv("GRAFT_PYTHON");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
-  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : "\"$GRAFT_PYTHON\"";
+  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : present::shell_quoted(chosen);
   const std::string library = fmt::format("--operators {}/build/lib{}.so", path, project.name);
   return {
       fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),

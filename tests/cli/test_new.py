@@ -36,7 +36,7 @@ def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp
     )
 
 
-@pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", '"$GRAFT_PYTHON"')])
+@pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", "'/usr/bin/python3'")])
 def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path, chosen, python):
     answer = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": chosen})
     assert f"{python} my_ops/tests/network.py network.onnx" in answer.json["next"]

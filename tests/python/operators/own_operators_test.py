@@ -16,7 +16,7 @@ import pytest
 from graft._definitions import load_definitions, signature
 from onnx import TensorProto, helper
 
-LIBRARIES = pathlib.Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
+LIBRARIES = pathlib.Path(os.environ["GRAFT_OPERATOR_LIBRARIES"])
 LIBRARY = LIBRARIES / "libmy_operators.so"
 RANDOM = np.random.default_rng(5)
 my = graft.ops.load_operators(LIBRARY)

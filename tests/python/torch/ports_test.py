@@ -16,8 +16,8 @@ import graft.torch  # noqa: E402
 from graft._definitions import FIXED_SIZE_DEFINITIONS  # noqa: E402
 from samples import SAMPLES, difference  # noqa: E402
 
-BUILD = pathlib.Path(os.environ.get("GRAFT_BUILD_DIR", pathlib.Path(__file__).parents[3] / "build" / "gpu"))
-LIBRARIES = BUILD / "tests" / "operators"
+BUILT = pathlib.Path(__file__).parents[3] / "build" / "gpu" / "tests" / "operators"
+LIBRARIES = pathlib.Path(os.environ.get("GRAFT_OPERATOR_LIBRARIES", BUILT))
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 each_device = pytest.mark.parametrize("device", DEVICES)
 each_dynamic = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
