@@ -36,6 +36,7 @@
 #include "runtime/openvino/integer_nodes.hpp"
 #include "runtime/openvino/isolate.hpp"
 #include "runtime/openvino/message.hpp"
+#include "runtime/openvino/no_elements.hpp"
 #include "runtime/openvino/prepare.hpp"
 #include "runtime/openvino/reader.hpp"
 #include "runtime/openvino/rounding_noise.hpp"
@@ -248,6 +249,7 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         ov::num_streams(options.streams),
                         {"LP_TRANSFORMS_MODE", false}};
   if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
+  leave_out_what_has_no_elements(*read);
   try {
     hold_constants(*read, [&](const std::shared_ptr<ov::Model>& part) { return compile(part, properties); });
   } catch (const std::exception& refused) {

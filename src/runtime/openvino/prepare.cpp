@@ -28,7 +28,7 @@ void make_what_has_no_elements(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const auto constant = node.inputs[i] == nullptr ? std::nullopt : node.inputs[i]->constant();
-    if (!constant || constant->element_count() != 0) continue;
+    if (!constant || constant->element_count() != 0 || constant->type == onnx::ElementType::string) continue;
     onnx::Value* shape = graph.add_constant("shape", onnx::TensorData::from_ints(constant->dims));
     onnx::Node* made = graph.add_node("ConstantOfShape", {shape}, {node.inputs[i]->name}, &node);
     made->attributes.emplace(
@@ -37,6 +37,15 @@ void make_what_has_no_elements(onnx::Node& node) {
     made->output()->shape = node.inputs[i]->shape;
     graph.set_input(node, i, made->output());
   }
+}
+
+/// Of nodes for which an input without elements is a tensor like others, and does not stand for one that is left out.
+void keep_shapes_without_elements(onnx::Graph& graph) {
+  static const std::set<std::string_view> takes_any{"Concat",   "Gather",          "GatherElements", "GatherND",
+                                                    "Identity", "ScatterElements", "ScatterND",      "Transpose"};
+  graph.for_each_node([](onnx::Node& node) {
+    if (node.domain.empty() && takes_any.contains(node.op_type)) make_what_has_no_elements(node);
+  });
 }
 
 void place_operators(PreparedModel& prepared) {
@@ -132,6 +141,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
   place_operators(prepared);
   inline_functions(copy);
   raise_what_is_misread(copy);
+  keep_shapes_without_elements(copy.graph());
   copy.graph().remove_dead();
   refuse_known_faults(copy);
   return prepared;

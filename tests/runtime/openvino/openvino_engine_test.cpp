@@ -436,6 +436,33 @@ TEST(CpuEngine, RecognizesDigitsWithOperatorsInside) {
   EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::own), 0.97);
 }
 
+/// Expected values of the ONNX reference evaluator. OpenVINO alone takes the empty constants for scalars, and the
+/// process ends in Gather and GatherND.
+TEST(CpuEngine, KeepsTheShapeOfWhatHasNoElements) {
+  const auto empty = [](std::vector<std::int64_t> dims) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::i64, std::move(dims), {});
+  };
+  const onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, {1, 4, 2}}, {"none", empty({0})}, {"nowhere", empty({0, 2})}},
+                 "along = Gather<axis=1>(x, none)\n"
+                 "points = GatherND(x, nowhere)\n"
+                 "same = Identity(nowhere)\n"
+                 "zero = Constant<value=int64([0])>()\n"
+                 "one = Constant<value=int64([1])>()\n"
+                 "nothing = Slice(one, zero, zero)\n"
+                 "computed = Gather<axis=1>(x, nothing)\n"
+                 "joined = Concat<axis=1>(along, x)\n",
+                 {"along", "points", "same", "computed", "joined"});
+  const TensorMap outputs = runtime::openvino_engine().compile(model)->run(
+      {{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, 4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}});
+  EXPECT_THAT(outputs.at("along").dims, ElementsAre(1, 0, 2));
+  EXPECT_THAT(outputs.at("points").dims, ElementsAre(0, 2));
+  EXPECT_THAT(outputs.at("same").dims, ElementsAre(0, 2));
+  EXPECT_THAT(outputs.at("computed").dims, ElementsAre(1, 0, 2));
+  EXPECT_THAT(outputs.at("joined").dims, ElementsAre(1, 4, 2));
+  EXPECT_THAT(numbers_of(outputs, "joined"), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
 TEST(ConstantGraph, IsComputedExactly) {
   const onnx::Model model = text_model({},
                                        "a = Constant<value_ints=[9007199254740993, -1]>()\n"
