@@ -346,7 +346,7 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
         if dtype not in ("int32", "int64") or len(value.shape) != 1 or device != "cpu":
             raise TypeError(f"{function}: input {name} is {dtype} {tuple(value.shape)} on {device}; {allowed}")
         value = value.tolist()
-    if not isinstance(value, (list, tuple)) and not hasattr(value, "__iter__"):
+    if not hasattr(value, "__iter__"):
         raise TypeError(f"{function}: input {name} is {type(value).__qualname__}; {allowed}")
     found = tuple(value)
     if len(found) > MOST_SHAPE_VALUES:

@@ -81,7 +81,7 @@ TEST(PluginOnGpuAnnounced, RunsOtherSizesThanWereAnnounced) {
   expect_reference(large, &small);
 }
 
-/// The steps of a sequence of `test`, one element at a time, by a context of their own that keeps the state in place.
+/// y of a sequence, one element of it at a time, each given the state that the last step left in place.
 ops::HostTensor outputs_of_steps(nvinfer1::IPluginCreatorV3One& creator, const tensorrt::BuiltPlugin& step,
                                  const std::vector<ops::HostTensor>& sequence, std::span<const TensorDesc> of_step) {
   const TensorDesc& all = sequence[0].desc;

@@ -7,6 +7,12 @@ DTYPES = [np.float32, np.int32, np.int64]  # that ONNX Runtime's CPU kernels hav
 REDUCTIONS = ["add", "mul", "min", "max"]
 
 
+def in_order(arrays, names):
+    """As an operator takes them: what is left out before another input is a tensor without elements."""
+    count = max(names.index(name) for name in arrays) + 1
+    return [arrays.get(name, np.zeros(0, arrays[names[0]].dtype)) for name in names[:count]]
+
+
 def deformable_convolution(random):
     """Half of the offsets are whole or half numbers, so that positions hit pixels and the edges; some lie far away."""
     window = [int(random.integers(1, 4)) for _ in range(2)]

@@ -40,10 +40,7 @@ def test_random_problems(seed):
         attributes, arrays = random_problems.deformable_convolution(random)
         frozen = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in attributes.items())
         (expected,) = session(tuple(arrays), frozen).run(None, arrays)
-        given = dict(arrays)
-        if "mask" in given and "bias" not in given:
-            given["bias"] = np.zeros(0, np.float32)
-        found = graft.ops.deformable_convolution(*(given[name] for name in NAMES if name in given), **attributes)
+        found = graft.ops.deformable_convolution(*random_problems.in_order(arrays, NAMES), **attributes)
         message = f"seed {seed}, problem {number}"
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4, err_msg=message)
         not_zero += np.count_nonzero(expected)

@@ -16,9 +16,7 @@ SEEDS = range(11, 21)
 
 def deformable_convolution(random):
     attributes, arrays = random_problems.deformable_convolution(random)
-    if "mask" in arrays:
-        arrays.setdefault("bias", np.zeros(0, np.float32))
-    return [arrays[name] for name in ("x", "weight", "offset", "bias", "mask") if name in arrays], attributes
+    return random_problems.in_order(arrays, ["x", "weight", "offset", "bias", "mask"]), attributes
 
 
 def multi_scale_deformable_attention(random):
@@ -28,9 +26,7 @@ def multi_scale_deformable_attention(random):
 
 def causal_conv_with_state(random):
     inputs, activation = random_problems.causal_conv_with_state(random)
-    names = ["x", "weight", "bias", "past_state"]
-    count = max(names.index(name) for name in inputs) + 1
-    return [inputs.get(name, np.zeros(0, np.float32)) for name in names[:count]], {"activation": activation}
+    return random_problems.in_order(inputs, ["x", "weight", "bias", "past_state"]), {"activation": activation}
 
 
 def non_max_suppression(random):
