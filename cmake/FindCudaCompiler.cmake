@@ -1,6 +1,7 @@
 # Chooses nvcc and the GPU architectures, then enables CUDA; sets GRAFT_WITH_CUDA and GRAFT_WITHOUT_CUDA_REASON.
 #
-# Order: CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda, then the wheels that tools/setup installed.
+# Order: CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda, then the wheels that tools/setup installed, or that lie beside
+# Graft's own wheel.
 # An nvcc that is too old is passed over, as tools/setup_wheels.py does.
 set(GRAFT_WITH_CUDA OFF)
 set(GRAFT_WITHOUT_CUDA_REASON "GRAFT_CUDA=OFF")
@@ -16,7 +17,8 @@ endfunction()
 function(graft_find_nvcc)
   find_program(GRAFT_NVCC_ON_PATH nvcc)
   mark_as_advanced(GRAFT_NVCC_ON_PATH)
-  foreach(nvcc "$ENV{CUDACXX}" "${GRAFT_NVCC_ON_PATH}" /usr/local/cuda/bin/nvcc "${GRAFT_DEPS_DIR}/cuda/bin/nvcc")
+  foreach(nvcc "$ENV{CUDACXX}" "${GRAFT_NVCC_ON_PATH}" /usr/local/cuda/bin/nvcc "${GRAFT_DEPS_DIR}/cuda/bin/nvcc"
+               "${GRAFT_CUDA_WHEELS}/bin/nvcc")
     if(nvcc AND EXISTS "${nvcc}")
       graft_nvcc_version("${nvcc}" version)
       if(version AND version VERSION_GREATER_EQUAL GRAFT_CUDA_MINIMUM)

@@ -1,4 +1,7 @@
 # `cmake --install`: the program, the plugin library, and what find_package(graft) needs to author operators elsewhere.
+#
+# An installation has everything. A wheel, which cmake/wheel packs, has two components of it: `package`, what lies in the same
+# place in both, and `wheel`, what is elsewhere there.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -25,7 +28,7 @@ if(TARGET graft AND GRAFT_WITH_OPENVINO)
   set_target_properties(graft_toolkit PROPERTIES INSTALL_RPATH "$ORIGIN/graft" BUILD_WITH_INSTALL_RPATH ON)
 endif()
 install(TARGETS graft_toolkit EXPORT graftToolkitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT graftToolkitTargets NAMESPACE graft:: DESTINATION "${package_dir}")
+install(EXPORT graftToolkitTargets NAMESPACE graft:: DESTINATION "${package_dir}" COMPONENT package)
 
 foreach(target graft graft_c graft_plugins graft_stand_ins graft_onnx_names)
   if(TARGET ${target})
@@ -37,12 +40,9 @@ endforeach()
 if(TARGET graft)
   set(man_page "${PROJECT_BINARY_DIR}/man/graft.1")
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/man")
-  foreach(options_of_install "" "COMPONENT wheel EXCLUDE_FROM_ALL")
-    separate_arguments(options_of_install)
-    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" help --man OUTPUT_FILE \"${man_page}\" COMMAND_ERROR_IS_FATAL ANY)"
-            ${options_of_install})
-    install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" ${options_of_install})
-  endforeach()
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" help --man OUTPUT_FILE \"${man_page}\" COMMAND_ERROR_IS_FATAL ANY)"
+          COMPONENT package)
+  install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT package)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/completions")
   foreach(shell_and_file "bash bash-completion/completions graft" "zsh zsh/site-functions _graft"
                          "fish fish/vendor_completions.d graft.fish")
@@ -50,18 +50,15 @@ if(TARGET graft)
     list(GET shell_and_file 0 shell)
     list(GET shell_and_file 1 folder)
     list(GET shell_and_file 2 file)
-    foreach(options_of_install "" "COMPONENT wheel EXCLUDE_FROM_ALL")
-      separate_arguments(options_of_install)
-      install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" completions ${shell}
-                                    OUTPUT_FILE \"${PROJECT_BINARY_DIR}/completions/${file}\" COMMAND_ERROR_IS_FATAL ANY)"
-              ${options_of_install})
-      install(FILES "${PROJECT_BINARY_DIR}/completions/${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}"
-              ${options_of_install})
-    endforeach()
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" completions ${shell}
+                                  OUTPUT_FILE \"${PROJECT_BINARY_DIR}/completions/${file}\" COMMAND_ERROR_IS_FATAL ANY)"
+            COMPONENT package)
+    install(FILES "${PROJECT_BINARY_DIR}/completions/${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}"
+            COMPONENT package)
   endforeach()
 endif()
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/graft" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/graft" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT package
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INSTALL_DATADIR}/graft/python"
         FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
@@ -87,37 +84,38 @@ foreach(file IN ITEMS digits.onnx digits.pb digits_test.npz)
   install(FILES "${PROJECT_SOURCE_DIR}/examples/digits/${file}" DESTINATION data COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-# Messages name pages of docs, which those find who have no checkout.
-foreach(options_of_install "" "COMPONENT wheel EXCLUDE_FROM_ALL")
-  separate_arguments(options_of_install)
-  install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${options_of_install})
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${options_of_install}
-          FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.schema.json")
-endforeach()
+# Messages name pages of docs, which those find who have no checkout, with the examples that they show. What is in the
+# checkout alone is named there without a link.
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT package)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT package
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.schema.json")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT package)
+install(CODE "set(docs \"${CMAKE_INSTALL_DOCDIR}\")" COMPONENT package)
+install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/InstalledLinks.cmake" COMPONENT package)
 
 # An operator outside this repository uses the same building blocks, and its library is made of the same adapter. What
 # `graft bench` times operators beside lies in their folders too, and is found through the list.
 foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
-    install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}" COMPONENT package
             FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*"
                            PATTERN "operator_case.cpp" PATTERN "random_cases.cpp" PATTERN "timings_exports.cpp" PATTERN "case_tests*" PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
   endif()
 endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/src/core/hash.hpp" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/core")
+install(FILES "${PROJECT_SOURCE_DIR}/src/core/hash.hpp" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/core" COMPONENT package)
 
 get_property(libraries GLOBAL PROPERTY GRAFT_INSTALLED_LIBRARIES)
 if(libraries)
-  install(TARGETS ${libraries} EXPORT graftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT graftTargets NAMESPACE graft:: DESTINATION "${package_dir}")
+  install(TARGETS ${libraries} EXPORT graftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT package)
+  install(EXPORT graftTargets NAMESPACE graft:: DESTINATION "${package_dir}" COMPONENT package)
 endif()
 
 # The headers of the wheel are under the Apache License and may go along; an SDK's may not, and are looked for where it was.
 set(GRAFT_INSTALL_TENSORRT_DIR "${CMAKE_INSTALL_DATADIR}/graft/tensorrt")
 set(GRAFT_BUILT_AGAINST_TENSORRT "")
 if(GRAFT_WITH_CUDA AND GRAFT_TENSORRT_INCLUDE_DIR STREQUAL GRAFT_TENSORRT_WHEEL_DIR)
-  install(DIRECTORY "${GRAFT_TENSORRT_WHEEL_DIR}/" DESTINATION "${GRAFT_INSTALL_TENSORRT_DIR}" FILES_MATCHING PATTERN "Nv*.h")
+  install(DIRECTORY "${GRAFT_TENSORRT_WHEEL_DIR}/" DESTINATION "${GRAFT_INSTALL_TENSORRT_DIR}" COMPONENT package FILES_MATCHING PATTERN "Nv*.h")
 elseif(GRAFT_WITH_CUDA)
   set(GRAFT_BUILT_AGAINST_TENSORRT "${GRAFT_TENSORRT_INCLUDE_DIR}")
 endif()
@@ -128,7 +126,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/graftConfigVersion.cmake
 install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/graftConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/GraftOperators.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindCudaCompiler.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindTensorRTHeaders.cmake"
-        DESTINATION "${package_dir}")
+        DESTINATION "${package_dir}" COMPONENT package)
 
 # What a wheel has beside the Python sources (cmake/wheel packs it), relative to the package. No link goes into a wheel, so
 # libgraft.so has the name that the extension asks for.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TensorRef,
         VerifyResult,
     )
+    from graft.cmake import cmake_prefix
     from graft.errors import Cancelled, EngineError, Error
     from graft.toolkit import (
         Session,
@@ -72,6 +73,7 @@ _HOMES = {
     "QuantizeResult": "graft._toolkit",
     "TensorRef": "graft._toolkit",
     "VerifyResult": "graft._toolkit",
+    "cmake_prefix": "graft.cmake",
     "Cancelled": "graft.errors",
     "EngineError": "graft.errors",
     "Error": "graft.errors",
@@ -117,6 +119,7 @@ __all__ = [
     "__version__",
     "build",
     "canary",
+    "cmake_prefix",
     "convert",
     "cut",
     "inspect",

@@ -70,6 +70,16 @@ fs::path& callers_python() {
   return interpreter;
 }
 
+/// Of the environment that libgraft.so was installed into by a wheel: it lies in
+/// lib/python3.11/site-packages/graft/lib.
+std::optional<fs::path> python_of_wheel() {
+  const fs::path package = executable_folder().parent_path();
+  std::error_code ignored;
+  if (package.filename() != "graft" || !fs::is_directory(package / "engine", ignored)) return std::nullopt;
+  fs::path python = package.parent_path().parent_path().parent_path().parent_path() / "bin" / "python3";
+  return is_program(python) ? std::optional(python) : std::nullopt;
+}
+
 fs::path find_python() {
   if (const char* chosen = std::getenv("GRAFT_PYTHON"); chosen != nullptr && *chosen != '\0') {
     if (!fs::path(chosen).has_parent_path()) {
@@ -81,6 +91,7 @@ fs::path find_python() {
                 fmt::format("GRAFT_PYTHON={}: no such program\nSet it to a Python 3.11 or later, or unset it", chosen));
   }
   if (is_program(callers_python())) return callers_python();
+  if (const std::optional<fs::path> found = python_of_wheel()) return *found;
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
   if (const std::optional<fs::path> found = on_path("python3")) return *found;
   throw Error(Error::Kind::missing_tool,

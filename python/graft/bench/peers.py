@@ -28,8 +28,10 @@ TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8
 TYPES |= {"f8e4m3fn": torch.float8_e4m3fn, "i32": torch.int32, "i64": torch.int64}
 QUANTIZED = ("i8", "f8e4m3fn")  # PyTorch computes nothing of the kind
 
-# The same from here in the checkout and in an installation.
-OPERATORS = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops"
+# In a wheel, or else in the checkout and in an installation, which are alike.
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+IN_WHEEL = PACKAGE / "share" / "graft" / "src" / "ops"
+OPERATORS = IN_WHEEL if IN_WHEEL.is_dir() else PACKAGE.parents[1] / "src" / "ops"
 
 
 def activation(a: Attributes) -> Callable[[torch.Tensor], torch.Tensor] | None:

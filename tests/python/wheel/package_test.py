@@ -59,7 +59,7 @@ def test_what_pip_knows() -> None:
     tags = importlib.metadata.distribution("graft-tensorrt").read_text("WHEEL")
     assert tags is not None and "Tag: cp311-abi3-manylinux_2_36_x86_64" in tags
     extras = importlib.metadata.metadata("graft-tensorrt").get_all("Provides-Extra")
-    assert {"rtx", "torch", "notebook"} <= set(extras or [])
+    assert {"cuda", "rtx", "torch", "notebook"} <= set(extras or [])
 
 
 def test_versions_are_those_of_the_build() -> None:

@@ -1,0 +1,9 @@
+# Run while installing: takes the links out of the documents in ${docs} that lead to what is in the checkout alone.
+set(in_checkout "(src|tests|templates|include|python|tools|CONTRIBUTING\\.md|deps\\.toml)")
+set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${docs}")
+file(GLOB_RECURSE pages "${root}/docs/*.md" "${root}/examples/*.md")
+foreach(page IN LISTS pages ITEMS "${root}/README.md")
+  file(READ "${page}" text)
+  string(REGEX REPLACE "\\[([^]\n]+)\\]\\((\\.\\./)*${in_checkout}[^)\n]*\\)" "\\1" text "${text}")
+  file(WRITE "${page}" "${text}")
+endforeach()

@@ -1,0 +1,27 @@
+# Where CMake finds what libraries of operators and C++ programs are compiled with.
+from __future__ import annotations
+
+import pathlib
+
+from graft.errors import Error
+
+PACKAGE = pathlib.Path(__file__).resolve().parent
+# Of a wheel, and of an installation.
+PREFIXES = (PACKAGE, PACKAGE.parents[3])
+LIBRARIES = ("lib", "lib64", "lib/x86_64-linux-gnu")
+
+
+def cmake_prefix() -> str:
+    """The folder for CMAKE_PREFIX_PATH, by which `find_package(graft)` finds Graft's headers and libraries.
+
+    In a shell: cmake -S my_ops -B my_ops/build -DCMAKE_PREFIX_PATH="$(python -c 'import graft; print(graft.cmake_prefix())')"
+
+    Raises graft.Error where the package is neither in a wheel nor installed, as in Graft's build folder.
+    """
+    for prefix in PREFIXES:
+        if any((prefix / library / "cmake" / "graft" / "graftConfig.cmake").is_file() for library in LIBRARIES):
+            return str(prefix)
+    raise Error(
+        f"{PACKAGE}: CMake's package of Graft is not beside it; it comes with the wheel, and with `make install` in "
+        "Graft's checkout"
+    )
