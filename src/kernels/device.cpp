@@ -57,6 +57,18 @@ Status runs_on_current_device(int compute) {
 }
 
 namespace detail {
+namespace {
+
+/// Whether the kernel's code has the instructions of overlap.cuh, which begin with compute capability 9.0.
+Status waits_for_kernel_ahead(const char* what, const void* kernel, bool& waits) {
+  constexpr int since = 90;
+  cudaFuncAttributes attributes{};
+  const Status status = cuda_status(cudaFuncGetAttributes(&attributes, kernel), what);
+  waits = attributes.ptxVersion >= since && attributes.binaryVersion >= since;
+  return status;
+}
+
+}  // namespace
 
 Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUstream_st* stream, void** arguments) {
   if (grid.blocks == 0) return {};
@@ -69,18 +81,31 @@ Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUs
     const auto error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, grid.shared_bytes);
     if (Status status = cuda_status(error, what); !status.ok()) return status;
   }
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (grid.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[count++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
+    cluster.val.clusterDim.y = 1;
+    cluster.val.clusterDim.z = 1;
+  }
+  if (grid.overlaps) {
+    bool waits = false;
+    if (Status status = waits_for_kernel_ahead(what, kernel, waits); !status.ok()) return status;
+    if (waits) {
+      cudaLaunchAttribute& overlap = attributes[count++];
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
   config.blockDim = dim3(static_cast<unsigned>(grid.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
   config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = grid.cluster > 1 ? 1 : 0;
+  config.attrs = attributes.data();
+  config.numAttrs = count;
   return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), what);
 }
 

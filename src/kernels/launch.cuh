@@ -31,8 +31,9 @@ struct DeviceTraits {
 struct Grid {
   std::int64_t blocks = 0;
   int threads = 0;
-  int cluster = 1;       ///< Blocks of a cluster; `blocks` is a multiple of it.
-  int shared_bytes = 0;  ///< Of `extern __shared__` memory.
+  int cluster = 1;        ///< Blocks of a cluster; `blocks` is a multiple of it.
+  int shared_bytes = 0;   ///< Of `extern __shared__` memory.
+  bool overlaps = false;  ///< Begins before the kernel ahead of it in the stream has ended, see overlap.cuh.
 };
 
 namespace detail {

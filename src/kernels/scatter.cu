@@ -33,12 +33,11 @@ __device__ void reduce(ops::ScatterReduction reduction, Sum<T> (&sums)[N], const
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ops::ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs,
-                const int* order, std::int64_t rows, std::int64_t slice) {
+                const int* order, std::int64_t rows, std::int64_t slice, SliceAccesses accesses) {
   constexpr int loads = 4;  // at once
-  const SliceAccess<N> access(slice);
-  const std::int64_t row = access.slice_number();
+  const auto [row, access] = accesses.place();
   if (row >= rows) return;
-  const std::int64_t column = access.column();
+  const std::int64_t column = access * N;
   const int2 run = runs[row];
   using Access = Elements<T, N>;
   const Access before = *reinterpret_cast<const Access*>(data + row * slice + column);
@@ -61,6 +60,34 @@ __global__ void __launch_bounds__(scatter_threads)
 #pragma unroll
   for (int i = 0; i < N; ++i) after.at[i] = static_cast<T>(sums[i]);
   *reinterpret_cast<Access*>(y + row * slice + column) = after;
+}
+
+/// A thread copies N numbers, or one of those that are left over.
+template <class T, int N>
+__global__ void __launch_bounds__(scatter_threads)
+    copy_numbers(const T* data, T* y, std::int64_t count, ExtremesState* state) {
+  let_next_kernel_begin();
+  const std::int64_t thread = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
+  const std::int64_t vectors = count / N;
+  const auto copy = [&](const auto* from, auto* to) {
+    const auto numbers = *from;
+    *to = numbers;
+    return numbers;
+  };
+  bool found = false;
+  if (thread < vectors) {
+    using Access = Elements<T, N>;
+    const Access numbers = copy(reinterpret_cast<const Access*>(data) + thread, reinterpret_cast<Access*>(y) + thread);
+    if (state == nullptr) return;
+#pragma unroll
+    for (int i = 0; i < N; ++i) found = found || has_order(static_cast<float>(numbers.at[i]));
+  } else {
+    const std::int64_t rest = vectors * N + (thread - vectors);
+    if (rest >= count) return;
+    const T number = copy(data + rest, y + rest);
+    found = has_order(static_cast<float>(number));
+  }
+  if (found && state != nullptr) state->has_order = 1;
 }
 
 /// The side of the buffers that holds the targets in order and, for each, the number of its update.
@@ -101,9 +128,26 @@ Status reduce_in_order(const ScatterTask& task, const CudaContext& context) {
   }
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
-    return launch(task.what, reduce_runs<T, width>, scatter_grid(sizes.rows, sizes.slice, width), context,
-                  task.reduction, static_cast<const T*>(task.data), static_cast<const T*>(task.updates),
-                  static_cast<T*>(task.y), runs, task.order(side), sizes.rows, sizes.slice);
+    const SliceAccesses accesses(sizes.rows, sizes.slice, width);
+    return launch(task.what, reduce_runs<T, width>, accesses.grid(), context, task.reduction,
+                  static_cast<const T*>(task.data), static_cast<const T*>(task.updates), static_cast<T*>(task.y), runs,
+                  task.order(side), sizes.rows, sizes.slice, accesses);
+  });
+}
+
+Status copy_data(const ScatterTask& task, ExtremesState* state, const CudaContext& context) {
+  const std::int64_t elements = task.sizes.rows * task.sizes.slice;
+  const auto copy = [&](auto element, auto width) {
+    using T = decltype(element);
+    const std::int64_t threads = elements / width + elements % width;
+    const Grid grid{.blocks = ceil_divide(threads, scatter_threads), .threads = scatter_threads};
+    return launch(task.what, copy_numbers<T, width>, grid, context, static_cast<const T*>(task.data),
+                  static_cast<T*>(task.y), elements, state);
+  };
+  return dispatch_numbers(task.dtype, [&](auto element) -> Status {
+    constexpr int N = widest<decltype(element)>;
+    if (is_aligned(task.data, 16) && is_aligned(task.y, 16)) return copy(element, std::integral_constant<int, N>{});
+    return copy(element, std::integral_constant<int, 1>{});
   });
 }
 

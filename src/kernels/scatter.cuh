@@ -1,8 +1,8 @@
 // Scattering with a reduction on the GPU. In order: the row of each update is found by a kernel of the operator's own;
-// what follows is compiled once, in scatter.cu. By atomics: one kernel of the operator's own finds rows and reduces.
+// what follows is compiled once, in scatter.cu. By atomics: y becomes a copy of data, into which one kernel of the
+// operator's own reduces; extremes of floating-point numbers see scatter_extremes.cuh.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -11,48 +11,20 @@
 
 #include "graft/define_operator.hpp"
 #include "kernels/atomics.cuh"
+#include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/numbers.cuh"
+#include "kernels/overlap.cuh"
+#include "kernels/scatter_extremes.cuh"
+#include "kernels/scatter_task.cuh"
 #include "kernels/strides.cuh"
 #include "ops/scatter.hpp"
 
 namespace graft {
 
-/// A problem as every kernel sees it.
-struct ScatterTask {
-  template <class Definition>
-  ScatterTask(const Definition& op, const Problem& problem, const Buffers& buffers)
-      : what(Definition::name),
-        reduction(op.reduction),
-        dtype(problem.inputs[0].dtype),
-        sizes(Definition::sizes(problem)),
-        data(buffers.inputs[0]),
-        updates(buffers.inputs[2]),
-        y(buffers.outputs[0]),
-        workspace(static_cast<std::byte*>(buffers.workspace)) {}
-
-  const char* what;
-  ops::ScatterReduction reduction;
-  DType dtype;
-  ops::ScatterSizes sizes;
-  const void* data;
-  const void* updates;
-  void* y;
-  std::byte* workspace;
-
-  [[nodiscard]] unsigned* targets(int side) const {
-    return reinterpret_cast<unsigned*>(workspace + ops::ScatterPlan(sizes).targets[side]);
-  }
-  [[nodiscard]] int* order(int side) const {
-    return reinterpret_cast<int*>(workspace + ops::ScatterPlan(sizes).order[side]);
-  }
-};
-
 /// The task's targets hold the row of each update, of which those from `rows` on are left out, and its order the
 /// numbers of the updates.
 [[nodiscard]] Status reduce_in_order(const ScatterTask& task, const CudaContext& context);
-
-inline constexpr int scatter_threads = 256;
 
 /// Calls `f` with a value of the type that stores the data, and with the elements of one access as a constant: as many
 /// as fill 128 bits, or one.
@@ -68,26 +40,32 @@ template <class F>
   });
 }
 
-/// Threads for the accesses of so many slices, of N elements each.
-[[nodiscard]] inline Grid scatter_grid(std::int64_t slices, std::int64_t slice, int N) {
-  return {ceil_divide(slices * (slice / N), scatter_threads), scatter_threads};
-}
-
-/// The access of N elements to a slice that is a thread's.
-template <int N>
-class SliceAccess {
+/// Accesses of N elements each to so many slices, one of a thread.
+class SliceAccesses {
  public:
-  __device__ explicit SliceAccess(std::int64_t slice) : of_slice_(slice / N), number_(divide(thread_, of_slice_)) {}
+  SliceAccesses(std::int64_t slices, std::int64_t slice, int N) : all_(slices * (slice / N)), of_slice_(slice / N) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() - scatter_threads;
+    is_small_ = all_ <= most;
+    if (is_small_ && of_slice_ > 0) by_slice_ = Divisor(static_cast<int>(of_slice_));
+  }
 
-  /// The number of the slice; of threads beyond the last one, as many as there are or more.
-  [[nodiscard]] __device__ std::int64_t slice_number() const { return number_; }
-  /// Of its first element.
-  [[nodiscard]] __device__ std::int64_t column() const { return (thread_ - number_ * of_slice_) * N; }
+  [[nodiscard]] Grid grid() const { return {.blocks = ceil_divide(all_, scatter_threads), .threads = scatter_threads}; }
+
+  struct Place {
+    std::int64_t slice;   ///< Its number; of threads beyond the last one, as many as there are or more.
+    std::int64_t access;  ///< Within it.
+  };
+  [[nodiscard]] __device__ Place place() const {
+    const std::int64_t thread = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
+    const std::int64_t slice = is_small_ ? by_slice_.quotient(static_cast<int>(thread)) : divide(thread, of_slice_);
+    return {slice, thread - slice * of_slice_};
+  }
 
  private:
-  std::int64_t thread_ = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
+  std::int64_t all_;
   std::int64_t of_slice_;
-  std::int64_t number_;
+  Divisor by_slice_;
+  bool is_small_ = false;
 };
 
 /// `row_of` is called with the number of an update, and gives its row or -1. It stays where parameters are: every
@@ -108,14 +86,14 @@ __global__ void find_targets(const __grid_constant__ RowOf row_of, unsigned* tar
 template <class T, int N, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_updates(const __grid_constant__ RowOf row_of, ops::ScatterReduction reduction, const T* updates, T* y,
-                   std::int64_t count, std::int64_t slice, std::int64_t elements) {
-  const SliceAccess<N> access(slice);
-  const std::int64_t update = access.slice_number();
+                   std::int64_t count, std::int64_t slice, std::int64_t elements, SliceAccesses accesses) {
+  const auto [update, access] = accesses.place();
   if (update >= count) return;
   const std::int64_t row = row_of(static_cast<int>(update));
   if (row < 0) return;
-  const std::int64_t column = access.column();
+  const std::int64_t column = access * N;
   const auto loaded = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);  // all at once
+  wait_for_kernel_ahead();
   reduce_atomically(reduction, y, row * slice + column, elements, loaded);
 }
 
@@ -124,14 +102,16 @@ template <class RowOf>
   const ops::ScatterSizes& sizes = task.sizes;
   const std::int64_t elements = sizes.rows * sizes.slice;
   if (elements == 0) return {};
-  const auto bytes = static_cast<std::size_t>(elements) * size_of(task.dtype);
-  const auto error = cudaMemcpyAsync(task.y, task.data, bytes, cudaMemcpyDeviceToDevice, context.stream);
-  if (Status copied = cuda_status(error, task.what); !copied.ok()) return copied;
+  if (ops::has_atomic_extremes(task.reduction, task.dtype, sizes)) return scatter_extremes(task, row_of, context);
+  if (Status copied = copy_data(task, nullptr, context); !copied.ok()) return copied;
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
-    return launch(task.what, reduce_updates<T, width, RowOf>, scatter_grid(sizes.updates, sizes.slice, width), context,
-                  row_of, task.reduction, static_cast<const T*>(task.updates), static_cast<T*>(task.y), sizes.updates,
-                  sizes.slice, elements);
+    const SliceAccesses accesses(sizes.updates, sizes.slice, width);
+    Grid grid = accesses.grid();
+    grid.overlaps = true;
+    return launch(task.what, reduce_updates<T, width, RowOf>, grid, context, row_of, task.reduction,
+                  static_cast<const T*>(task.updates), static_cast<T*>(task.y), sizes.updates, sizes.slice, elements,
+                  accesses);
   });
 }
 
@@ -161,28 +141,24 @@ template <class Definition>
 
 template <class Definition>
 [[nodiscard]] Status fits_in_order(const Definition& op, const Problem& problem) {
-  if (ops::is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype)) {
+  if (ops::is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype, Definition::sizes(problem))) {
     return unsupported("the order does not matter, and atomics need no workspace");
   }
   return fits_counts<Definition>(problem);
 }
 
-/// Where the order does not matter, as of integers, or may be any, as of sums where it was said.
+/// Where the order does not matter, as of integers and of most extremes, or may be any, as of sums where it was said.
 template <class Definition>
 [[nodiscard]] Status fits_atomics(const Definition& op, const Problem& problem) {
   using enum ops::ScatterReduction;
+  const DType dtype = problem.inputs[0].dtype;
+  const ops::ScatterSizes sizes = Definition::sizes(problem);
   if (op.reduction == mul) return unsupported("there is no atomic multiplication");
-  if (is_floating_point(problem.inputs[0].dtype)) {
-    if (op.reduction != add) return unsupported("of floating-point numbers only sums are atomic");
+  if (ops::is_faster_in_order(dtype, sizes)) return unsupported("many wide slices are reduced faster in order");
+  if (ops::has_atomic_extremes(op.reduction, dtype, sizes)) return fits_counts<Definition>(problem);
+  if (is_floating_point(dtype)) {
+    if (op.reduction != add) return unsupported("the extremes of longer slices are found faster in order");
     if (op.deterministic) return unsupported("a deterministic sum of floating-point numbers has an order");
-    // On an H200 memory adds 1.5 TB/s of f32, while those in order are read at twice the speed once they are sorted:
-    // 372 us against 248 us for a million slices of 128, 372 us against 211 us for half as many of 256.
-    constexpr std::int64_t wide = 128;
-    constexpr std::int64_t many = std::int64_t{1} << 26;
-    const ops::ScatterSizes sizes = Definition::sizes(problem);
-    if (problem.inputs[0].dtype == DType::f32 && sizes.slice >= wide && sizes.updates >= many / sizes.slice) {
-      return unsupported("many wide slices of f32 are added faster in order");
-    }
   }
   return fits_counts<Definition>(problem);
 }

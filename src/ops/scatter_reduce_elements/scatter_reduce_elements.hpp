@@ -42,8 +42,7 @@ struct ScatterReduceElements {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] std::size_t workspace(const Problem& problem) const {
-    if (is_always_atomic(reduction, deterministic, problem.inputs[0].dtype)) return 0;
-    return static_cast<std::size_t>(ScatterPlan(sizes(problem)).bytes);
+    return scatter_workspace(reduction, deterministic, problem.inputs[0].dtype, sizes(problem));
   }
   [[nodiscard]] static ScatterSizes sizes(const Problem& problem) {
     return {.rows = problem.inputs[0].extents.element_count(),

@@ -61,6 +61,8 @@ inline void place_elements(std::span<HostTensor> inputs) {
       add(operator_of(reduction, 1), dtype, DType::i64, {24, 30}, {24, 100}, "_special", Fill::special);
       add(operator_of(reduction, 1), dtype, DType::i64, {24, 30}, {24, 100}, "_tiny", Fill::tiny);
       add(operator_of(reduction, 1), dtype, DType::i64, {24, 30}, {24, 100}, "_zeros", Fill::sparse);
+      add(operator_of(reduction, 0), dtype, DType::i32, {300, 70}, {3000, 70}, "_special", Fill::special);
+      add(operator_of(reduction, 0), dtype, DType::i32, {300, 70}, {3000, 70}, "_zeros", Fill::sparse);
     }
     OperatorCase& test = add(operator_of("add", 0, false), dtype, DType::i64, {300, 64}, {900, 64}, "_any_order");
     test.any_order = true;

@@ -45,8 +45,7 @@ struct ScatterReduceND {
   }
   [[nodiscard]] static Status check(const Problem& problem);
   [[nodiscard]] std::size_t workspace(const Problem& problem) const {
-    if (is_always_atomic(reduction, deterministic, problem.inputs[0].dtype)) return 0;
-    return static_cast<std::size_t>(ScatterPlan(sizes(problem)).bytes);
+    return scatter_workspace(reduction, deterministic, problem.inputs[0].dtype, sizes(problem));
   }
   [[nodiscard]] static ScatterSizes sizes(const Problem& problem);
 };

@@ -69,6 +69,8 @@ inline void place_slices(std::span<HostTensor> inputs) {
       add(op, dtype, {30, 24}, {100, 1}, "_special", Fill::special);
       add(op, dtype, {30, 24}, {100, 1}, "_tiny", Fill::tiny);
       add(op, dtype, {30, 24}, {100, 1}, "_zeros", Fill::sparse);
+      add(op, dtype, {3000, 3}, {50'000, 1}, "_special", Fill::special);
+      add(op, dtype, {3000, 3}, {50'000, 1}, "_zeros", Fill::sparse);
     }
     for (const Extents& data : {Extents{50}, Extents{33, 3}, Extents{30, 64}, Extents{300, 128}}) {
       OperatorCase& test = add(any_order, dtype, data, {4 * data[0], 1}, "_any_order");
