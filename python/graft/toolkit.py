@@ -517,6 +517,7 @@ def cut(
     targets: str | Sequence[str] = (),
     plugin_libraries: Sequence[Path] = (),
     tensorrt: Literal["auto", "rtx", "full"] = "auto",
+    plugins: bool = True,
     verify: bool = True,
     engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
@@ -529,6 +530,8 @@ def cut(
     end is told: result.tails has the tensors of boxes and scores, and the thresholds.
 
     judge, max_seconds, shapes, targets, plugin_libraries, tensorrt: as inspect has them.
+    plugins: False sends ONNX's operators that run only because build makes Graft's plugins of them, as NonZero in
+    TensorRT-RTX, to the host too.
     verify: run both halves beside the whole network, with `engine` as verify has it; result.verified is what that found.
 
     None where no node is known to fail. Raises graft.Error where a cut would leave TensorRT nothing to compute, and as
@@ -543,6 +546,7 @@ def cut(
             targets=_listed(targets),
             plugin_libraries=_paths(plugin_libraries),
             tensorrt=tensorrt,
+            plugins=plugins,
             verify=verify,
             engine=engine,
             progress=show,

@@ -177,8 +177,11 @@ std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& 
   probe(console, inspection, arguments.probe);
   Progress progress(console);
   try {
-    std::optional<toolkit::CutResult> result =
-        toolkit::cut(inspection, !arguments.no_prove, watch_of(progress), engine_of(arguments.engine));
+    std::optional<toolkit::CutResult> result = toolkit::cut(inspection, {.inspect = {},
+                                                                         .plugins = arguments.plugins != "never",
+                                                                         .verify = !arguments.no_prove,
+                                                                         .engine = engine_of(arguments.engine),
+                                                                         .watch = watch_of(progress)});
     progress.clear();
     return result;
   } catch (const Error& error) {
@@ -281,10 +284,12 @@ void add_convert(Program& program) {
           "--rules", arguments->rules,
           "your own changes to the network, in YAML; exit code 1 where one could not be done (docs/guide/rules.md)")
       ->type_name("FILE");
-  command->add_flag(
-      "--cut", arguments->cut,
-      "where nodes remain that TensorRT does not run, write two halves: -o for TensorRT, and beside it one "
-      "for ONNX Runtime on the host and a .cut.json that names both");
+  command->add_flag("--cut", arguments->cut,
+                    "where nodes remain that neither TensorRT nor a plugin runs, write two halves: -o for TensorRT, "
+                    "and beside it one "
+                    "for ONNX Runtime on the host and a .cut.json that names both; with --plugins never, ONNX's "
+                    "operators that need a "
+                    "plugin of Graft's go to the host too");
   add_probe_options(*command, arguments->probe);
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,

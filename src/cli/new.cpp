@@ -68,14 +68,15 @@ void add_new(Program& program) {
   command->add_option("FOLDER", request->folder, "that is made; its name is that of the project and its library")
       ->required();
   command
-      ->add_option(
-          "--like", request->kind,
-          "what the operator is like until you change it: elementwise, reduction, two_inputs, data_sizes (elementwise)")
+      ->add_option("--like", request->kind,
+                   fmt::format("what the operator is like until you change it: {} (elementwise)",
+                               fmt::join(toolkit::project_kinds(), ", ")))
       ->type_name("KIND")
       ->check(one_of(toolkit::project_kinds()));
   command
       ->add_option("--operator", request->operator_name,
-                   "what it is called; without it by the template: BetaSwish, RmsNorm, GatedTanh")
+                   fmt::format("what it is called; without it by the template: {}",
+                               fmt::join(toolkit::template_operator_names(), ", ")))
       ->type_name("NAME");
 }
 

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
+#include "inspect/forecast.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
@@ -23,6 +26,28 @@
 namespace graft::inspect {
 namespace {
 
+/// What a node gives to an operator that takes other types.
+struct WrongType {
+  std::string reason;
+  std::string advice;
+};
+
+WrongType wrong_type(const onnx::RefusedType& refused, std::string_view type, std::string_view stands_in) {
+  std::vector<std::string_view> allowed;
+  for (const DType dtype : refused.allowed) allowed.push_back(to_string(dtype));
+  const onnx::ElementType found = *refused.input->type;
+  const auto is_allowed = [&](DType dtype) {
+    return std::find(refused.allowed.begin(), refused.allowed.end(), dtype) != refused.allowed.end();
+  };
+  DType wanted = refused.allowed.front();
+  if (is_allowed(DType::f32)) wanted = DType::f32;
+  if (is_allowed(DType::i32) && !is_floating_point(found)) wanted = DType::i32;
+  return {fmt::format("'{}' is {}; Graft's {}{} takes {}", refused.input->name, to_string(found), type, stands_in,
+                      fmt::join(allowed, ", ")),
+          fmt::format("let a Cast make {} of '{}' before it, where its values allow that", to_string(wanted),
+                      refused.input->name)};
+}
+
 struct Judgment {
   Verdict verdict = Verdict::native;
   std::string reason;
@@ -32,6 +57,14 @@ struct Judgment {
 
 Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match, const Forecast& forecast) {
   const std::unique_ptr<Operator> op = make_operator(node);
+  // TensorRT computes in f32 what a file has in f64.
+  const auto as_tensorrt = [](onnx::ElementType type) {
+    return type == onnx::ElementType::f64 ? onnx::ElementType::f32 : type;
+  };
+  if (const auto refused = refused_type(*match.type, operator_inputs(node), as_tensorrt)) {
+    WrongType wrong = wrong_type(*refused, match.type->name, "");
+    return {Verdict::unsupported, std::move(wrong.reason), std::move(wrong.advice)};
+  }
   const onnx::Value* input = node.input(0);
   const std::optional<DType> dtype =
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
@@ -89,6 +122,13 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
           fmt::format("set the node's domain to trt, if Graft's is meant; otherwise {}", use_library())};
 }
 
+/// The operator, of Graft or of a library that was loaded, whose name differs by a slip.
+std::optional<std::string> nearest_operator(const std::string& op_type) {
+  std::vector<std::string> names;
+  for (const OperatorType* type : operators()) names.emplace_back(type->name);
+  return nearest(op_type, names);
+}
+
 /// Why a node that has the name of something known, or nearly, is not taken for it; empty where it has not.
 Near near_operator(const onnx::Node& node) {
   for (const std::string_view name : {"plugin_version", "plugin_namespace"}) {
@@ -117,6 +157,11 @@ Near near_operator(const onnx::Node& node) {
     }
   }
   if (stands_in != nullptr) return near_drop_in(node, *stands_in, versions);
+  if (const auto meant = node.domain == onnx_domain ? nearest_operator(node.op_type) : std::nullopt) {
+    return {
+        fmt::format("did you mean {}.{}? `graft ops` lists what Graft has", onnx_domain, *meant),
+        fmt::format("if {0} is meant, give the node that operator type: {0}; otherwise {1}", *meant, use_library())};
+  }
   if (const auto meant = onnx::nearest_standard_operator(node.op_type)) {
     return {fmt::format("did you mean ONNX's {}?", *meant),
             fmt::format("if {0} is meant, give the node that operator type{1}; otherwise {2}", *meant,
@@ -132,16 +177,56 @@ Near near_operator(const onnx::Node& node) {
 /// Of a node with something wrong in it, which no runtime would take.
 Judgment faulty(std::string what) { return {Verdict::unsupported, std::move(what), advice_on_fault}; }
 
+/// A model with the bodies of functions in the place of their calls, where these are no operators.
+struct Bodies {
+  explicit Bodies(const onnx::Model& whole) : model(whole.clone()) {
+    std::set<onnx::FunctionKey> called;
+    const auto look_at = [&](const onnx::Graph& graph) {
+      graph.for_each_node([&](const onnx::Node& node) {
+        const onnx::FunctionDefinition* function = whole.find_function(node);
+        if (function != nullptr && !find_operator_for(node)) called.insert(function->key);
+      });
+    };
+    look_at(whole.graph());
+    for (const auto& [key, function] : whole.functions) look_at(*function.body);
+    onnx::InlineOptions options;
+    options.which = [&](const onnx::FunctionKey& key) { return called.contains(key); };
+    options.note_calls = true;
+    try {
+      inline_functions(model, options);
+      infer_and_note_faults(model, {});
+    } catch (const Error& error) {  // operator sets that do not go together
+      failure = error.what();
+      return;
+    }
+    std::as_const(model).graph().for_each_node([&](const onnx::Node& node) {
+      if (const auto call = node.metadata.find(onnx::call_note); call != node.metadata.end()) {
+        nodes[call->second].push_back(&node);
+      }
+    });
+  }
+
+  /// The nodes of the function that a node of the whole model calls.
+  [[nodiscard]] std::vector<const onnx::Node*> of(const onnx::Node& call) const {
+    const auto found = nodes.find(ref_of(call).id);
+    return found == nodes.end() ? std::vector<const onnx::Node*>() : found->second;
+  }
+
+  onnx::Model model;
+  std::string failure;  ///< Why nothing could be inlined.
+  std::map<std::string, std::vector<const onnx::Node*>, std::less<>> nodes;
+};
+
 class Judge {
  public:
   Judge(const onnx::Model& model, const Forecast& forecast, const Release& release)
       : model_(model), forecast_(forecast), release_(release) {}
 
-  [[nodiscard]] Judgment judge(const onnx::Node& node, int depth = 0) const {
+  [[nodiscard]] Judgment judge(const onnx::Node& node) const {
     if (const auto fault = node.metadata.find(onnx::fault_note); fault != node.metadata.end())
       return faulty(fault->second);
     if (const onnx::OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
-    if (const onnx::FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
+    if (model_.find_function(node) != nullptr) return judge_call(node);
     const auto replaced = forecast_.becomes.find(ref_of(node));
     if (onnx::is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
@@ -161,6 +246,11 @@ class Judge {
       }
       if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
       if (is_adopted(node)) return adopted(node, *refusal);
+      if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {
+        WrongType wrong = wrong_type(*refused, onnx::find_onnx_operator(node)->name, ", which could take its place,");
+        return {Verdict::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
+                fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
+      }
       return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
@@ -191,23 +281,26 @@ class Judge {
             fmt::format("{}; Graft's {} takes its place", reason, onnx::find_onnx_operator(node)->name), "graft build"};
   }
 
-  /// TensorRT inlines a function, so its worst node decides.
-  [[nodiscard]] Judgment judge_function(const onnx::FunctionDefinition& function, int depth) const {
-    constexpr int deepest = 24;
+  /// The worst node of a function decides, as it is once the call is inlined.
+  [[nodiscard]] Judgment judge_call(const onnx::Node& call) const {
+    if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
     Judgment worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
-    if (depth >= deepest) return worst;
-    function.body->for_each_node([&](const onnx::Node& inner) {
-      const Judgment judgment = judge(inner, depth + 1);
-      if (judgment.verdict <= worst.verdict) return;
-      worst = judgment;
-      worst.reason = fmt::format("inside its function, {}: {}", onnx::describe(inner), judgment.reason);
-    });
+    if (!bodies_->failure.empty()) return {Verdict::unknown, bodies_->failure, advice_on_doubt()};
+    const Judge inside(bodies_->model, forecast_, release_);
+    for (const onnx::Node* inner : bodies_->of(call)) {
+      Judgment judgment = inside.judge(*inner);
+      if (judgment.verdict <= worst.verdict) continue;
+      worst = std::move(judgment);
+      worst.reason = fmt::format("inside its function {}, {}: {}", qualified_operator_name(call),
+                                 onnx::describe(*inner), worst.reason);
+    }
     return worst;
   }
 
   const onnx::Model& model_;
   const Forecast& forecast_;
   Release release_;
+  mutable std::unique_ptr<Bodies> bodies_;  ///< Made when the first call of a function is judged.
 };
 
 }  // namespace

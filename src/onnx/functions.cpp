@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "onnx/node_ref.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/standard_operators.hpp"
 
@@ -184,6 +185,11 @@ class Inliner {
   std::set<const Value*> taken_;
 };
 
+std::string id_of_outermost(const Node& call) {
+  const auto noted = call.metadata.find(call_note);
+  return noted == call.metadata.end() ? ref_of(call).id : noted->second;
+}
+
 std::size_t count_nodes(const Graph& graph) {
   std::size_t count = 0;
   graph.for_each_node([&](const Node& /*node*/) { ++count; });
@@ -310,9 +316,14 @@ std::size_t inline_functions(Model& model, const InlineOptions& options) {
       if (total > most) {
         throw Error(fmt::format("{}: with its functions inlined the model has more than {} nodes", model.source, most));
       }
+      const std::string outermost = options.note_calls ? id_of_outermost(*call) : std::string();
+      const auto take = [&](Node& node) {
+        if (options.note_calls) node.metadata[std::string(call_note)] = outermost;
+        add_calls(node);
+      };
       for (Node* node : Inliner(*call, function).run()) {
-        add_calls(*node);
-        for (Graph* inner : node->subgraphs()) inner->for_each_node([&](Node& deeper) { add_calls(deeper); });
+        take(*node);
+        for (Graph* inner : node->subgraphs()) inner->for_each_node(take);
       }
       ++inlined;
     }

@@ -10,6 +10,7 @@
 
 #include "graft/operator.hpp"
 #include "onnx/model.hpp"
+#include "onnx/operator_node.hpp"
 
 namespace graft::onnx {
 
@@ -22,7 +23,10 @@ namespace graft::onnx {
 struct InlineOptions {
   std::function<bool(const FunctionKey&)> which = [](const FunctionKey&) { return true; };
   std::size_t max_nodes = 1'000'000;
+  bool note_calls = false;  ///< Each node of a body gets call_note.
 };
+/// Metadata of nodes: the id (NodeRef) of the call in the model that was inlined, the outermost of several.
+inline constexpr std::string_view call_note = "graft.call";
 std::size_t inline_functions(Model& model, const InlineOptions& options = {});
 
 /// Puts a body in the place of one call, which is removed; operator sets are not compared. Returns the new nodes.
@@ -77,13 +81,16 @@ std::size_t adopt_drop_ins(Model& model);
 void arrange_inputs(Node& node);
 
 /// Turns nodes of standard ONNX operators into nodes of the operators of Graft that compute the same, for a TensorRT
-/// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input. What is
-/// left out before another input becomes a tensor without elements, unless it may be an attribute. A node stays where
-/// an input's type is not known or none that the operator takes. Runs infer_shapes where there is such a node. Returns
-/// how many nodes there were.
+/// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input; so it
+/// does for f64, which TensorRT computes in f32, where the outputs are of other types. What is left out before another
+/// input becomes a tensor without elements, unless it may be an attribute. A node stays where an input's type is not
+/// known or none that the operator takes. Runs infer_shapes where there is such a node. Returns how many nodes there
+/// were.
 std::size_t adopt_onnx_operators(Model& model);
 /// Whether it does so with a node whose types are known.
 [[nodiscard]] bool is_adopted_for_tensorrt(const Node& node);
+/// The input whose type alone keeps it from doing so; nothing where there is none, or something else does as well.
+[[nodiscard]] std::optional<RefusedType> type_not_adopted(const Node& node);
 
 /// Replaces a Graft node by its operator's native_form. False, and nothing is changed, where it has none.
 bool replace_with_native_form(Node& node);

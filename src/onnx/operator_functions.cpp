@@ -114,10 +114,28 @@ bool is_for_others(const Node& node, const OperatorType& type,
   return !op->set(given).ok() || op->native_form(function_inputs(node)).has_value();
 }
 
-/// Nothing where an input that stays has no type that is known, or none that the operator takes, where the node has
-/// attributes that are not the operator's, as `plugin_version` of who asks for another plugin, and where TensorRT has a
-/// layer that computes it.
-std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
+using TypeAfterCast = ElementType (*)(ElementType);
+
+/// Plugins have no inputs of booleans and u8: a Cast comes before one.
+ElementType cast_to_plugin(ElementType type) {
+  return type == ElementType::boolean || type == ElementType::u8 ? ElementType::i32 : type;
+}
+
+/// The same where nothing of f64 comes out of the node. TensorRT computes in f32 what a file has in f64.
+ElementType cast_doubles_to_plugin(ElementType type) {
+  return type == ElementType::f64 ? ElementType::f32 : cast_to_plugin(type);
+}
+
+TypeAfterCast cast_before(const Node& node) {
+  const bool makes_doubles = std::any_of(node.outputs.begin(), node.outputs.end(), [](const Value* output) {
+    return output != nullptr && output->type == ElementType::f64;
+  });
+  return makes_doubles ? cast_to_plugin : cast_doubles_to_plugin;
+}
+
+/// All but the types. Nothing where the node has attributes that are not the operator's, as `plugin_version` of who
+/// asks for another plugin, and where TensorRT has a layer that computes it.
+std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType& type) {
   for (const auto& attribute : node.attributes) {
     if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
   }
@@ -133,18 +151,26 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   }
   const std::size_t count = inputs.size();
   if (count < type.required_input_count() || is_for_others(node, type, adoption.attributes)) return std::nullopt;
-  for (std::size_t i = 0; i < count; ++i) {
+  return adoption;
+}
+
+/// Nothing also where an input that stays has no type that is known, or none that the operator takes.
+std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
+  std::optional<Adoption> adoption = untyped_adoption_of(node, type);
+  if (!adoption) return std::nullopt;
+  const std::vector<Value*>& inputs = adoption->inputs;
+  const TypeAfterCast cast = cast_before(node);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value* input = inputs[i];
-    const std::size_t at = type.port_of(count, i);
+    const std::size_t at = type.port_of(inputs.size(), i);
     const Port& port = type.ports[at];
     const bool is_left_out = input == nullptr && port.is_optional() && !type.find_attribute(port.name);
     std::optional<DType> dtype = is_left_out ? dtype_left_out(type, inputs, i) : std::nullopt;
-    if (input != nullptr && input->type) dtype = to_dtype(*input->type);
-    if (dtype == DType::boolean || dtype == DType::u8) dtype = DType::i32;
+    if (input != nullptr && input->type) dtype = to_dtype(cast(*input->type));
     if (!dtype || !takes(type, at, *dtype)) return std::nullopt;
-    adoption.dtypes.push_back(*dtype);
+    adoption->dtypes.push_back(*dtype);
   }
-  return type.output_dtypes(adoption.dtypes) ? std::optional(std::move(adoption)) : std::nullopt;
+  return type.output_dtypes(adoption->dtypes) ? std::move(adoption) : std::nullopt;
 }
 
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
@@ -314,6 +340,17 @@ std::size_t detach_functions(Model& model) {
 bool is_adopted_for_tensorrt(const Node& node) {
   const OperatorType* type = find_onnx_operator(node);
   return type != nullptr && adoption_of(node, *type);
+}
+
+std::optional<RefusedType> type_not_adopted(const Node& node) {
+  const OperatorType* type = find_onnx_operator(node);
+  const auto adoption = type == nullptr ? std::nullopt : untyped_adoption_of(node, *type);
+  if (!adoption) return std::nullopt;
+  std::optional<RefusedType> refused = refused_type(*type, adoption->inputs, cast_before(node));
+  const bool casts =
+      refused && std::find(refused->allowed.begin(), refused->allowed.end(), DType::i32) != refused->allowed.end();
+  if (casts) refused->allowed.insert(refused->allowed.end(), {DType::u8, DType::boolean});
+  return refused;
 }
 
 std::size_t adopt_onnx_operators(Model& model) {

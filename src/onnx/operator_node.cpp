@@ -196,6 +196,30 @@ std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* c
   return std::nullopt;
 }
 
+std::optional<RefusedType> refused_type(const OperatorType& type, std::span<Value* const> inputs,
+                                        ElementType (*cast)(ElementType)) {
+  if (inputs.size() > type.most_inputs()) return std::nullopt;
+  std::vector<const TypeRow*> rows;
+  for (const TypeRow& row : type.type_rows) rows.push_back(&row);
+  // Shape inputs, which have no type of their own, come last.
+  const std::size_t count = inputs.size() - std::min(inputs.size(), type.shape_input_count());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Value* input = inputs[i];
+    if (input == nullptr || !input->type) continue;
+    const std::size_t port = type.port_of(count, i);
+    const std::optional<DType> dtype = to_dtype(cast == nullptr ? *input->type : cast(*input->type));
+    RefusedType refused{.input = input, .allowed = {}};
+    for (const TypeRow* row : rows) {
+      const DType allowed = row->formats[port].dtype;
+      const bool is_new = std::find(refused.allowed.begin(), refused.allowed.end(), allowed) == refused.allowed.end();
+      if (is_new) refused.allowed.push_back(allowed);
+    }
+    std::erase_if(rows, [&](const TypeRow* row) { return !dtype || row->formats[port].dtype != *dtype; });
+    if (rows.empty()) return refused;
+  }
+  return std::nullopt;
+}
+
 Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element) {
   TensorData nothing;
   nothing.type = element;

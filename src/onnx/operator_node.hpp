@@ -55,6 +55,16 @@ struct OperatorMatch {
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
+/// An input of a type with which its operator has no row of types.
+struct RefusedType {
+  const Value* input = nullptr;
+  std::vector<DType> allowed;  ///< In its place, with the types of the inputs before it.
+};
+/// The first such input, of inputs in the order of the operator's; nothing where there is none among those whose types
+/// are known. `cast`, if given, says what a Cast before the node makes of a type.
+[[nodiscard]] std::optional<RefusedType> refused_type(const OperatorType& type, std::span<Value* const> inputs,
+                                                      ElementType (*cast)(ElementType) = nullptr);
+
 /// A tensor without elements: what stands for an input that is left out before others.
 Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element);
 

@@ -17,6 +17,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/shape_rules.hpp"
 
 namespace graft::onnx {
@@ -58,12 +59,29 @@ class Inference {
       } else if (const auto inner = node.subgraphs(); !inner.empty()) {
         for (Graph* graph : inner) run(*graph);
       } else {
+        check_attribute_types(types);
         apply_shape_rule(types);
       }
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {  // arithmetic on sizes that leaves 64 bits
       types.fail(error.what());
+    }
+  }
+
+  /// In operator sets of which the types are known.
+  static void check_attribute_types(const NodeTypes& types) {
+    constexpr std::int64_t first_known = 17;
+    const Node& node = types.node();
+    const OperatorSchema* schema = node.attributes.empty() ? nullptr : find_schema(node.op_type);
+    if (schema == nullptr || types.opset() < first_known) return;
+    for (const auto& [name, attribute] : node.attributes) {
+      const std::optional<AttributeType> allowed = schema->attribute_type(name);
+      if (!allowed || attribute.get<AttributeReference>() != nullptr) continue;
+      const std::optional<AttributeValue> value = attribute.value();
+      if (value && type_of(*value) == *allowed) continue;
+      types.fail(
+          fmt::format("attribute `{}`: found type {}, allowed is {}", name, attribute.kind(), to_string(*allowed)));
     }
   }
 

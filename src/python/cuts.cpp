@@ -33,7 +33,7 @@ using toolkit::DetectionTail;
 std::optional<CutResult> cut(const toolkit::Model& model, const std::string& judge, double max_seconds,
                              const PyShapeRanges& shapes, const std::vector<std::string>& targets,
                              const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
-                             bool verify, const std::string& engine, const nb::object& progress,
+                             bool plugins, bool verify, const std::string& engine, const nb::object& progress,
                              const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::CutOptions options;
   options.inspect.judge = judge_of(judge);
@@ -42,6 +42,7 @@ std::optional<CutResult> cut(const toolkit::Model& model, const std::string& jud
   options.inspect.targets = targets;
   options.inspect.plugin_libraries = plugin_libraries;
   options.inspect.tensorrt = tensorrt;
+  options.plugins = plugins;
   options.verify = verify;
   options.engine = cpu_engine_of(engine);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
@@ -98,7 +99,7 @@ void add_cuts(nb::module_& module) {
   result.def_ro("model", &CutResult::model, "That was cut.")
       .def_ro("network", &CutResult::network)
       .def_ro("between", &CutResult::between, "Handed from the first half to the second.")
-      .def_ro("causes", &CutResult::causes, "The nodes that TensorRT does not run.")
+      .def_ro("causes", &CutResult::causes, "The nodes that go to the host.")
       .def_ro("nodes_in_tensorrt", &CutResult::nodes_in_tensorrt)
       .def_ro("nodes_on_host", &CutResult::nodes_on_host)
       .def_ro("share_in_tensorrt", &CutResult::share_in_tensorrt,
@@ -114,7 +115,8 @@ void add_cuts(nb::module_& module) {
   add_texts(result, describe, "What the JSON of graft convert has as `cut` (docs/schema), as text.");
   add_page(result);
   module.def("cut", cut, "model"_a, nb::kw_only(), "judge"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
-             "plugin_libraries"_a, "tensorrt"_a, "verify"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
+             "plugin_libraries"_a, "tensorrt"_a, "plugins"_a, "verify"_a, "engine"_a, "progress"_a.none(),
+             "cancel"_a.none());
   module.def("load_cut", toolkit::load_cut, "file"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 

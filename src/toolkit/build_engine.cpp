@@ -13,6 +13,7 @@
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
@@ -47,6 +48,17 @@ bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch
   return ask_engine_driver(question, {}, {}, watch).result.value("flavor", "") == "rtx";
 }
 
+/// Whether a function of the file's own, which hides its nodes, holds one that may become a plugin.
+bool has_operators_in_functions(const onnx::Model& model) {
+  return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
+    bool found = false;
+    std::as_const(*entry.second.body).for_each_node([&](const onnx::Node& node) {
+      found = found || find_operator_for(node) || onnx::find_onnx_operator(node) != nullptr;
+    });
+    return found && onnx::is_plain_call(entry.first);
+  });
+}
+
 bool has_onnx_operators(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node(
@@ -61,6 +73,11 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   onnx::Model model = model_of(given).clone();
   check_operators(model);
   BuildReport report;
+  if (request.plugins && has_operators_in_functions(model)) {
+    onnx::InlineOptions options;
+    options.which = onnx::is_plain_call;
+    inline_functions(model, options);
+  }
   // The full TensorRT has layers of its own for them.
   if (request.plugins && has_onnx_operators(model) && builds_with_rtx(request.options, watch)) {
     adopt_onnx_operators(model);

@@ -12,6 +12,7 @@
 #include "inspect/forecast.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "passes/pipeline.hpp"
@@ -118,14 +119,17 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   if (options.prove && needs_second) (void)work.engine().name();
   conversion.is_proven = options.prove;
   conversion.nodes_before = model.graph().node_count();
-  const inspect::Release release =
-      options.release.empty() ? inspect::newest_measured_release() : inspect::release_of(options.release, "release");
+  if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
+  const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
+  std::vector<std::string> contradictions;
+  if (conversion.origin.format.empty()) contradictions = contradicted_shape_warnings(model);
   conversion.failed_before = failing_nodes(model, release);
   std::vector<std::string> left_out;
   if (options.prove) left_out = engines_left_out(options.engine, {&model});
   const auto start = std::chrono::steady_clock::now();
   passes::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
+  report.warnings.insert(report.warnings.begin(), contradictions.begin(), contradictions.end());
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
   if (report.proofs_run != 0) {
     for (const std::string& line : left_out) {

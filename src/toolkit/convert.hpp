@@ -39,7 +39,8 @@ struct Conversion {
   Origin origin;
   std::optional<graft::onnx::Model> original;
   graft::onnx::Model model;
-  bool is_proven = true;  ///< False: nothing was run.
+  std::optional<inspect::Release> release;  ///< That it is for; nothing where none was named.
+  bool is_proven = true;                    ///< False: nothing was run.
   passes::ConvertReport report;
   std::vector<inspect::NodeVerdict> failed_before;  ///< Nodes of the model before that TensorRT does not run.
   std::vector<inspect::NodeVerdict> nodes;          ///< Of the model after.

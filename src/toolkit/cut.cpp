@@ -57,12 +57,13 @@ class HalvesEngine final : public runtime::Engine {
   const graft::CutNetwork& network_;
 };
 
-/// The ids of the nodes that TensorRT does not run, or runs only because `build` makes Graft's plugin of an operator of
-/// ONNX's: who asks for a cut wants them on the host.
-std::set<std::string, std::less<>> failing(const std::vector<inspect::NodeVerdict>& nodes) {
+/// The ids of the nodes that TensorRT does not run; without plugins also of those that it runs only because `build`
+/// makes Graft's plugin of an operator of ONNX's.
+std::set<std::string, std::less<>> failing(const std::vector<inspect::NodeVerdict>& nodes, bool plugins) {
   std::set<std::string, std::less<>> ids;
   for (const inspect::NodeVerdict& node : nodes) {
-    const bool is_left_to_build = node.verdict == inspect::Verdict::plugin && onnx::is_standard_operator("", node.op);
+    const bool is_left_to_build =
+        !plugins && node.verdict == inspect::Verdict::plugin && onnx::is_standard_operator("", node.op);
     if (inspect::is_bad(node.verdict) || is_left_to_build) ids.insert(node.node.id);
   }
   return ids;
@@ -97,15 +98,15 @@ DetectionTail tail_of(const inspect::DetectionTail& tail) {
           .lowest_score = tail.lowest_score};
 }
 
-void run_halves(CutResult& result, const Watch& watch, CpuEngine engine) {
+void run_halves(CutResult& result, const CutOptions& cut_options) {
   const graft::CutNetwork network = to_internal(result.network);
   onnx::Model joined = join(network);
   joined.metadata[HalvesEngine::mark] = "";
   const Model candidate = ModelAccess::make(std::move(joined));
   try {
     VerifyOptions options;
-    options.watch = watch;
-    options.engine = engine;
+    options.watch = cut_options.watch;
+    options.engine = cut_options.engine;
     result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network);
     });
@@ -123,14 +124,16 @@ Inspection inspection_of(const Conversion& conversion) {
   inspection.origin = conversion.origin;
   inspection.model = conversion.model.clone();
   inspection.is_converted = true;
+  inspection.release = conversion.release;
   inspect::infer_and_note_faults(inspection.model, {});
-  inspection.nodes = inspect::judge_nodes(inspection.model);
+  inspection.nodes =
+      inspect::judge_nodes(inspection.model, {}, inspection.release.value_or(inspect::newest_measured_release()));
   return inspection;
 }
 
-std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch, CpuEngine engine) {
+std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options) {
   const onnx::Model& model = inspection.model;
-  const std::set<std::string, std::less<>> ids = failing(inspection.nodes);
+  const std::set<std::string, std::less<>> ids = failing(inspection.nodes, options.plugins);
   if (ids.empty()) return std::nullopt;
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
@@ -157,7 +160,7 @@ std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Wa
   if (found->tensorrt_is_first) {
     for (const auto& tail : inspect::find_tails(found->host, found->between)) result.tails.push_back(tail_of(tail));
   }
-  if (verify) run_halves(result, watch, engine);
+  if (options.verify) run_halves(result, options);
   return result;
 }
 
@@ -167,7 +170,7 @@ std::optional<CutResult> cut(const Model& model, const CutOptions& options) {
   inspect_options.reduce.clear();
   inspect_options.watch = options.watch;
   const InspectResult inspected = inspect(model, inspect_options);
-  return cut(*inspected.details, options.verify, options.watch, options.engine);
+  return cut(*inspected.details, options);
 }
 
 std::vector<Port> CutNetwork::inputs() const {

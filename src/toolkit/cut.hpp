@@ -13,9 +13,8 @@ namespace graft::toolkit {
 /// A converted network, its nodes judged by rule, as `probe` takes it.
 [[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
-/// `cut` after `inspect`.
-[[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, bool verify, const Watch& watch,
-                                           CpuEngine engine);
+/// `cut` after `inspect`; of the options, what is in `inspect` is not looked at.
+[[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options);
 
 /// Throws Error for a file that names both halves of a network, naming the one that TensorRT runs. Messages call the
 /// file `name`.

@@ -8,6 +8,7 @@
 #include "engine/driver.hpp"
 #include "engine/engine_session.hpp"
 #include "inspect/verdict_groups.hpp"
+#include "onnx/declared_shapes.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
@@ -23,12 +24,17 @@ namespace {
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
   inspection.is_converted = convert;
+  // What readers of other formats than ONNX declare is their own.
+  const std::vector<std::string> contradictions =
+      inspection.origin.format.empty() ? contradicted_shape_warnings(model) : std::vector<std::string>();
   if (convert) {
     infer_shapes(model, shapes);
     inspect::convert_in_memory(engine, model);
   }
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
+  std::vector<std::string>& warnings = inspection.prospect.warnings;
+  warnings.insert(warnings.begin(), contradictions.begin(), contradictions.end());
   inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast,
                                           inspection.release.value_or(inspect::newest_measured_release()));
 }

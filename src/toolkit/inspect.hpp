@@ -24,7 +24,7 @@ struct Inspection {
   graft::onnx::Model model;  ///< That was judged.
   bool is_converted = false;
   std::optional<inspect::Release> release;  ///< Whose rules these are; nothing for those of the newest.
-  inspect::Prospect prospect;               ///< Of a model that is not converted.
+  inspect::Prospect prospect;               ///< Of a model that is not converted; of another its warnings alone.
   std::vector<inspect::NodeVerdict> nodes;
   std::optional<inspect::ProbeAnswer> probe;
 

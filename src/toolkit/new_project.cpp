@@ -171,6 +171,12 @@ std::vector<std::string> project_kinds() {
   return kinds;
 }
 
+std::vector<std::string> template_operator_names() {
+  std::vector<std::string> names;
+  for (const TemplateOperator& each : template_operators) names.emplace_back(each.name);
+  return names;
+}
+
 WrittenProject write_project(const NewProject& project) {
   fs::path folder = project.folder.lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"

@@ -19,6 +19,8 @@ struct TemplateFile {
 
 /// What an operator can be like: the folders of templates/operators beside `common`.
 [[nodiscard]] std::vector<std::string> project_kinds();
+/// What the operator of each is called where no name is given.
+[[nodiscard]] std::vector<std::string> template_operator_names();
 
 struct NewProject {
   std::filesystem::path folder;  ///< That does not exist; its last part is the project's name.

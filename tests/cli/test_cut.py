@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import DIGITS, SOURCE, save
+from conftest import DIGITS, SOURCE, needs_plugin_library, save
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -78,7 +78,7 @@ def detector(tmp_path):
 
 def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
     out = tmp_path / "out.onnx"
-    answer = graft("convert", detector, "-o", out, "--cut", "--json")
+    answer = graft("convert", detector, "-o", out, "--cut", "--plugins", "never", "--json")
     assert answer.code == 0, answer.err
     cut = answer.json["cut"]
     assert cut["first"] == "tensorrt"
@@ -103,8 +103,59 @@ def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
     np.testing.assert_allclose(halves["detections"], whole["detections"], rtol=1e-5)
 
 
+def test_what_a_plugin_runs_stays_in_tensorrt(graft, detector, tmp_path):
+    """Whoever inspects, builds or cuts hears the same: the suppression is a plugin of Graft's."""
+    out = tmp_path / "out.onnx"
+    answer = graft("convert", detector, "-o", out, "--cut", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["cut"] is None
+    assert answer.json["runs"] is True
+    assert [n for n in onnx.load(out).graph.node if n.op_type == "NonMaxSuppression"]
+    assert not (tmp_path / "out.host.onnx").exists()
+    (node,) = [n for n in graft("inspect", out, "--json").json["nodes"] if n["operator"] == "NonMaxSuppression"]
+    assert node["verdict"] == "plugin"
+
+
+@needs_plugin_library
+def test_what_is_not_cut_builds(graft, detector, tmp_path):
+    out = tmp_path / "out.onnx"
+    assert graft("convert", detector, "-o", out, "--cut").code == 0
+    answer = graft("build", out, "-o", tmp_path / "out.engine", "--target", "sm89", "--json")
+    assert answer.code == 0, answer.err
+    assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == ["NonMaxSuppression"]
+
+
+def test_only_what_neither_tensorrt_nor_a_plugin_runs_goes_to_the_host(graft, tmp_path):
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["rows"]),
+        helper.make_node("NonZero", ["rows"], ["places"]),
+        helper.make_node("Unique", ["rows"], ["values"]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("places", TensorProto.INT64, [2, "found"]),
+        ("values", ["kinds"]),
+    ]
+    model = save(tmp_path / "both.onnx", nodes, [("x", [4, 6])], outputs, [constant("a", weights(6, 8))])
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
+    assert answer.code == 0, answer.err
+    assert [cause["operator"] for cause in answer.json["cut"]["causes"]] == ["Unique"]
+    halves = {half: onnx.load(tmp_path / file) for half, file in (("tensorrt", "out.onnx"), ("host", "out.host.onnx"))}
+    assert {half: [n.op_type for n in m.graph.node] for half, m in halves.items()} == {
+        "tensorrt": ["MatMul", "NonZero"],
+        "host": ["Unique"],
+    }
+
+
+def test_the_cut_is_judged_by_the_release_that_the_model_is_for(graft, detector, tmp_path):
+    """The full TensorRT has a layer for it, which is no plugin."""
+    options = ("--cut", "--plugins", "never", "--json")
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--for", "tensorrt-10.13", *options)
+    assert answer.code == 0, answer.err
+    assert answer.json["cut"] is None
+
+
 def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
-    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut")
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
     assert "Cut before 1 node that TensorRT does not run: NonMaxSuppression" in answer.out
     assert "both halves together are the whole" in answer.out
     assert "overlap above 0.5 goes, scores above 0.25, at most 5 of a class" in " ".join(answer.out.split())
@@ -112,7 +163,7 @@ def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
 
 
 def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_path):
-    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never").code == 0
     pair = tmp_path / "out.cut.json"
     np.save(tmp_path / "image.npy", weights(1, 3, 16, 16))
     for network, result in ((detector, "whole.npz"), (pair, "pair.npz")):
@@ -134,7 +185,7 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
 
 def test_halves_that_were_changed_are_told_from_the_whole(graft, tmp_path):
     detector = SOURCE / "examples" / "cut" / "detector.onnx"
-    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never").code == 0
     assert graft("verify", detector, tmp_path / "out.cut.json").code == 0
     half = onnx.load(tmp_path / "out.onnx")
     (weight,) = (i for i in half.graph.initializer if i.name == "box_weight")
@@ -191,7 +242,7 @@ def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, 
     ],
 )
 def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, change, said):
-    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never").code == 0
     file = tmp_path / "out.cut.json"
     cut = json.loads(file.read_text())
     change(cut)
@@ -204,7 +255,7 @@ def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, 
 
 def test_a_half_that_cannot_be_read_is_what_the_error_names(graft, detector, tmp_path):
     """The names of nodes, "layers.7" among them, do not make the text of a Caffe network of the file."""
-    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut").code == 0
+    assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never").code == 0
     file = tmp_path / "out.cut.json"
     written = json.loads(file.read_text())
     file.write_text(json.dumps({"node": "/model/layers.7/lstm/LSTM"} | written))
@@ -218,7 +269,7 @@ def test_a_half_that_cannot_be_read_is_what_the_error_names(graft, detector, tmp
 
 def test_files_of_a_cut_are_none_of_those_that_are_read(graft, detector, tmp_path):
     (tmp_path / "out.host.onnx").write_bytes(detector.read_bytes())
-    answer = graft("convert", tmp_path / "out.host.onnx", "-o", tmp_path / "out.onnx", "--cut")
+    answer = graft("convert", tmp_path / "out.host.onnx", "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
     assert answer.code == 2
     assert (tmp_path / "out.host.onnx").read_bytes() == detector.read_bytes()
 

@@ -1,11 +1,13 @@
 # graft inspect: its rules against the real parser, and each verdict with its reason.
 import json
 
+import numpy as np
 import onnx
 import onnx.defs
+import onnxruntime as ort
 import pytest
-from conftest import DIGITS, save
-from onnx import TensorProto, helper
+from conftest import DIGITS, needs_plugin_library, save
+from onnx import TensorProto, helper, numpy_helper
 
 
 def verdicts(answer):
@@ -175,7 +177,7 @@ def test_function_is_judged_by_its_worst_node(graft, tmp_path):
         return save(path, [node], [("x", [2, 2])], [("y", None)], functions=[function], domains=["local"])
 
     assert verdicts(graft("inspect", model_with("Sigmoid"), "--json"))["call"]["verdict"] == "native"
-    judged = verdicts(graft("inspect", model_with("Det"), "--json"))["call"]
+    judged = verdicts(graft("inspect", model_with("Unique"), "--json"))["call"]
     assert judged["verdict"] == "unsupported"
     assert "inner" in judged["reason"]
 
@@ -380,3 +382,226 @@ def test_results_are_versioned_and_name_nodes_alike(graft, tmp_path):
     (layer,) = (layer for layer in layers["layers"] if layer["candidate"] == "y")
     for key in ("max_absolute", "max_relative", "snr_db", "cosine", "excess"):
         assert layer[key] is None or layer[key] in ("inf", "-inf", "nan") or isinstance(layer[key], (int, float))
+
+
+def selects_in_a_function(path, body, outputs):
+    """A model whose only node calls a function with these nodes."""
+    function = helper.make_function("local", "Chosen", ["a"], ["o"], body, [helper.make_opsetid("", 17)])
+    node = helper.make_node("Chosen", ["x"], ["y"], name="call", domain="local")
+    return save(path, [node], [("x", [3, 4])], outputs, functions=[function], domains=["local"])
+
+
+@needs_plugin_library
+def test_a_function_is_judged_as_it_is_once_it_is_inlined(graft, tmp_path):
+    """Types inside it follow from the call, so that its NonZero is the plugin that build makes of it, and it builds."""
+    body = [
+        helper.make_node("Greater", ["a", "a"], ["g"]),
+        helper.make_node("NonZero", ["g"], ["o"], name="inner"),
+    ]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"])]
+    model = selects_in_a_function(tmp_path / "m.onnx", body, outputs)
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 0, answer.err
+    judged = verdicts(answer)["call"]
+    assert judged["verdict"] == "plugin"
+    assert "inside its function local::Chosen, node 'call/inner' (NonZero)" in judged["reason"]
+    converted = tmp_path / "converted.onnx"
+    answer = graft("convert", model, "-o", converted, "--json")
+    assert (answer.code, answer.json["runs"]) == (0, True)
+    for built in (model, converted):
+        answer = graft("build", built, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+        assert answer.code == 0, answer.err
+        assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == ["NonZero"]
+
+
+def test_what_convert_makes_of_a_node_in_a_function_is_what_inspect_says_of_the_call(graft, tmp_path):
+    body = [helper.make_node("Det", ["a"], ["o"], name="inner")]
+    function = helper.make_function("local", "Chosen", ["a"], ["o"], body, [helper.make_opsetid("", 17)])
+    node = helper.make_node("Chosen", ["x"], ["y"], name="call", domain="local")
+    path = tmp_path / "m.onnx"
+    model = save(path, [node], [("x", [4, 3, 3])], [("y", [4])], functions=[function], domains=["local"])
+    judged = verdicts(graft("inspect", model, "--json"))["call"]
+    assert judged["verdict"] == "lowered"
+    assert "local::Chosen" in judged["reason"]
+    assert graft("convert", model, "-o", tmp_path / "out.onnx", "--json").json["runs"] is True
+
+
+@pytest.mark.parametrize(
+    ("node", "element_type", "said", "advice"),
+    [
+        ("NonZero", TensorProto.INT16, "'x' is i16; Graft's NonZero", "make i32 of 'x'"),
+        ("LReLU_TRT", TensorProto.INT32, "'x' is i32; Graft's LeakyReLU takes f32", "make f32 of 'x'"),
+        ("LReLU_TRT", TensorProto.BOOL, "'x' is bool; Graft's LeakyReLU takes f32", "make f32 of 'x'"),
+    ],
+)
+def test_types_that_no_plugin_takes_are_named_before_the_build(graft, tmp_path, node, element_type, said, advice):
+    made = helper.make_node(node, ["x"], ["y"], name="n", **({"negSlope": 0.1} if node == "LReLU_TRT" else {}))
+    inputs = [helper.make_tensor_value_info("x", element_type, [3, 4])]
+    is_selection = node == "NonZero"
+    outputs = [helper.make_tensor_value_info("y", INT64 if is_selection else element_type, None)]
+    model = save(tmp_path / "m.onnx", [made], inputs, outputs)
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 1
+    judged = verdicts(answer)["n"]
+    assert judged["verdict"] == "unsupported"
+    assert said in judged["reason"]
+    assert advice in judged["advice"]
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--json")
+    assert answer.code == 1, answer.err
+    (left,) = answer.json["unsupported"]
+    assert said in left["reason"]
+    # TensorRT is who finds it out otherwise.
+    assert graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89").code != 0
+
+
+@needs_plugin_library
+@pytest.mark.parametrize(
+    ("node", "element_type"),
+    [("NonZero", TensorProto.BOOL), ("NonZero", TensorProto.DOUBLE), ("LReLU_TRT", TensorProto.DOUBLE)],
+)
+def test_what_a_cast_makes_a_plugin_take_is_a_plugin_and_builds(graft, tmp_path, node, element_type):
+    """TensorRT itself computes in f32 what a file has in f64."""
+    is_selection = node == "NonZero"
+    made = helper.make_node(node, ["x"], ["y"], name="n", **({} if is_selection else {"negSlope": 0.1}))
+    inputs = [helper.make_tensor_value_info("x", element_type, [3, 4])]
+    outputs = [helper.make_tensor_value_info("y", INT64 if is_selection else element_type, None)]
+    model = save(tmp_path / "m.onnx", [made], inputs, outputs)
+    assert verdicts(graft("inspect", model, "--json"))["n"]["verdict"] == "plugin"
+    answer = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+    assert answer.code == 0, answer.err
+    assert len(answer.json["network"]["plugins"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("op_type", "domain", "meant"),
+    [
+        ("NonZreo", "graft", "did you mean graft.NonZero?"),
+        ("L2Normalise", "graft", "did you mean graft.L2Normalize?"),
+        ("NonZreo", "", "did you mean ONNX's NonZero?"),
+    ],
+)
+def test_a_slip_in_a_name_is_one_of_the_domain_that_the_node_has(graft, tmp_path, op_type, domain, meant):
+    node = helper.make_node(op_type, ["x"], ["y"], name="n", domain=domain)
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 3])], [("y", None)], domains=[domain] if domain else [])
+    judged = verdicts(graft("inspect", model, "--json"))["n"]
+    assert judged["verdict"] == "unsupported"
+    assert meant in judged["reason"]
+    assert ("no domain" in judged["advice"]) is False
+
+
+def weights(*shape):
+    return np.ones(shape, np.float32)
+
+
+#: Nodes of ONNX's own operators that are invalid, with what is given to them beside x, of 1x3x8x8.
+INVALID = {
+    "softmax_axis": (helper.make_node("Softmax", ["x"], ["y"], axis=7), {}, "axis 7; allowed are -4 to 3"),
+    "log_softmax_axis": (helper.make_node("LogSoftmax", ["x"], ["y"], axis=-6), {}, "axis -6"),
+    "axis_of_text": (
+        helper.make_node("Softmax", ["x"], ["y"], axis="last"),
+        {},
+        "attribute `axis`: found type string, allowed is int",
+    ),
+    "conv_kernel": (
+        helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[5, 5]),
+        {"w": weights(4, 3, 3, 3)},
+        "attribute `kernel_shape`: found [5, 5]; the weights 'w' have shape [4, 3, 3, 3]",
+    ),
+    "conv_channels": (helper.make_node("Conv", ["x", "w"], ["y"]), {"w": weights(4, 5, 3, 3)}, "ask for 5"),
+    "conv_bias": (
+        helper.make_node("Conv", ["x", "w", "b"], ["y"]),
+        {"w": weights(4, 3, 3, 3), "b": weights(3)},
+        "its bias 'b' has 3 elements; the weights ask for 4",
+    ),
+    "conv_transpose_kernel": (
+        helper.make_node("ConvTranspose", ["x", "w"], ["y"], kernel_shape=[5, 5]),
+        {"w": weights(3, 4, 3, 3)},
+        "attribute `kernel_shape`: found [5, 5]",
+    ),
+    "conv_transpose_channels": (
+        helper.make_node("ConvTranspose", ["x", "w"], ["y"]),
+        {"w": weights(4, 4, 3, 3)},
+        "3 channels; the weights ask for 4",
+    ),
+    "pool_without_kernel": (helper.make_node("MaxPool", ["x"], ["y"]), {}, "lacks the attribute `kernel_shape`"),
+    "concat_without_axis": (helper.make_node("Concat", ["x", "x"], ["y"]), {}, "lacks the attribute `axis`"),
+    "transposed_twice": (helper.make_node("Transpose", ["x"], ["y"], perm=[0, 1, 1, 2]), {}, "axis 1 is given twice"),
+    "batch_normalization": (
+        helper.make_node("BatchNormalization", ["x", "s", "s", "s", "s"], ["y"]),
+        {"s": weights(5)},
+        "its input 's' has 5 elements; the channels ask for 3",
+    ),
+    "instance_normalization": (
+        helper.make_node("InstanceNormalization", ["x", "s", "s"], ["y"]),
+        {"s": weights(5)},
+        "its input 's' has 5 elements; the channels ask for 3",
+    ),
+    "layer_normalization": (
+        helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=-1),
+        {"s": weights(7)},
+        "dimensions 8 and 7 do not go together",
+    ),
+    "prelu_slope": (helper.make_node("PRelu", ["x", "s"], ["y"]), {"s": weights(5, 1, 1)}, "3 and 5"),
+    "depth_to_space": (
+        helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2),
+        {},
+        "dimension 1 is 3; attribute `blocksize` = 2 asks for a multiple of 4",
+    ),
+    "resize_scales": (helper.make_node("Resize", ["x", "", "s"], ["y"]), {"s": weights(3)}, "3 scales for 4 axes"),
+    "gather_elements_rank": (
+        helper.make_node("GatherElements", ["x", "i"], ["y"]),
+        {"i": np.zeros((1, 3), np.int64)},
+        "indices of rank 2 for data of rank 4",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_a_node_that_is_invalid_is_said_to_be_and_no_cut_is_advised(graft, tmp_path, name):
+    node, constants, said = INVALID[name]
+    node.name = "n"
+    initializers = [numpy_helper.from_array(array, key) for key, array in constants.items()]
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 3, 8, 8])], [("y", None)], initializers)
+    with pytest.raises(Exception, match=r"(?s)."):  # ONNX Runtime's errors have no class of their own
+        ort.InferenceSession(model.read_bytes()).run(None, {"x": np.zeros((1, 3, 8, 8), np.float32)})
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 1, answer.err
+    judged = verdicts(answer)["n"]
+    assert judged["verdict"] == "unsupported"
+    assert said in judged["reason"]
+    assert judged["advice"] == "correct the node in the program that wrote the model"
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
+    assert answer.code == 2
+    assert said in answer.err
+    assert "node 'n'" in answer.err
+
+
+def test_declared_shapes_that_cannot_hold_are_told(graft, tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Flatten", ["r"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 100])],
+        value_info=[helper.make_tensor_value_info("r", TensorProto.FLOAT, ["n", 3, 8])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    answer = graft("inspect", path, "--json")
+    assert answer.code == 0, answer.err
+    told = answer.json["warnings"]
+    assert len(told) == 2
+    assert "the shape [n, 3, 8] for 'r', and inputs and nodes make it [n, 3, 8, 8]" in told[0]
+    assert "the shape [n, 100] for 'y', and inputs and nodes make it [n, 192]" in told[1]
+    assert all(warning in " ".join(answer.err.split()) for warning in told)
+    answer = graft("convert", path, "-o", tmp_path / "out.onnx", "--json")
+    assert answer.code == 0, answer.err
+    assert told == answer.json["warnings"]
+    # What holds, whatever the size that has a name, is not told.
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 192
+    del model.graph.value_info[:]
+    onnx.save(model, path)
+    assert graft("inspect", path, "--json").json["warnings"] == []

@@ -36,6 +36,13 @@ def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp
     )
 
 
+def test_the_help_lists_every_template(graft):
+    text = " ".join(graft("new", "--help").out.split())
+    for kind, operator in KINDS.items():
+        assert kind in text
+        assert operator in text
+
+
 @pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", "'/usr/bin/python3'")])
 def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path, chosen, python):
     answer = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": chosen})

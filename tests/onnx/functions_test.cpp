@@ -286,9 +286,36 @@ TEST(Functions, AnAdoptedNodeHasTheInputsThatItsOperatorRequires) {
 }
 
 TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
-  onnx::Model model = text_model({{"x"}}, "d = Cast<to=11>(x)\ny = NonZero(d)", {"y"});
+  onnx::Model model = text_model({{"x"}}, "d = Cast<to=5>(x)\ny = NonZero(d)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(model), 0U);
   EXPECT_EQ(op_types(model), (std::vector<std::string>{"Cast", "NonZero"}));
+  // What comes out of it would be of another type than before.
+  onnx::Model doubles = text_model({{"x", onnx::ElementType::f64, {4}}, {"i", onnx::ElementType::i64, {2, 1}}},
+                                   "y = ScatterND<reduction=\"add\">(x, i, x)", {"y"});
+  EXPECT_EQ(adopt_onnx_operators(doubles), 0U);
+}
+
+TEST(Functions, OnnxOperatorsGetACastFromDoublesWhichTensorRTComputesInF32) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f64, {4, 5}}}, "y = NonZero(x)", {"y"});
+  EXPECT_EQ(adopt_onnx_operators(model), 1U);
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"Cast", "NonZero"}));
+  EXPECT_EQ(producer(model, "y").input(0)->type, onnx::ElementType::f32);
+}
+
+TEST(Functions, InlinedNodesKnowTheOutermostCall) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)\nz = Relu(y)", {"z"});
+  add_function(model, "F", {"x"}, "a = Abs(x)\ny = local::G(a)");
+  add_function(model, "G", {"x"}, "y = Neg(x)");
+  onnx::InlineOptions options;
+  options.note_calls = true;
+  inline_functions(model, options);
+  std::vector<std::string> calls;
+  for (const onnx::Node* node : model.graph().nodes()) {
+    const auto call = node->metadata.find(onnx::call_note);
+    calls.push_back(call == node->metadata.end() ? "" : call->second);
+  }
+  EXPECT_EQ(op_types(model), (std::vector<std::string>{"Abs", "Neg", "Relu"}));
+  EXPECT_EQ(calls, (std::vector<std::string>{"y", "y", ""}));
 }
 
 TEST(Functions, RecursionIsRefused) {

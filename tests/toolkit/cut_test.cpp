@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const std::vector<Port>& ports) {
 }
 
 TEST(Cut, TakesTheEndOfADetectorToTheHost) {
-  const auto result = cut(load(detector("detector.onnx")));
+  const auto result = cut(load(detector("detector.onnx")), {.plugins = false});
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->network.tensorrt_is_first);
   EXPECT_THAT(names_of(result->between), UnorderedElementsAre("boxes", "scores"));
@@ -56,7 +56,7 @@ TEST(Cut, TakesTheEndOfADetectorToTheHost) {
 
 TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
   const Tensors stored = read_npz(detector("detector.npz"));
-  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->verified) << "nobody asked";
   EXPECT_THAT(names_of(result->network.inputs()), ElementsAre("image"));
@@ -73,7 +73,7 @@ TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
 
 TEST(Cut, ASessionOfThePairIsWatched) {
   const Tensors stored = read_npz(detector("detector.npz"));
-  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
   ASSERT_TRUE(result);
   SessionOptions options;
   double last = 0;
@@ -86,6 +86,8 @@ TEST(Cut, ASessionOfThePairIsWatched) {
   EXPECT_THROW(static_cast<void>(Session(result->network, options)), Cancelled);
 }
 
+TEST(Cut, WhatAPluginRunsStaysInTensorRT) { EXPECT_FALSE(cut(load(detector("detector.onnx")))); }
+
 TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
   const InspectResult result = inspect(load(detector("detector.onnx")));
   const auto node = std::find_if(result.nodes.begin(), result.nodes.end(),
@@ -97,7 +99,7 @@ TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
 TEST(Cut, IsSavedAndRead) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "graft_cut_test";
   std::filesystem::create_directories(folder);
-  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
   ASSERT_TRUE(result);
   const CutFiles files = save(*result, folder / "small.onnx");
   EXPECT_EQ(files.network.filename(), "small.cut.json");
@@ -112,7 +114,7 @@ TEST(Cut, IsSavedAndRead) {
 }
 
 TEST(Cut, ThePageAndTheJsonSayWhereAndWhy) {
-  const auto result = cut(load(detector("detector.onnx")));
+  const auto result = cut(load(detector("detector.onnx")), {.plugins = false});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->model.node_count(), 15);
   EXPECT_THAT(to_json(*result), AllOf(HasSubstr(R"("schema":"graft.cut/1")"), HasSubstr(R"("verified":"same")"),
@@ -122,7 +124,7 @@ TEST(Cut, ThePageAndTheJsonSayWhereAndWhy) {
 }
 
 TEST(Cut, ThePageSaysWhatWasNotVerified) {
-  const auto result = cut(load(detector("detector.onnx")), {.inspect = {}, .verify = false, .watch = {}});
+  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
   ASSERT_TRUE(result);
   EXPECT_THAT(to_json(*result), HasSubstr(R"("verified":null)"));
   EXPECT_THAT(to_page(*result), Not(HasSubstr("beside the whole network")));

@@ -52,6 +52,8 @@ struct DetectionTail {
 struct CutOptions {
   /// Who judges what TensorRT runs. `convert` and `reduce` are not looked at: the model is cut as it is.
   InspectOptions inspect = {};
+  /// False: nodes of ONNX's operators that run only because `build` makes Graft's plugins of them go to the host too.
+  bool plugins = true;
   bool verify = true;                       ///< Run both halves beside the whole network.
   CpuEngine engine = CpuEngine::automatic;  ///< Runs them.
   Watch watch = {};                         ///< In place of that in `inspect`.
@@ -61,7 +63,7 @@ struct CutResult {
   Model model;  ///< That was cut.
   CutNetwork network;
   std::vector<Port> between;        ///< Handed from the first half to the second.
-  std::vector<NodeSupport> causes;  ///< The nodes of the main graph, or inside it, that TensorRT does not run.
+  std::vector<NodeSupport> causes;  ///< The nodes of the main graph, or inside it, that go to the host.
   std::size_t nodes_in_tensorrt = 0;
   std::size_t nodes_on_host = 0;
   double share_in_tensorrt = 0;  ///< Of the network's multiplications and additions, as far as sizes are known.

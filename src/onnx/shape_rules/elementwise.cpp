@@ -1,4 +1,6 @@
 // Shapes of what is computed element by element, and of what keeps its input's shape.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -10,6 +12,49 @@ namespace graft::onnx::shape_rules {
 namespace {
 
 void same(NodeTypes& t) { t.copy(0); }
+
+/// The same, along an axis that has to be one of the input's.
+void along_axis(NodeTypes& t) {
+  t.copy(0);
+  // Before operator set 13 what is before the axis of these made rows, and what is after it columns.
+  const bool makes_rows = t.is_before(13) && t.node().op_type != "LpNormalization";
+  if (t.shape(0) == nullptr || makes_rows || t.shape(0)->empty()) return;
+  static_cast<void>(t.axis(t.node().int_or("axis", -1), t.shape(0)->size()));
+}
+
+/// Fails where an input is not a list with a number for each channel.
+void check_is_per_channel(const NodeTypes& t, std::size_t input) {
+  const Shape* x = t.shape(0);
+  const Shape* list = t.shape(input);
+  if (x == nullptr || x->size() < 2 || list == nullptr) return;
+  if (list->size() != 1) {
+    t.fail(fmt::format("its input '{}' has rank {}; allowed is 1", t.node().input(input)->name, list->size()));
+  }
+  const Dim& channels = (*x)[1];
+  const Dim& count = list->front();
+  if (!channels.is_constant() || !count.is_constant() || channels.value() == count.value()) return;
+  t.fail(fmt::format("its input '{}' has {} elements; the channels ask for {}", t.node().input(input)->name,
+                     count.value(), channels.value()));
+}
+
+void batch_normalization(NodeTypes& t) {
+  t.copy(0);
+  for (std::size_t i = 1; i < 5; ++i) check_is_per_channel(t, i);
+}
+
+void instance_normalization(NodeTypes& t) {
+  t.copy(0);
+  for (std::size_t i = 1; i < 3; ++i) check_is_per_channel(t, i);
+}
+
+void p_relu(NodeTypes& t) {
+  t.copy(0);
+  const Shape* x = t.shape(0);
+  const Shape* slope = t.shape(1);
+  if (t.is_before(7) || x == nullptr || slope == nullptr || slope->size() > x->size()) return;
+  const std::size_t shift = x->size() - slope->size();
+  for (std::size_t i = 0; i < slope->size(); ++i) static_cast<void>(broadcast((*x)[shift + i], (*slope)[i], t));
+}
 
 void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
   if (t.is_before(7)) {  // the second has the first one's shape, or is spread over it from an axis on
@@ -162,8 +207,15 @@ void layer_norm(NodeTypes& t) {
   t.set_type(1, statistics);
   t.set_type(2, statistics);
   if (t.shape(0) == nullptr) return;
-  Shape reduced = *t.shape(0);
+  const Shape& x = *t.shape(0);
+  Shape reduced = x;
   for (std::size_t i = t.axis(t.node().int_or("axis", -1), reduced.size()); i < reduced.size(); ++i) reduced[i] = 1;
+  for (const std::size_t parameter : {1, 2}) {
+    const Shape* factors = t.shape(parameter);
+    if (factors == nullptr || factors->size() > x.size()) continue;
+    const std::size_t shift = x.size() - factors->size();
+    for (std::size_t i = 0; i < factors->size(); ++i) static_cast<void>(broadcast(x[shift + i], (*factors)[i], t));
+  }
   t.set_shape(1, reduced);
   t.set_shape(2, reduced);
 }
@@ -179,7 +231,6 @@ void add_elementwise(Table& table) {
        "Asinh",
        "Atan",
        "Atanh",
-       "BatchNormalization",
        "BitwiseNot",
        "Ceil",
        "Celu",
@@ -194,17 +245,12 @@ void add_elementwise(Table& table) {
        "GroupNormalization",
        "HardSigmoid",
        "HardSwish",
-       "Hardmax",
-       "InstanceNormalization",
        "LRN",
        "LeakyRelu",
        "Log",
-       "LogSoftmax",
-       "LpNormalization",
        "MeanVarianceNormalization",
        "Mish",
        "Neg",
-       "PRelu",
        "RMSNormalization",
        "Reciprocal",
        "Relu",
@@ -220,7 +266,6 @@ void add_elementwise(Table& table) {
        "Sign",
        "Sin",
        "Sinh",
-       "Softmax",
        "Softplus",
        "Softsign",
        "Sqrt",
@@ -244,6 +289,10 @@ void add_elementwise(Table& table) {
   add(table, dequantize, {"DequantizeLinear"});
   add(table, dynamic_quantize, {"DynamicQuantizeLinear"});
   add(table, layer_norm, {"LayerNormalization"});
+  add(table, along_axis, {"Hardmax", "LogSoftmax", "LpNormalization", "Softmax"});
+  add(table, batch_normalization, {"BatchNormalization"});
+  add(table, instance_normalization, {"InstanceNormalization"});
+  add(table, p_relu, {"PRelu"});
 }
 
 }  // namespace graft::onnx::shape_rules

@@ -199,6 +199,30 @@ std::optional<Shape> kernel_of(const NodeTypes& t, std::size_t weight_input) {
   return Shape(weight->begin() + 2, weight->end());
 }
 
+/// Fails where the attribute `kernel_shape` is another than the weights have.
+void check_kernel(const NodeTypes& t, const Shape& kernel, std::size_t weight_input) {
+  const Shape* weight = t.shape(weight_input);
+  if (weight == nullptr || t.node().attribute("kernel_shape") == nullptr) return;
+  const bool same_rank = weight->size() == kernel.size() + 2;
+  bool fits = same_rank;
+  for (std::size_t i = 0; fits && i < kernel.size(); ++i) {
+    const Dim& size = (*weight)[i + 2];
+    fits = !size.is_constant() || size == kernel[i];
+  }
+  if (fits) return;
+  t.fail(fmt::format("attribute `kernel_shape`: found {}; the weights '{}' have shape {}", to_string(kernel),
+                     t.node().input(weight_input)->name, to_string(*weight)));
+}
+
+/// Fails where there is not one bias for each channel that comes out.
+void check_bias(const NodeTypes& t, std::size_t bias_input, const Dim& channels) {
+  const Shape* bias = t.shape(bias_input);
+  if (bias == nullptr || bias->size() != 1 || !(*bias)[0].is_constant() || !channels.is_constant()) return;
+  if ((*bias)[0].value() == channels.value()) return;
+  t.fail(fmt::format("its bias '{}' has {} elements; the weights ask for {}", t.node().input(bias_input)->name,
+                     (*bias)[0].value(), channels.value()));
+}
+
 void convolution(NodeTypes& t) {
   const std::string& op = t.node().op_type;
   const std::size_t weight = op == "QLinearConv" ? 3 : 1;
@@ -207,6 +231,7 @@ void convolution(NodeTypes& t) {
                                                    : t.type(7));
   const auto kernel = kernel_of(t, weight);
   if (t.shape(0) == nullptr || !kernel || t.shape(0)->size() < 2) return;
+  check_kernel(t, *kernel, weight);
   const auto spatial = window_shape(t, *t.shape(0), *kernel);
   const Shape* w = t.shape(weight);
   const Dim& channels = (*t.shape(0))[1];
@@ -216,6 +241,7 @@ void convolution(NodeTypes& t) {
     t.fail(fmt::format("{} channels; the weights ask for {}", channels.value(), (Dim(group) * (*w)[1]).value()));
   }
   Shape result{(*t.shape(0))[0], w == nullptr || w->empty() ? unknown_dim() : (*w)[0]};
+  if (op == "Conv") check_bias(t, 2, result[1]);
   result.insert(result.end(), spatial->begin(), spatial->end());
   t.set_shape(0, std::move(result));
 }
@@ -238,6 +264,11 @@ void conv_transpose(NodeTypes& t) {
   const std::size_t spatial = kernel->size();
   if (x->size() != spatial + 2)
     t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x->size(), spatial + 2));
+  check_kernel(t, *kernel, 1);
+  if ((*x)[1].is_constant() && (*w)[0].is_constant() && (*x)[1].value() != (*w)[0].value()) {
+    t.fail(fmt::format("{} channels; the weights ask for {}", (*x)[1].value(), (*w)[0].value()));
+  }
+  check_bias(t, 2, (*w)[1] * t.node().int_or("group", 1));
   const auto strides = list_or(t, "strides", spatial, 1);
   const auto dilations = list_or(t, "dilations", spatial, 1);
   const auto pads = list_or(t, "pads", spatial * 2, 0);
@@ -263,7 +294,9 @@ void pool(NodeTypes& t) {
   t.set_type(0, t.type(0));
   t.set_type(1, ElementType::i64);
   const auto kernel = kernel_of(t, 0);
-  if (t.shape(0) == nullptr || !kernel || t.shape(0)->size() < 2) return;
+  if (t.shape(0) == nullptr) return;
+  if (!kernel) t.fail("it lacks the attribute `kernel_shape`, which is required");
+  if (t.shape(0)->size() < 2) return;
   const auto spatial = window_shape(t, *t.shape(0), *kernel);
   Shape result{(*t.shape(0))[0], (*t.shape(0))[1]};
   result.insert(result.end(), spatial->begin(), spatial->end());

@@ -128,7 +128,13 @@ void transpose(NodeTypes& t) {
     if (order->size() != x->size()) {
       t.fail(fmt::format("attribute `perm`: found {} numbers, allowed are {}", order->size(), x->size()));
     }
-    for (std::size_t i = 0; i < order->size(); ++i) result[i] = (*x)[t.axis((*order)[i], x->size())];
+    std::vector<bool> taken(x->size(), false);
+    for (std::size_t i = 0; i < order->size(); ++i) {
+      const std::size_t axis = t.axis((*order)[i], x->size());
+      if (taken[axis]) t.fail(fmt::format("attribute `perm`: axis {} is given twice", (*order)[i]));
+      taken[axis] = true;
+      result[i] = (*x)[axis];
+    }
   }
   t.set_shape(0, std::move(result));
 }
@@ -176,9 +182,18 @@ void depth_and_space(NodeTypes& t) {
   if (block < 1 || block > 1'000'000)
     t.fail(fmt::format("attribute `blocksize`: found {}, allowed are 1 to 1000000", block));
   const Dim area = Dim(block) * block;
+  const auto check_divides = [&](std::size_t axis, const Dim& parts) {
+    const Dim& size = (*x)[axis];
+    if (!size.is_constant() || size.value() % parts.value() == 0) return;
+    t.fail(fmt::format("dimension {} is {}; attribute `blocksize` = {} asks for a multiple of {}", axis, size.value(),
+                       block, parts.value()));
+  };
   if (t.node().op_type == "DepthToSpace") {
+    check_divides(1, area);
     t.set_shape(0, {(*x)[0], floor_div((*x)[1], area), (*x)[2] * block, (*x)[3] * block});
   } else {
+    check_divides(2, block);
+    check_divides(3, block);
     t.set_shape(0, {(*x)[0], (*x)[1] * area, floor_div((*x)[2], block), floor_div((*x)[3], block)});
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,9 @@ void concat(NodeTypes& t) {
   }
   if (count == 0) return;
   Shape result = *t.shape(0);
+  if (t.node().attribute("axis") == nullptr && !t.is_before(4)) {
+    t.fail("it lacks the attribute `axis`, which is required");
+  }
   const std::size_t axis = t.axis(t.node().int_or("axis", 1), result.size());
   for (std::size_t i = 1; i < count; ++i) {
     const Shape& part = *t.shape(i);
@@ -180,6 +184,11 @@ void gather(NodeTypes& t) {
 
 void gather_elements(NodeTypes& t) {
   t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  if (x != nullptr) static_cast<void>(t.axis(t.node().int_or("axis", 0), x->size()));
+  if (x != nullptr && t.shape(1) != nullptr && t.shape(1)->size() != x->size()) {
+    t.fail(fmt::format("indices of rank {} for data of rank {}; they have to be equal", t.shape(1)->size(), x->size()));
+  }
   if (t.shape(1) != nullptr) t.set_shape(0, *t.shape(1));
 }
 
@@ -234,6 +243,12 @@ void resize(NodeTypes& t) {
   auto scales = t.numbers(scales_input);
   if (const auto given = t.node().floats("scales")) scales.emplace(given->begin(), given->end());
   const auto sizes = has_sizes ? t.contents(3) : std::nullopt;
+  const auto check_count = [&](std::string_view what, std::size_t count) {
+    if (count == 0 || count == axes.size()) return;
+    t.fail(fmt::format("{} {} for {} axes", count, what, axes.size()));
+  };
+  if (sizes) check_count("sizes", sizes->size());
+  if (scales) check_count("scales", scales->size());
   const bool keeps_ratio = t.node().string_or("keep_aspect_ratio_policy", "stretch") != "stretch";
   Shape result = *x;
   for (std::size_t i = 0; i < axes.size(); ++i) {

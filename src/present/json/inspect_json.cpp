@@ -96,7 +96,10 @@ Json to_json(const toolkit::Inspection& inspection) {
   for (const NextCommand& command : next_commands(inspection)) {
     next.push_back({{"command", command.command}, {"why", command.why}});
   }
-  json.update({{"counts", counts_of(inspection.nodes)}, {"next", next}, {"nodes", to_json(inspection.nodes)}});
+  json.update({{"counts", counts_of(inspection.nodes)},
+               {"warnings", inspection.prospect.warnings},
+               {"next", next},
+               {"nodes", to_json(inspection.nodes)}});
   return json;
 }
 
