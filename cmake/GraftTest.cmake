@@ -50,8 +50,7 @@ function(graft_add_test name)
                        GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
-  # Tests name their networks alike, each file for itself.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  # Compiled together: files of a folder that call their networks alike have namespaces of their own.
   # A test's own code is long to optimize and short to run.
   graft_compile_quickly(${name})
   target_compile_options(${name} PRIVATE ${graft_unoptimized})

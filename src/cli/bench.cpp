@@ -22,7 +22,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::string model;
   std::string op;
   std::string device;
@@ -48,7 +48,7 @@ toolkit::DriverListener bench_listener(const Console& console, Progress& progres
               }};
 }
 
-Exit bench_operators(const Console& console, const Arguments& arguments) {
+Exit bench_operators(const Console& console, const BenchArguments& arguments) {
   const DeferInterrupts defer;
   Progress progress(console);
   const nlohmann::json result =
@@ -70,7 +70,7 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
   return warnings.empty() ? Exit::done : Exit::answer_is_no;
 }
 
-Exit bench_model(const Console& console, const Arguments& arguments) {
+Exit bench_model(const Console& console, const BenchArguments& arguments) {
   if (arguments.device == "cuda") {
     throw Error("--device cuda: a model is timed on the CPU only\nLeave it out, or time an operator: --op NAME");
   }
@@ -91,7 +91,7 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   return Exit::done;
 }
 
-Exit bench(const Console& console, const Arguments& arguments) {
+Exit bench(const Console& console, const BenchArguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {
     throw Error("graft bench takes a MODEL or --op NAME\n`graft bench --help` shows what there is");
   }
@@ -106,7 +106,7 @@ Exit bench(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_bench(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BenchArguments>();
   Command* command = program.add_command(
       "bench", "times operators beside PyTorch, against the bandwidth of a copy, or a model on the CPU",
       "graft bench --op L2Normalize --device cuda --report speed.html",

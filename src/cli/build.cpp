@@ -55,7 +55,7 @@ constexpr std::array<DriverOption, 16> driver_options{{
     {"--plugin-override", nullptr, "plugins win over ONNX operators and functions of their name"},
 }};
 
-struct Arguments {
+struct BuildArguments {
   std::string model;
   std::string output;
   std::vector<std::string> targets;
@@ -72,7 +72,7 @@ struct Arguments {
 };
 
 /// The words of the engine driver; its options have the same names.
-std::vector<std::string> driver_options_of(const Console& console, const Arguments& arguments) {
+std::vector<std::string> driver_options_of(const Console& console, const BuildArguments& arguments) {
   std::vector<std::string> words{"--tensorrt=" + arguments.tensorrt};
   const auto add = [&](const char* option, const std::vector<std::string>& values) {
     for (const std::string& value : values) words.push_back(fmt::format("{}={}", option, value));
@@ -90,7 +90,8 @@ std::vector<std::string> driver_options_of(const Console& console, const Argumen
   return words;
 }
 
-toolkit::BuildReport build_engine(const Console& console, const Arguments& arguments, const toolkit::Model& model) {
+toolkit::BuildReport build_engine(const Console& console, const BuildArguments& arguments,
+                                  const toolkit::Model& model) {
   Progress progress(console);
   const toolkit::BuildRequest request{.name = arguments.model,
                                       .file = arguments.model,
@@ -103,7 +104,7 @@ toolkit::BuildReport build_engine(const Console& console, const Arguments& argum
   return toolkit::build_engine(model, request, watch_of(progress));
 }
 
-Exit build(const Console& console, const Arguments& arguments, const std::vector<std::string>& notes) {
+Exit build(const Console& console, const BuildArguments& arguments, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) console.warn(note);
   std::vector<NamedFile> read{{"the model itself", arguments.model}};
   for (const std::string& library : arguments.libraries) read.push_back({"a plugin library", library});
@@ -129,7 +130,7 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
 }  // namespace
 
 void add_build(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BuildArguments>();
   const auto notes = std::make_shared<std::vector<std::string>>();
   Command* command = program.add_command(
       "build",

@@ -22,7 +22,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct CanaryArguments {
   ModelArguments model;
   std::string folder;
   std::vector<std::string> data;
@@ -32,7 +32,7 @@ struct Arguments {
 
 /// A network of another format takes the sizes of the inputs while it is read; of ONNX the file's stay, so that a
 /// dynamic size is one in TensorRT too.
-toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
+toolkit::Model read_model(const CanaryArguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
   toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
   if (toolkit::format_of(arguments.model.model) != toolkit::Format::onnx) {
     options.shapes = {shapes.begin(), shapes.end()};
@@ -41,7 +41,7 @@ toolkit::Model read_model(const Arguments& arguments, const runtime::TensorMap& 
   return toolkit::load(arguments.model.model, options);
 }
 
-Exit write_canary(const Console& console, const Arguments& arguments) {
+Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::check_is_one_network(arguments.model.model, arguments.model.model);
   const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
   if (!data.empty() && arguments.seeds != 0) {
@@ -81,7 +81,7 @@ Exit write_canary(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_canary(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CanaryArguments>();
   Command* command =
       program.add_command("canary",
                           "a folder to take to a machine with a GPU: the model, inputs, what the CPU has for every "

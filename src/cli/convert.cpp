@@ -33,7 +33,7 @@ namespace {
 
 using toolkit::Conversion;
 
-struct Arguments {
+struct ConvertArguments {
   ModelArguments model;
   std::string output;
   std::vector<std::string> passes;
@@ -66,7 +66,7 @@ void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOption
 }
 
 /// Before minutes are spent on what cannot be written. The original stays: `graft verify` compares with it.
-void check_output(const Arguments& arguments) {
+void check_output(const ConvertArguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   written.push_back({"-o", arguments.output});
   if (arguments.cut) {
@@ -82,7 +82,7 @@ void check_output(const Arguments& arguments) {
   check_report(arguments.report);
 }
 
-toolkit::ConvertRequest request_of(const Arguments& arguments) {
+toolkit::ConvertRequest request_of(const ConvertArguments& arguments) {
   toolkit::ConvertRequest request{.file = arguments.model.model,
                                   .import = import_options(arguments.model),
                                   .options = {},
@@ -129,7 +129,7 @@ void say_section(const Console& console, const std::string& title, const Table& 
   console.say(table);
 }
 
-void say_result(const Console& console, const Conversion& conversion, const Arguments& arguments) {
+void say_result(const Console& console, const Conversion& conversion, const ConvertArguments& arguments) {
   const passes::ConvertReport& report = conversion.report;
   const bool is_imported = !conversion.origin.format.empty();
   if (is_imported) {
@@ -159,7 +159,7 @@ void say_result(const Console& console, const Conversion& conversion, const Argu
   for (const std::string& warning : present::rejection_warnings(report)) console.warn(warning);
 }
 
-void check_probe(const Arguments& arguments) {
+void check_probe(const ConvertArguments& arguments) {
   check_probe_options(arguments.probe);
   if (!arguments.cut && arguments.probe.level != "rule") {
     throw Error("--probe says who judges where the network is cut\nAdd --cut, or use graft inspect --convert --probe");
@@ -171,7 +171,7 @@ void check_probe(const Arguments& arguments) {
 
 /// Nothing where nothing has to be cut off.
 std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& conversion,
-                                      const Arguments& arguments) {
+                                      const ConvertArguments& arguments) {
   if (!arguments.cut) return std::nullopt;
   toolkit::Inspection inspection = toolkit::inspection_of(conversion);
   probe(console, inspection, arguments.probe);
@@ -201,11 +201,11 @@ void say_cut(const Console& console, const toolkit::CutResult& result, const too
 }
 
 /// Whether both halves are known to be the whole, or were not asked about.
-bool is_good(const toolkit::CutResult& result, const Arguments& arguments) {
+bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments) {
   return arguments.no_prove || (result.verified && result.verified->verdict == toolkit::Verdict::same);
 }
 
-Exit convert(const Console& console, const Arguments& arguments) {
+Exit convert(const Console& console, const ConvertArguments& arguments) {
   toolkit::ConvertRequest request = request_of(arguments);
   check_probe(arguments);
   check_output(arguments);
@@ -247,7 +247,7 @@ Exit convert(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_convert(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ConvertArguments>();
   Command* command = program.add_command("convert",
                                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
                                          "the CPU that nothing changed; exit code "

@@ -20,7 +20,7 @@ namespace {
 
 using toolkit::Inspection;
 
-struct Arguments {
+struct InspectArguments {
   ModelArguments model;
   ProbeArguments probe;
   std::string release;
@@ -29,7 +29,7 @@ struct Arguments {
   bool convert = false;  ///< What `graft convert` makes of the model is inspected.
 };
 
-Exit inspect_model(const Console& console, const Arguments& arguments) {
+Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   check_files_apart(report_files(arguments.report), files_of(arguments.model));
   check_report(arguments.report);
   check_probe_options(arguments.probe);
@@ -53,7 +53,7 @@ Exit inspect_model(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_inspect(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<InspectArguments>();
   Command* command = program.add_command(
       "inspect",
       "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "

@@ -10,12 +10,12 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct OpsArguments {
   std::string name;
   std::string reads;
 };
 
-Exit ops(const Console& console, const Arguments& arguments) {
+Exit ops(const Console& console, const OpsArguments& arguments) {
   if (arguments.reads == "caffe") {
     const auto layers = toolkit::caffe_layers();
     console.print(present::layers_table(layers));
@@ -39,7 +39,7 @@ Exit ops(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_ops(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<OpsArguments>();
   Command* command =
       program.add_command("ops", "Graft's operators: what they compute, their attributes, types and drop-in names",
                           "graft ops L2Normalize", [arguments](const Console& c) { return ops(c, *arguments); });

@@ -16,7 +16,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   ModelArguments model;
   std::vector<std::string> inputs;
   std::string output;
@@ -25,7 +25,7 @@ struct Arguments {
   std::string engine = default_engine_name;
 };
 
-Exit run(const Console& console, const Arguments& arguments) {
+Exit run(const Console& console, const RunArguments& arguments) {
   toolkit::check_tensor_file(arguments.output);
   check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
   const runtime::TensorMap inputs = read_tensors(console, "--input", arguments.inputs);
@@ -53,7 +53,7 @@ Exit run(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_run(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RunArguments>();
   Command* command = program.add_command("run", "runs a model on the CPU",
                                          "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
                                          [arguments](const Console& c) { return run(c, *arguments); });

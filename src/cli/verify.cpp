@@ -29,7 +29,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct VerifyArguments {
   std::vector<std::string> files;
   std::vector<std::string> outputs;
   std::vector<std::string> data;
@@ -56,7 +56,7 @@ struct Pair {
   toolkit::ModelFiles candidate;
 };
 
-Pair pair_of(const Arguments& arguments) {
+Pair pair_of(const VerifyArguments& arguments) {
   std::vector<toolkit::ModelFiles> models;
   for (const std::string& file : arguments.files) {
     if (std::filesystem::path(file).extension() == ".caffemodel" && !models.empty() && models.back().weights.empty()) {
@@ -107,7 +107,7 @@ verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
 }
 
 /// The shapes and data of the inputs, the tolerances and the seeds.
-toolkit::CompareOptions options_of(const Console& console, const Arguments& arguments) {
+toolkit::CompareOptions options_of(const Console& console, const VerifyArguments& arguments) {
   toolkit::CompareOptions options;
   graft::verify::VerifyOptions& common = options.common;
   common.shapes = parse_shapes("--input", arguments.inputs, false);
@@ -124,7 +124,7 @@ toolkit::CompareOptions options_of(const Console& console, const Arguments& argu
 }
 
 /// Those that make a reduced case show what the whole did; one that does not run is not compared.
-std::string repeated_options(const Arguments& arguments, bool runs) {
+std::string repeated_options(const VerifyArguments& arguments, bool runs) {
   std::string text;
   if (runs && arguments.relative_option->count() != 0) text += fmt::format(" --rtol {}", arguments.relative);
   if (runs && arguments.absolute_option->count() != 0) text += fmt::format(" --atol {}", arguments.absolute);
@@ -136,7 +136,7 @@ std::string repeated_options(const Arguments& arguments, bool runs) {
 
 Exit exit_of(verify::Verdict verdict) { return verdict == verify::Verdict::same ? Exit::done : Exit::answer_is_no; }
 
-Exit verify_layers(const Console& console, const Arguments& arguments, const present::VerifiedFiles& files,
+Exit verify_layers(const Console& console, const VerifyArguments& arguments, const present::VerifiedFiles& files,
                    const toolkit::ModelPair& models, toolkit::CompareOptions options) {
   Progress progress(console);
   const toolkit::TensorComparison compared =
@@ -164,7 +164,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const pre
   return exit_of(report.verdict());
 }
 
-Exit verify_outputs(const Console& console, const Arguments& arguments, const present::VerifiedFiles& files,
+Exit verify_outputs(const Console& console, const VerifyArguments& arguments, const present::VerifiedFiles& files,
                     const toolkit::ModelPair& models, toolkit::CompareOptions options) {
   Progress progress(console);
   const toolkit::OutputComparison compared =
@@ -179,7 +179,7 @@ Exit verify_outputs(const Console& console, const Arguments& arguments, const pr
   return exit_of(compared.report.verdict());
 }
 
-Exit verify(const Console& console, const Arguments& arguments) {
+Exit verify(const Console& console, const VerifyArguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   if (!arguments.reduce.empty()) {
     for (const std::string& file : toolkit::reduced_files(arguments.reduce).names()) {
@@ -204,7 +204,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
 }  // namespace
 
 void add_verify(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<VerifyArguments>();
   Command* command = program.add_command(
       "verify", "runs two models on the CPU on the same inputs and compares their outputs; exit code 1 if they differ",
       "graft verify digits.onnx digits.graft.onnx --data image=digits_test.npz:images",

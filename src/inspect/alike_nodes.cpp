@@ -50,7 +50,7 @@ std::string kind_of(const onnx::Value& value) {
                      value.shape ? fmt::format("{}", value.shape->size()) : std::string("?"));
 }
 
-bool is_open(const onnx::Value& value) {
+bool may_be_of_other_size(const onnx::Value& value) {
   if (!value.shape) return true;
   bool open = false;
   for (const Dim& dim : *value.shape) open = open || !dim.is_constant();
@@ -91,7 +91,7 @@ class Description {
       return fmt::format("{}.{}", of(*input->producer).exact, input->output_index);
     }
     // The range of an input's dynamic dimensions goes by its name.
-    const bool has_range = input->producer == nullptr && is_open(*input);
+    const bool has_range = input->producer == nullptr && may_be_of_other_size(*input);
     return has_range ? fmt::format("{} {}", type_text(*input), input->name) : type_text(*input);
   }
 

@@ -48,7 +48,7 @@ std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std
           sizes_of(option, text.substr(second + 2))};
 }
 
-bool is_open(const onnx::Value& value) {
+bool has_open_size(const onnx::Value& value) {
   return value.shape &&
          std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
@@ -95,7 +95,7 @@ std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown
       strings.push_back(fmt::format("{}={}", input->name, given->second));
       continue;
     }
-    if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
+    if (!has_open_size(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
     open.push_back(input);
     for (std::size_t point = 0; point < points_.size(); ++point) {
       const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
@@ -133,7 +133,7 @@ std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown
 bool SizeRanges::supposes_sizes(const onnx::Model& part) const {
   const auto& inputs = part.graph().inputs();
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
-    return is_open(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
+    return has_open_size(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
   });
 }
 

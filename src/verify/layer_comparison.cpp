@@ -301,10 +301,12 @@ void measure_losses(LayerState& state) {
     bool all_known = !state.rows[i].candidate_region.inputs.empty();
     for (const onnx::Value* input : state.rows[i].candidate_region.inputs) {
       const auto row = state.rows_by_candidate.find(input);
-      const auto snr =
-          row == state.rows_by_candidate.end() ? std::nullopt : state.report.layers[row->second].error.snr_db;
-      all_known = all_known && snr.has_value();
-      if (snr) before = std::min(before.value_or(*snr), *snr);
+      const bool is_known =
+          row != state.rows_by_candidate.end() && state.report.layers[row->second].error.snr_db.has_value();
+      all_known = all_known && is_known;
+      if (!is_known) continue;
+      const double snr = *state.report.layers[row->second].error.snr_db;
+      before = std::min(before.value_or(snr), snr);
     }
     if (!all_known || !layer.error.snr_db) continue;
     layer.snr_lost_db = *before - *layer.error.snr_db;

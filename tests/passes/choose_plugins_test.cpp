@@ -6,7 +6,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::choose_plugins_test {
 namespace {
 
 using runtime::default_engine;
@@ -125,4 +125,4 @@ TEST(ChoosePlugins, DropInsOfOtherLibrariesBecomeOperators) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::choose_plugins_test

@@ -13,7 +13,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::clean_up_test {
 namespace {
 
 using runtime::default_engine;
@@ -410,4 +410,4 @@ TEST(ConstantBranches, NotWhereTheNumbersDecide) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::clean_up_test

@@ -15,7 +15,7 @@
 #include "tests/passes/models.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft::passes {
+namespace graft::passes::exports_test {
 namespace {
 
 using runtime::default_engine;
@@ -215,4 +215,4 @@ TEST(Digits, OneNormalizationAndItsLeakyRelus) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::exports_test

@@ -10,7 +10,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::fusion_test {
 namespace {
 
 using runtime::default_engine;
@@ -288,4 +288,4 @@ TEST(FrozenPyramid, OfNoSizeStays) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::fusion_test

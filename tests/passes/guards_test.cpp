@@ -11,7 +11,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::guards_test {
 namespace {
 
 using test::count_of;
@@ -176,4 +176,4 @@ TEST(Guards, OfAnotherNameAreNoPasses) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::guards_test

@@ -11,7 +11,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::lowerings_test {
 namespace {
 
 using test::count_of;
@@ -93,4 +93,4 @@ TEST(Lowerings, SayWhyNot) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::lowerings_test

@@ -16,7 +16,7 @@
 #include "tests/passes/models.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft::passes {
+namespace graft::passes::near_misses_test {
 namespace {
 
 using runtime::default_engine;
@@ -106,4 +106,4 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::near_misses_test

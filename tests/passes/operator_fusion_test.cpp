@@ -12,7 +12,7 @@
 #include "graft/error.hpp"
 #include "passes/pipeline.hpp"
 
-namespace graft::passes {
+namespace graft::passes::operator_fusion_test {
 namespace {
 
 std::vector<std::string_view> names_of(std::span<const Pass> passes) {
@@ -50,4 +50,4 @@ TEST(OperatorFusion, ThePipelineHasAllOfThemTogetherInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::operator_fusion_test

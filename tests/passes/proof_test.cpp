@@ -13,7 +13,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::proof_test {
 namespace {
 
 using runtime::default_engine;
@@ -278,4 +278,4 @@ TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::proof_test

@@ -9,7 +9,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
-namespace graft::passes {
+namespace graft::passes::simplify_test {
 namespace {
 
 using runtime::default_engine;
@@ -440,4 +440,4 @@ TEST(MergeEqualNodes, TextInAttributesIsDelimited) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::simplify_test

@@ -11,7 +11,7 @@
 #include "tests/passes/models.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::passes {
+namespace graft::passes::user_rules_test {
 namespace {
 
 using runtime::default_engine;
@@ -115,4 +115,4 @@ TEST(UserRules, PlacesOfMistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace graft::passes
+}  // namespace graft::passes::user_rules_test

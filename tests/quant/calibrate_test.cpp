@@ -17,7 +17,7 @@
 #include "tests/support/text_model.hpp"
 #include "verify/figures.hpp"
 
-namespace graft::quant {
+namespace graft::quant::calibrate_test {
 namespace {
 
 using runtime::default_engine;
@@ -343,4 +343,4 @@ TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::calibrate_test

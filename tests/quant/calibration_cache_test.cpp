@@ -12,7 +12,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft::quant {
+namespace graft::quant::calibration_cache_test {
 namespace {
 
 using testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(CalibrationCache, FilesAreReadAndWritten) {
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::calibration_cache_test

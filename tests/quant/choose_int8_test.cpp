@@ -17,7 +17,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/folders.hpp"
 
-namespace graft::quant {
+namespace graft::quant::choose_int8_test {
 namespace {
 
 using runtime::default_engine;
@@ -109,4 +109,4 @@ TEST_F(ChooseInt8, APatternThatMatchesNothing) {
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::choose_int8_test

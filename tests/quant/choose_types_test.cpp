@@ -12,7 +12,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::quant {
+namespace graft::quant::choose_types_test {
 namespace {
 
 using runtime::default_engine;
@@ -102,4 +102,4 @@ TEST(ChooseTypes, APatternThatMatchesNothingIsAnErrorWithTheNearestName) {
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::choose_types_test

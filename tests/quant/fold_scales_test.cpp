@@ -10,7 +10,7 @@
 
 #include "tests/support/text_model.hpp"
 
-namespace graft::quant {
+namespace graft::quant::fold_scales_test {
 namespace {
 
 using test::op_types;
@@ -73,4 +73,4 @@ TEST(FoldScales, AnActivationEndsWhatIsFolded) {
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::fold_scales_test

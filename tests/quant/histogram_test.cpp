@@ -11,7 +11,7 @@
 
 #include "quant/thresholds.hpp"
 
-namespace graft::quant {
+namespace graft::quant::histogram_test {
 namespace {
 
 std::vector<float> normal_numbers(std::size_t count, std::uint32_t seed, float scale = 1) {
@@ -226,4 +226,4 @@ TEST(Thresholds, EntropyLooksAtWhatIsNotZero) {
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::histogram_test

@@ -12,7 +12,7 @@
 #include "quant/int8_cost.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::quant {
+namespace graft::quant::int8_plan_test {
 namespace {
 
 using test::TextInput;
@@ -234,4 +234,4 @@ TEST(Int8Cost, CountsTheProductsOfLayersAndOperatorsByTheTypeThatTheyComputeIn) 
 }
 
 }  // namespace
-}  // namespace graft::quant
+}  // namespace graft::quant::int8_plan_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/text_model.hpp"
 
-namespace graft::verify {
+namespace graft::verify::compare_test {
 namespace {
 
 using testing::ElementsAre;
@@ -212,4 +212,4 @@ TEST(IsQuantized, AfterMovements) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::compare_test

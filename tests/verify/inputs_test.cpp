@@ -10,7 +10,7 @@
 
 #include "tests/support/text_model.hpp"
 
-namespace graft::verify {
+namespace graft::verify::inputs_test {
 namespace {
 
 using test::text_model;
@@ -125,4 +125,4 @@ TEST(Inputs, LeaveOutThoseWithADefault) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::inputs_test

@@ -20,7 +20,7 @@
 #include "verify/prove.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft::verify {
+namespace graft::verify::judges_test {
 namespace {
 
 using test::text_model;
@@ -323,4 +323,4 @@ TEST(JudgesOf, random_numbers_and_what_is_not_finite) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::judges_test

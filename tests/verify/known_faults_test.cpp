@@ -11,7 +11,7 @@
 #include "onnx/functions.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::verify {
+namespace graft::verify::known_faults_test {
 namespace {
 
 using onnx::ElementType;
@@ -98,4 +98,4 @@ TEST(KnownFaults, of_models) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::known_faults_test

@@ -10,7 +10,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::verify {
+namespace graft::verify::layers_test {
 namespace {
 
 using runtime::default_engine;
@@ -245,4 +245,4 @@ TEST(RoundingEffect, CountsWhatATypeLoses) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::layers_test

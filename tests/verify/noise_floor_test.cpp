@@ -20,7 +20,7 @@
 #include "verify/prove.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft::verify {
+namespace graft::verify::noise_floor_test {
 namespace {
 
 using runtime::default_engine;
@@ -486,4 +486,4 @@ TEST(InputRanges, AreKeptByTheInputs) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::noise_floor_test

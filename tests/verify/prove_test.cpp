@@ -7,7 +7,7 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::verify {
+namespace graft::verify::prove_test {
 namespace {
 
 using runtime::default_engine;
@@ -205,4 +205,4 @@ TEST(Proof, TakesAToleranceOfTheCaller) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::prove_test

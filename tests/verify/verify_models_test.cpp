@@ -9,7 +9,7 @@
 #include "tests/support/text_model.hpp"
 #include "verify/layers.hpp"
 
-namespace graft::verify {
+namespace graft::verify::verify_models_test {
 namespace {
 
 using runtime::default_engine;
@@ -262,4 +262,4 @@ TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::verify_models_test

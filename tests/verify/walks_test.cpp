@@ -23,7 +23,7 @@ std::atomic<std::size_t> allocated{0};  ///< Bytes, by all of this program.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
-namespace graft::verify {
+namespace graft::verify::walks_test {
 namespace {
 
 onnx::TensorData numbers(onnx::ElementType type) {
@@ -53,4 +53,4 @@ INSTANTIATE_TEST_SUITE_P(Types, Walks,
                                          onnx::ElementType::bf16));
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::walks_test

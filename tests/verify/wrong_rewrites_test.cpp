@@ -8,7 +8,7 @@
 #include "tests/support/text_model.hpp"
 #include "verify/prove.hpp"
 
-namespace graft::verify {
+namespace graft::verify::wrong_rewrites_test {
 namespace {
 
 using runtime::default_engine;
@@ -247,4 +247,4 @@ TEST(WrongRewrites, AreThirtyAndMore) {
 }
 
 }  // namespace
-}  // namespace graft::verify
+}  // namespace graft::verify::wrong_rewrites_test

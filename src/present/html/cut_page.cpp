@@ -27,7 +27,7 @@ constexpr const char* on_host = "on_host";
 constexpr const char* in_both = "in_both";
 constexpr const char* cause_of_cut = "cause_of_cut";
 
-std::vector<report::Kind> kinds() {
+std::vector<report::Kind> cut_kinds() {
   return {{.key = in_tensorrt,
            .mark = "T",
            .title = "in TensorRT",
@@ -151,7 +151,7 @@ void add_summary(report::Report& page, const toolkit::CutResult& result) {
 
 void add_cut(report::Report& page, const toolkit::CutResult& result) {
   add_summary(page, result);
-  for (report::Kind& kind : kinds()) page.kinds.push_back(std::move(kind));
+  for (report::Kind& kind : cut_kinds()) page.kinds.push_back(std::move(kind));
   onnx::Model whole = model_of(result.model).clone();
   infer_shapes(whole);
   const report::ModelPlaces drawn = report::add_graphs(page, whole, "in two halves");

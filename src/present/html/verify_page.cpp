@@ -39,7 +39,7 @@ std::string kind_of(const ComparedTensor& tensor) {
   return tensor.difference.excess <= share_of_rounding ? close : within;
 }
 
-std::vector<report::Kind> kinds() {
+std::vector<report::Kind> verify_kinds() {
   return {{.key = exact,
            .mark = "=",
            .title = "the same",
@@ -105,7 +105,7 @@ std::string at(double value, const std::vector<std::int64_t>& index) {
 
 void mark(report::Node& node, const ComparedTensor& tensor) {
   const auto rank = [](const std::string& kind) {
-    const std::vector<report::Kind> all = kinds();
+    const std::vector<report::Kind> all = verify_kinds();
     std::size_t place = 0;
     while (place < all.size() && all[place].key != kind) ++place;
     return kind.empty() ? 0 : place + 1;
@@ -222,7 +222,7 @@ report::Report new_comparison_page(const VerifiedFiles& files, const std::string
 
 void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {
-  page.kinds = kinds();
+  page.kinds = verify_kinds();
   onnx::Model drawn = candidate.clone();
   infer_shapes(drawn);
   const report::ModelPlaces drawn_at = report::add_graphs(page, drawn, "candidate");

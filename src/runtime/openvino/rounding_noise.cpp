@@ -35,7 +35,7 @@ using Out = ov::Output<ov::Node>;
 /// many.
 constexpr double epsilons = 4;
 /// Arithmetic on integers up to this size is exact: they are indices, sizes and counts that happen to be f32.
-constexpr float largest_exact = 65536;
+constexpr float largest_kept_integer = 65536;
 /// Larger numbers might overflow.
 constexpr float largest_moved = 1e38F;
 
@@ -60,7 +60,7 @@ void move_last_bits(const T* from, T* to, std::size_t count, std::uint64_t seed,
     const auto down = static_cast<T>(1 - share);
     for (std::size_t i = index * piece; i < std::min(count, (index + 1) * piece); ++i) {
       const T x = from[i];
-      const bool is_exact = keeps_integers && std::abs(x) <= largest_exact && x == std::trunc(x);
+      const bool is_exact = keeps_integers && std::abs(x) <= largest_kept_integer && x == std::trunc(x);
       const bool stays = is_exact || !(std::abs(x) <= largest_moved);
       to[i] = stays ? x : x * (is_up(seed, i) ? up : down);
     }
