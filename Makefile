@@ -29,7 +29,9 @@ build-all: deps
 wheel: build ## dist/graft_tensorrt-....whl, the Python package with the program and the plugin library
 	@$(python) tools/wheel.py
 
-demo: build ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines
+demo: ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines
+	@tools/setup build engine
+	@tools/build release $(settings) -- graft_program
 	@examples/digits/demo
 
 test: build-all ## every test that this machine can run
