@@ -135,7 +135,8 @@ template <class T>
   using namespace kernels;
   using Policy = PackedRowsPolicy;
   // Rows come in groups of a vector's elements, each of which is `length` vectors.
-  const int of_block = Policy::longest / length * widest<T>;
+  int of_block = Policy::longest / length * widest<T>;
+  if (of_block > Policy::threads) of_block -= of_block % Policy::threads;  // a thread sums as many rows as any other
   PackedRows rows{
       .count = count, .length = length, .of_block = of_block, .log2_lanes = 0, .by_length = Divisor(length)};
   while (rows.log2_lanes < 5 && 2 << rows.log2_lanes <= length &&

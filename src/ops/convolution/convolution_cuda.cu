@@ -5,17 +5,18 @@ namespace graft::ops {
 namespace {
 
 /// Tiles of one shape, which TensorRT times beside the estimate's choice.
-template <int M, int N = 0>
+template <int M, int N, bool Gathered>
 struct WgmmaTiles {
-  static constexpr WgmmaShape shape{M, N};
+  static constexpr WgmmaShape shape{M, N, Gathered};
   static Status fits(const Convolution& op, const Problem& problem) { return wgmma_fits(op, problem, shape); }
   static Status run(const Convolution& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return wgmma_run(op, problem, buffers, context, shape);
   }
 };
-template <int M, int N = 0>
+template <int M, int N = 0, bool Gathered = false>
 constexpr Variant<Convolution> wgmma_tiles(std::string_view name) {
-  return {name, WgmmaTiles<M, N>::fits, WgmmaTiles<M, N>::run, 90};
+  using Tiles = WgmmaTiles<M, N, Gathered>;
+  return {name, Tiles::fits, Tiles::run, 90};
 }
 
 }  // namespace
@@ -37,6 +38,8 @@ std::span<const Variant<Convolution>> cuda_kernels(const Convolution& /*op*/) {
       wgmma_tiles<64, 128>("wgmma_64x128"),
       wgmma_tiles<64, 64>("wgmma_64x64"),
       wgmma_tiles<WgmmaShape::patches>("wgmma_patches"),
+      wgmma_tiles<128, 128, true>("wgmma_gathered_128x128"),
+      wgmma_tiles<128, 64, true>("wgmma_gathered_128x64"),
       Variant<Convolution>{"repacked", repacked_fits, repacked_run, 90},
       Variant<Convolution>{"tensor_core", tensor_core_fits, tensor_core_run},
       Variant<Convolution>{"wgmma_tf32", wgmma_tf32_fits, wgmma_tf32_run, 90},

@@ -7,6 +7,7 @@
 #include "kernels/launch.cuh"
 #include "kernels/mma.cuh"
 #include "kernels/quantizer.cuh"
+#include "kernels/strides.cuh"
 #include "kernels/vector.cuh"
 #include "ops/convolution/plan.hpp"
 #include "ops/convolution/variants.hpp"
@@ -93,9 +94,9 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
   const bool active = thread < depthwise_threads / task.lanes * task.lanes && own < task.count;
   const int lane = thread % task.lanes;
   const int channel = first_channel + lane * count;
-  const std::int64_t row_and_item = active ? own / task.strips : 0;
+  const std::int64_t row_and_item = active ? divide(own, task.strips) : 0;
   const int strip = static_cast<int>(own - row_and_item * task.strips);
-  const std::int64_t item = row_and_item / task.out_height;
+  const std::int64_t item = divide(row_and_item, task.out_height);
   const int y_row = static_cast<int>(row_and_item - item * task.out_height);
   const bool blocked = task.images_of_batch > 1;  // an image is one tile's channels
   const std::int64_t image = blocked ? item * task.images_of_batch + tile : item;
@@ -130,15 +131,15 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
     const int row = x_row + r * task.row_dilation;
     const bool row_inside = row >= 0 && row < task.height;
     const T* const line = from + static_cast<std::int64_t>(row) * task.width * task.channels;
-    const auto load = [&](int column, float(&values)[count]) {
+    const auto load = [&](int column) {
       const bool inside = row_inside && column >= 0 && column < task.width;
-      (inside ? V::load(line + static_cast<std::int64_t>(column) * task.channels) : V::zero()).unpack(values);
+      return inside ? V::load(line + static_cast<std::int64_t>(column) * task.channels) : V::zero();
     };
     if constexpr (Kernel > 0) {
 #pragma unroll
       for (int c = 0; c < (Strip - 1) * Stride + Kernel; ++c) {
         float values[count];
-        load(x_column + c, values);
+        load(x_column + c).unpack(values);
 #pragma unroll
         for (int t = 0; t < Strip; ++t) {
           const int s = c - t * Stride;
@@ -147,10 +148,13 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
       }
     } else {
       for (int s = 0; s < window_width; ++s) {
+        V seen[Strip];  // all are asked for before the first is used
+#pragma unroll
+        for (int t = 0; t < Strip; ++t) seen[t] = load(x_column + t * step + s * task.column_dilation);
 #pragma unroll
         for (int t = 0; t < Strip; ++t) {
           float values[count];
-          load(x_column + t * step + s * task.column_dilation, values);
+          seen[t].unpack(values);
           add(sums[t], values, r * window_width + s);
         }
       }
@@ -181,6 +185,43 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
         results[i] = exists ? static_cast<T>(value) : T(0.F);
     }
     *reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(t) * task.channels) = *reinterpret_cast<uint4*>(results);
+  }
+}
+
+/// Windows of one element: a thread has `Each` pixels of the same 16 bytes of channels, whose filters it keeps.
+template <class T, int Each>
+__global__ void __launch_bounds__(depthwise_threads) depthwise_points(const DepthwiseTask task, std::int64_t vectors) {
+  constexpr int count = widest<T>;
+  using V = Vector<T, count>;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = depthwise_threads / task.lanes * task.lanes;
+  if (thread >= threads) return;
+  const int channel = thread % task.lanes * count;
+  const std::int64_t first = std::int64_t{blockIdx.x} * (Each * threads) + thread;
+  const auto* x = static_cast<const T*>(task.x) + first * count;
+  V seen[Each];
+#pragma unroll
+  for (int i = 0; i < Each; ++i) {
+    if (first + i * threads < vectors) seen[i] = V::load(x + std::int64_t{i} * threads * count);
+  }
+  float filters[count];
+  float biases[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const int own = ::min(channel + i, task.all_channels - 1);
+    const std::int64_t filter = std::int64_t{own} * task.weight_pitch;
+    filters[i] = static_cast<float>(static_cast<const T*>(task.weight)[filter]);
+    biases[i] = task.bias[own];
+  }
+#pragma unroll
+  for (int i = 0; i < Each; ++i) {
+    const std::int64_t vector = first + i * threads;
+    if (vector >= vectors) return;
+    float values[count];
+    seen[i].unpack(values);
+#pragma unroll
+    for (int j = 0; j < count; ++j) values[j] = task.epilogue.apply(values[j] * filters[j], 1.F, biases[j]);
+    V::pack(values).first(task.all_channels - channel).store(static_cast<T*>(task.y) + vector * count);
   }
 }
 
@@ -513,6 +554,16 @@ Status launch_vectors(DepthwiseTask task, const CudaContext& context) {
   return launch("Convolution depthwise", depthwise_vectors<T, Kernel, Stride, strip>, grid, context, task);
 }
 
+template <class T>
+Status launch_points(DepthwiseTask task, const CudaContext& context) {
+  constexpr int each = 4;
+  task.lanes = task.channels / widest<T>;
+  const std::int64_t vectors = task.count * task.height * task.width * task.lanes;
+  const int threads = depthwise_threads / task.lanes * task.lanes;
+  return launch("Convolution depthwise", depthwise_points<T, each>,
+                {ceil_divide(vectors, each * threads), depthwise_threads}, context, task, vectors);
+}
+
 template <class T, int Kernel, int Stride>
 Status launch_tiles(DepthwiseTask task, const CudaContext& context) {
   using Patch = DepthwisePatch<T, Kernel, Stride>;
@@ -678,6 +729,14 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
     if constexpr (std::is_same_v<T, float>) {
       return unsupported("f32 has no vector layout");
     } else {
+      if constexpr (sizeof(T) == 2) {
+        const auto is_point = [](const ConvolutionAxis& axis) {
+          return axis.kernel == 1 && axis.stride == 1 && axis.in == axis.out && axis.pad == 0;
+        };
+        if (is_point(height) && is_point(width) && stored <= depthwise_threads * vector) {
+          return launch_points<T>(task, context);
+        }
+      }
       const bool wide_bytes = std::is_same_v<T, std::int8_t> && width.kernel != 3;
       if (!is_usual(plan) || wide_bytes) return launch_vectors<T, 0, 0>(task, context);
       return by_window([&]<int Kernel, int Stride>() {

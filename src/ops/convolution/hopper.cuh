@@ -51,6 +51,20 @@ __device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
       : "memory");
 }
 
+/// 16 bytes by way of the L1 cache, or zeros: the windows of neighboring pixels overlap.
+__device__ inline void copy_part(std::uint32_t to, const void* from, bool exists) {
+  const int bytes = exists ? 16 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/// Arrives when the copies of 16 bytes that the thread has ordered have come.
+__device__ inline void barrier_arrive_copied(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+/// Makes what was written to shared memory, and waited for at a barrier, visible to products.
+__device__ inline void product_operands_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 [[nodiscard]] __device__ inline unsigned cluster_rank() {
   unsigned rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

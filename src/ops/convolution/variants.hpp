@@ -10,6 +10,7 @@ struct WgmmaShape {
   static constexpr int patches = -1;
   int m = 0;
   int n = 0;
+  bool gathered = false;  ///< Pixels are copied 16 bytes at a time; only where it is asked for.
   [[nodiscard]] constexpr bool takes(int pixels, int channels) const {
     return m == 0 || (m == pixels && n == channels);
   }

@@ -3,7 +3,9 @@
 // A block makes a tile of output pixels x output channels. Two warps copy the pixels that the window's taps see, and
 // the weights, by TMA into a ring of stages; one or two warpgroups multiply what has arrived. A stage is 128 bytes of
 // depth: one chunk of 128 bytes of channels of one tap, or where there are fewer channels two chunks of 64 or four of
-// 32, each of a tap of its own.
+// 32, each of a tap of its own. Or a warpgroup copies the pixels 16 bytes at a time: then the depth is that of a
+// filter, whose taps follow each other without gaps, so that little is multiplied in vain whatever the number of
+// channels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -63,6 +65,7 @@ struct Sizes {
   int chunks_of_tap = 1;   ///< Chunks in a pixel's channels.
   int stages = 1;          ///< Stages of depth that make a sum.
   bool flat = false;       ///< Output pixels are input pixels: x is copied as a matrix.
+  bool gathered = false;   ///< Pixels are copied 16 bytes at a time.
   bool permuted = false;   ///< Filters are copied in an order that gives each thread neighbours of y.
   int tiles_n = 1;
   Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};  ///< The latter of as many as pixels in an image.
@@ -94,6 +97,22 @@ struct Tile {
   static constexpr int threads = warps * 32 + (moves_registers ? 128 : 64);
   template <int Arrays>
   static constexpr int shared_bytes = Stages*(stage_bytes + 16) + Warpgroups* Arrays* N * 4;
+};
+
+/// The same, where a warpgroup copies.
+template <int M, int N, int Stages, int BlocksPerMultiprocessor>
+struct GatheredTile : Tile<M, N, Stages, BlocksPerMultiprocessor> {
+  static constexpr int copying_threads = 128;
+  static constexpr int threads = GatheredTile::warps * 32 + copying_threads;
+};
+
+/// x in hwc8 as 16 bytes at a time are copied from it, which are called parts.
+struct GatheredPixels {
+  static constexpr int most_window = 16;  ///< On each axis: bits of a mask.
+  const char* x = nullptr;
+  int width = 0, height = 0;  ///< Of x.
+  int parts = 0;              ///< Of a pixel.
+  Divisor by_parts{}, by_taps_w{};
 };
 
 template <class T>
@@ -287,6 +306,90 @@ __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std:
           }
         }
       });
+}
+
+/// Bit i: element i of the window lies within the image.
+[[nodiscard]] __device__ inline unsigned window_inside(int first, int size, int taps, int dilation) {
+  if (dilation == 1) {
+    const int begin = ::min(::max(-first, 0), taps);
+    const int end = ::max(::min(size - first, taps), begin);
+    return (1U << static_cast<unsigned>(end)) - (1U << static_cast<unsigned>(begin));
+  }
+  unsigned mask = 0;
+  for (int i = 0; i < taps; ++i) {
+    const int at = first + i * dilation;
+    if (at >= 0 && at < size) mask |= 1U << static_cast<unsigned>(i);
+  }
+  return mask;
+}
+
+/// Fills stages with pixels 16 bytes at a time, all threads of a warpgroup, and with weights, the first of them. A
+/// thread copies the same part of a stage's depth for several pixels. Of what it ordered it knows when it has come, so
+/// a stage is told to be full some stages later.
+template <class T, class Tile>
+__device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& weights, const Sizes& sizes,
+                              std::uint32_t stages, std::uint32_t full, std::uint32_t empty) {
+  constexpr int parts_of_stage = Tile::depth / 16;
+  constexpr int row_step = Tile::copying_threads / parts_of_stage;
+  constexpr int rows = Tile::m / row_step;
+  static_assert(row_step % 8 == 0, "a thread's pixels have the same place in the swizzle's pattern of 8 rows");
+  const int thread = static_cast<int>(threadIdx.x) - Tile::warps * 32;
+  const int own_part = thread % parts_of_stage;
+  const int own_row = thread / parts_of_stage;
+  const auto own_place = static_cast<unsigned>(own_row * Tile::depth + (own_part ^ (own_row & 7)) * 16);
+  int origins[rows];  // of the window, in parts
+  unsigned inside[rows];
+  const auto begin = [&](const Piece& piece) {
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      const int pixel = piece.pixel + own_row + i * row_step;
+      const int row = sizes.by_width.quotient(pixel);
+      const int image = sizes.by_height.quotient(row);
+      const int w = (pixel - row * sizes.width) * sizes.stride_w - sizes.pad_w;
+      const int h = (row - image * sizes.height) * sizes.stride_h - sizes.pad_h;
+      origins[i] = ((image * pixels.height + h) * pixels.width + w) * pixels.parts;
+      const unsigned taps_h = window_inside(h, pixels.height, sizes.taps / sizes.taps_w, sizes.dilation_h);
+      const unsigned taps_w = window_inside(w, pixels.width, sizes.taps_w, sizes.dilation_w);
+      inside[i] = pixel < sizes.pixels ? taps_h | taps_w << 16U : 0;
+    }
+  };
+  Pieces<Tile> pieces(sizes);
+  Piece piece = pieces.get(sizes);
+  begin(piece);
+  __syncthreads();  // barriers are there
+  Turn turn;
+  while (true) {
+    for (int stage = piece.begin; stage < piece.end; ++stage) {
+      hopper::barrier_wait(empty + 8U * static_cast<unsigned>(turn.stage), turn.phase ^ 1U);
+      const std::uint32_t to = stages + static_cast<std::uint32_t>(turn.stage * Tile::stage_bytes);
+      const std::uint32_t arrived = full + 8U * static_cast<unsigned>(turn.stage);
+      if (thread == 0) {
+        hopper::barrier_expect(arrived, Tile::weight_bytes);
+        hopper::copy_box(weights, to + Tile::pixel_bytes, arrived, stage * (Tile::depth / static_cast<int>(sizeof(T))),
+                         0, sizes.permuted ? 0 : piece.channel, sizes.permuted ? piece.channel / 8 : 0, 0);
+      }
+      const int index = stage * parts_of_stage + own_part;
+      int tap = pixels.by_parts.quotient(index);
+      const bool exists = tap < sizes.taps;
+      const int part = index - tap * pixels.parts;
+      tap = exists ? tap : 0;
+      const int r = pixels.by_taps_w.quotient(tap);
+      const int s = tap - r * sizes.taps_w;
+      const int offset = (r * sizes.dilation_h * pixels.width + s * sizes.dilation_w) * pixels.parts + part;
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        const bool valid = exists && ((inside[i] >> r) & (inside[i] >> (16 + s)) & 1U) != 0;
+        hopper::copy_part(to + own_place + static_cast<unsigned>(i * row_step * Tile::depth),
+                          pixels.x + static_cast<std::int64_t>(origins[i] + offset) * 16, valid);
+      }
+      hopper::barrier_arrive_copied(arrived);
+      turn.next(Tile::stages);
+    }
+    pieces.next(sizes);
+    if (!pieces.any(sizes)) return;
+    piece = pieces.get(sizes);
+    begin(piece);
+  }
 }
 
 /// What a channel's sums are multiplied with, and what is added: numbers of a tile's channels in shared memory. i8 also
@@ -531,12 +634,14 @@ __device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, 
 
 }  // namespace detail
 
-template <class T, class Tile>
+/// Pixels are a CUtensorMap or GatheredPixels.
+template <class T, class Tile, class Pixels>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
-    convolve(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map, T* y,
+    convolve(const __grid_constant__ Pixels pixels, const __grid_constant__ CUtensorMap w_map, T* y,
              const __grid_constant__ Sizes sizes, const __grid_constant__ Finish finishing) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using namespace detail;
+  constexpr bool gathered = std::is_same_v<Pixels, GatheredPixels>;
   extern __shared__ __align__(1024) char memory[];
   auto* const all_arrays = reinterpret_cast<float*>(memory + Tile::stages * Tile::stage_bytes);
   float* const barriers = all_arrays + Tile::warpgroups * channel_arrays<T> * Tile::n;
@@ -546,18 +651,25 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   const int warp = __shfl_sync(0xFFFFFFFFU, static_cast<int>(threadIdx.x) / 32, 0);
 
   if (threadIdx.x == 0) {
-    hopper::prefetch(x_map);
+    unsigned arrivals = 2;
+    if constexpr (gathered) {
+      arrivals = 1 + Tile::copying_threads;
+    } else {
+      hopper::prefetch(pixels);
+    }
     hopper::prefetch(w_map);
     for (unsigned i = 0; i < Tile::stages; ++i) {
-      hopper::barrier_init(full + i * 8, 2);
+      hopper::barrier_init(full + i * 8, arrivals);
       hopper::barrier_init(empty + i * 8, Tile::warpgroups);
     }
     hopper::barrier_init_fence();
   }
   if (warp >= Tile::warps) {
     if constexpr (Tile::moves_registers) hopper::release_registers<72>();
-    if (warp == Tile::warps) {
-      produce_pixels<T, Tile>(x_map, sizes, stages_at, full, empty);
+    if constexpr (gathered) {
+      gather_stages<T, Tile>(pixels, w_map, sizes, stages_at, full, empty);
+    } else if (warp == Tile::warps) {
+      produce_pixels<T, Tile>(pixels, sizes, stages_at, full, empty);
     } else if (warp == Tile::warps + 1) {
       produce_weights<T, Tile>(w_map, sizes, stages_at, full, empty);
     } else {
@@ -597,6 +709,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     for (int stage = piece.begin; stage < piece.end; ++stage) {
       hopper::barrier_wait(full + 8U * static_cast<unsigned>(turn.stage), turn.phase);
       const unsigned at = (stages_at + static_cast<unsigned>(turn.stage * Tile::stage_bytes)) / 16U;
+      if constexpr (gathered) hopper::product_operands_fence();
       hopper::product_fence();
 #pragma unroll
       for (int k = 0; k < 4; ++k) {

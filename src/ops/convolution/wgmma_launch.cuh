@@ -130,20 +130,21 @@ template <class T>
       sizes.chunk, map);
 }
 
-/// Filters, first their depth and taps: (channels, taps), of chw32 (planes x taps x 32, 1). Then their numbers:
+/// Filters, first their depth and taps: (channels, taps), of chw32 (planes x taps x 32, 1), for gathered pixels
+/// (taps x channels, 1). Then their numbers:
 /// (number, 1, 1), permuted (2, octets, 4), of which a box brings the octets for each of the four pairs.
 template <class T>
 [[nodiscard]] Status map_filters(const T* weight, const ConvolutionPlan& plan, const Sizes& sizes, int columns,
                                  CUtensorMap& map) {
-  constexpr bool planes = std::is_same_v<T, std::int8_t>;
+  const bool in_rows = std::is_same_v<T, std::int8_t> || sizes.gathered;
   const auto dense = DenseChannels::of<T>(plan.channels);
   const auto taps = static_cast<cuuint64_t>(plan.window());
   const cuuint64_t row = dense.bytes * dense.planes * taps;
   const auto count = static_cast<cuuint64_t>(plan.outputs);
   const auto rows = static_cast<cuuint32_t>(columns);
-  const cuuint64_t depth = planes ? row : dense.count;
-  const cuuint64_t taps_apart = planes ? 1 : taps;
-  const cuuint64_t tap = planes ? row : dense.bytes;
+  const cuuint64_t depth = in_rows ? row / sizeof(T) : dense.count;
+  const cuuint64_t taps_apart = in_rows ? 1 : taps;
+  const cuuint64_t tap = in_rows ? row : dense.bytes;
   const auto chunk = static_cast<cuuint32_t>(sizes.weight_chunk / static_cast<int>(sizeof(T)));
   if (!sizes.permuted) {
     return map_tensor(weight, {depth, taps_apart, count, 1, 1}, {tap, row, row * count, row * count},
@@ -236,9 +237,50 @@ template <class T, class Tile>
                              : detail::map_pixels(x, plan, sizes.chunk, Tile::m, x_map);
   if (!status.ok()) return status;
   if (Status mapped = detail::map_filters(weight, plan, sizes, Tile::n, w_map); !mapped.ok()) return mapped;
-  return launch("Convolution wgmma", convolve<T, Tile>,
+  return launch("Convolution wgmma", convolve<T, Tile, CUtensorMap>,
                 {blocks, Tile::threads, sizes.cluster, Tile::template shared_bytes<detail::channel_arrays<T>>}, context,
                 x_map, w_map, y, sizes, finishing);
+}
+
+/// Whether pixels can be gathered.
+template <class T>
+[[nodiscard]] bool gathered_fits(const ConvolutionPlan& plan) {
+  const auto& [depth, h, w] = plan.axis;
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+  return sizeof(T) == 2 && plan.channels % 8 == 0 && std::max(h.kernel, w.kernel) <= GatheredPixels::most_window &&
+         plan.batch * plan.in_pixels() * (plan.channels / 8) <= most;
+}
+
+template <class T>
+[[nodiscard]] Sizes gathered_sizes(const ConvolutionPlan& plan) {
+  constexpr int whole_stage = 128;
+  Sizes sizes = sizes_of<T>(plan, whole_stage);
+  sizes.flat = false;
+  sizes.gathered = true;
+  sizes.stages =
+      static_cast<int>(ceil_divide(plan.window() * plan.channels * static_cast<std::int64_t>(sizeof(T)), whole_stage));
+  return sizes;
+}
+
+template <class T, class Tile>
+[[nodiscard]] Status run_gathered_tile(const ConvolutionPlan& plan, int cluster, const T* x, const T* weight, T* y,
+                                       const Finish& finishing, int multiprocessors, const CudaContext& context) {
+  Sizes sizes = gathered_sizes<T>(plan);
+  int blocks = 0;
+  if (!spread<T, Tile>(sizes, cluster, multiprocessors, blocks)) return unsupported("no place for clusters");
+  CUtensorMap w_map;
+  if (Status mapped = detail::map_filters(weight, plan, sizes, Tile::n, w_map); !mapped.ok()) return mapped;
+  const auto& [depth, h, w] = plan.axis;
+  const int parts = static_cast<int>(plan.channels / 8);
+  const GatheredPixels pixels{.x = reinterpret_cast<const char*>(x),
+                              .width = static_cast<int>(w.in),
+                              .height = static_cast<int>(h.in),
+                              .parts = parts,
+                              .by_parts = Divisor(parts),
+                              .by_taps_w = Divisor(sizes.taps_w)};
+  return launch("Convolution wgmma gathered", convolve<T, Tile, GatheredPixels>,
+                {blocks, Tile::threads, sizes.cluster, Tile::template shared_bytes<detail::channel_arrays<T>>}, context,
+                pixels, w_map, y, sizes, finishing);
 }
 
 /// Patches of pixels: (16 bytes, w, h, chunk, image), of chw32 (16 bytes, w, h, half, plane of an image).
@@ -314,6 +356,25 @@ using Tiles = std::conditional_t<std::is_same_v<T, std::int8_t>,
 template <class T>
 using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>, std::tuple<Patch<4, 64, 4, 8>, Patch<8, 128, 3, 4>>,
                                    std::tuple<Patch<8, 64, 3, 6>, Patch<8, 128, 3, 5>>>;
+
+/// What their stages leave of a multiprocessor's memory is L1 cache.
+using GatheredTiles = std::tuple<GatheredTile<128, 128, 4, 1>, GatheredTile<128, 64, 3, 2>>;
+
+/// The cut's tile is one of GatheredTiles.
+template <class T>
+[[nodiscard]] Status run_gathered(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,
+                                  const Finish& finishing, int multiprocessors, const CudaContext& context) {
+  const auto at = [&]<std::size_t I>(const auto& self, std::integral_constant<std::size_t, I>) -> Status {
+    if constexpr (I == std::tuple_size_v<GatheredTiles>) {
+      return unsupported("no such tile");
+    } else {
+      if (cut.tile != static_cast<int>(I)) return self(self, std::integral_constant<std::size_t, I + 1>{});
+      using Chosen = std::tuple_element_t<I, GatheredTiles>;
+      return run_gathered_tile<T, Chosen>(plan, cut.cluster, x, weight, y, finishing, multiprocessors, context);
+    }
+  };
+  return at(at, std::integral_constant<std::size_t, 0>{});
+}
 
 template <class T>
 [[nodiscard]] Status run(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,

@@ -33,6 +33,8 @@ constexpr std::array<TileTimes, 5> times<std::int8_t> = {{{.690, .690, 6.75, 6.7
                                                           {.478, 1.30, 2.37, 1.45, 0},
                                                           {.615, .615, 3.16, 3.16, 0},
                                                           {.350, .350, 3.40, 3.40, 0}}};
+/// Of gathered tiles: estimated from seven of the random convolutions on an H200.
+inline constexpr std::array<TileTimes, 2> gathered_times = {{{.56, .56, 2.8, 2.8, 2.2}, {.40, .80, 2.5, 3.0, 1.4}}};
 /// How much longer a stage of f16 takes in smaller copies: alone, and with as many blocks as find place.
 struct ChunkFactors {
   double alone, full;
@@ -61,10 +63,9 @@ constexpr std::array<PatchTimes, 2> patch_times<std::int8_t> = {{{2.5, .68}, {3.
 
 /// Microseconds that a cut takes, less those that every cut takes.
 template <class T, class Tile>
-std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, int multiprocessors) {
+std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, TileTimes time, int multiprocessors) {
   int blocks = 0;
   if (!wgmma::spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks)) return std::nullopt;
-  TileTimes time = times<T>[static_cast<std::size_t>(cut.tile)];
   if (!std::is_same_v<T, std::int8_t>) {
     const ChunkFactors factors = factors_of(cut.chunk);
     time.stage_alone *= factors.alone;
@@ -102,7 +103,8 @@ std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiproce
       const wgmma::Sizes sizes = wgmma::sizes_of<T>(plan, chunk);
       for (const int cluster : {1, 2, 4, 8}) {
         cut.cluster = cluster;
-        const std::optional<double> time = estimate<T, Tile>(sizes, cut, multiprocessors);
+        const std::optional<double> time =
+            estimate<T, Tile>(sizes, cut, times<T>[static_cast<std::size_t>(cut.tile)], multiprocessors);
         if (time && *time < shortest) {
           shortest = *time;
           best = cut;
@@ -133,9 +135,34 @@ std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiproce
   return best;
 }
 
+/// The cut with the shortest estimate in the gathered tile of the shape.
+template <class T>
+std::optional<wgmma::Cut> choose_gathered(const ConvolutionPlan& plan, int multiprocessors, const WgmmaShape& shape) {
+  const wgmma::Sizes sizes = wgmma::gathered_sizes<T>(plan);
+  std::optional<wgmma::Cut> best;
+  double shortest = std::numeric_limits<double>::infinity();
+  const auto consider = [&]<class Tile>(Tile, std::size_t which) {
+    if (!shape.takes(Tile::m, Tile::n)) return;
+    wgmma::Cut cut{.tile = static_cast<int>(which)};
+    for (const int cluster : {1, 2, 4, 8}) {
+      cut.cluster = cluster;
+      const std::optional<double> time = estimate<T, Tile>(sizes, cut, gathered_times[which], multiprocessors);
+      if (!time || *time >= shortest) continue;
+      shortest = *time;
+      best = cut;
+    }
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (consider(std::tuple_element_t<I, wgmma::GatheredTiles>{}, I), ...);
+  }
+  (std::make_index_sequence<gathered_times.size()>{});
+  return best;
+}
+
 /// Whether the type has tiles, or the problem patches, of the shape.
 template <class T>
 bool has_shape(const ConvolutionPlan& plan, const WgmmaShape& shape) {
+  if (shape.gathered) return wgmma::gathered_fits<T>(plan);
   const auto any = [&]<class... Tile>(std::type_identity<std::tuple<Tile...>>) {
     return (shape.takes(Tile::m, Tile::n) || ...);
   };
@@ -215,6 +242,14 @@ Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& b
     if constexpr (std::is_same_v<T, float>) {
       return unsupported("hwc8 and chw32 are layouts of smaller types");
     } else {
+      if constexpr (sizeof(T) == 2) {
+        if (shape.gathered) {
+          const std::optional<wgmma::Cut> gathered = choose_gathered<T>(plan, device.multiprocessors, shape);
+          if (!gathered) return unsupported("Convolution wgmma: no such tile for the problem");
+          return wgmma::run_gathered<T>(plan, *gathered, static_cast<const T*>(x), static_cast<const T*>(weight),
+                                        static_cast<T*>(y), finish, device.multiprocessors, context);
+        }
+      }
       const std::optional<wgmma::Cut> cut = choose_cut<T>(plan, device.multiprocessors, shape);
       if (!cut) return unsupported("Convolution wgmma: no such tile for the problem");
       return wgmma::run<T>(plan, *cut, static_cast<const T*>(x), static_cast<const T*>(weight), static_cast<T*>(y),
