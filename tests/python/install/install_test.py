@@ -50,9 +50,17 @@ def test_convert_proves_and_verify_compares(prefix: Path, folder: Path) -> None:
 
 
 def test_the_guides_come_along(prefix: Path) -> None:
+    """As they are, but for links to what is in the checkout alone."""
     folder = prefix / "share" / "doc" / "graft"
-    for page in ("README.md", "docs/guide/use_the_toolkit.md", "docs/guide/pictures/report_after.png"):
-        assert (folder / page).read_bytes() == (ROOT / page).read_bytes()
+    picture = "docs/guide/pictures/report_after.png"
+    assert (folder / picture).read_bytes() == (ROOT / picture).read_bytes()
+    for page in ("README.md", "docs/guide/use_the_toolkit.md"):
+        installed, own = (
+            re.sub(r"\[([^]\n]+)\]\([^)\n]+\)", r"\1", (root / page).read_text()) for root in (folder, ROOT)
+        )
+        assert installed == own
+    assert "](CONTRIBUTING.md)" in (ROOT / "README.md").read_text()
+    assert "](CONTRIBUTING.md)" not in (folder / "README.md").read_text()
 
 
 def test_python_has_the_whole_package(prefix: Path, folder: Path) -> None:
