@@ -286,10 +286,8 @@ void add_convert(Program& program) {
       ->type_name("FILE");
   command->add_flag("--cut", arguments->cut,
                     "where nodes remain that neither TensorRT nor a plugin runs, write two halves: -o for TensorRT, "
-                    "and beside it one "
-                    "for ONNX Runtime on the host and a .cut.json that names both; with --plugins never, ONNX's "
-                    "operators that need a "
-                    "plugin of Graft's go to the host too");
+                    "and beside it one for ONNX Runtime on the host and a .cut.json that names both; with --plugins "
+                    "never, ONNX's operators that need a plugin of Graft's go to the host too");
   add_probe_options(*command, arguments->probe);
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,

@@ -44,8 +44,8 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
   if (!written.has_package) {
     console.warn(
         "the project needs Graft's headers and its CMake package, which are not beside this program: it lies in a "
-        "build "
-        "folder\nMake them in Graft's checkout with `make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR to the "
+        "build folder\nMake them in Graft's checkout with `make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR "
+        "to the "
         "first command");
   }
   console.result({{"folder", written.folder.string()},

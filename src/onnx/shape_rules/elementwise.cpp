@@ -37,6 +37,15 @@ void check_is_per_channel(const NodeTypes& t, std::size_t input) {
                      count.value(), channels.value()));
 }
 
+/// Fails where an input does not go with the last axes of the first.
+void check_broadcasts(NodeTypes& t, std::size_t input) {
+  const Shape* x = t.shape(0);
+  const Shape* other = t.shape(input);
+  if (x == nullptr || other == nullptr || other->size() > x->size()) return;
+  const std::size_t shift = x->size() - other->size();
+  for (std::size_t i = 0; i < other->size(); ++i) static_cast<void>(broadcast((*x)[shift + i], (*other)[i], t));
+}
+
 void batch_normalization(NodeTypes& t) {
   t.copy(0);
   for (std::size_t i = 1; i < 5; ++i) check_is_per_channel(t, i);
@@ -49,11 +58,7 @@ void instance_normalization(NodeTypes& t) {
 
 void p_relu(NodeTypes& t) {
   t.copy(0);
-  const Shape* x = t.shape(0);
-  const Shape* slope = t.shape(1);
-  if (t.is_before(7) || x == nullptr || slope == nullptr || slope->size() > x->size()) return;
-  const std::size_t shift = x->size() - slope->size();
-  for (std::size_t i = 0; i < slope->size(); ++i) static_cast<void>(broadcast((*x)[shift + i], (*slope)[i], t));
+  if (!t.is_before(7)) check_broadcasts(t, 1);
 }
 
 void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
@@ -207,15 +212,9 @@ void layer_norm(NodeTypes& t) {
   t.set_type(1, statistics);
   t.set_type(2, statistics);
   if (t.shape(0) == nullptr) return;
-  const Shape& x = *t.shape(0);
-  Shape reduced = x;
+  Shape reduced = *t.shape(0);
   for (std::size_t i = t.axis(t.node().int_or("axis", -1), reduced.size()); i < reduced.size(); ++i) reduced[i] = 1;
-  for (const std::size_t parameter : {1, 2}) {
-    const Shape* factors = t.shape(parameter);
-    if (factors == nullptr || factors->size() > x.size()) continue;
-    const std::size_t shift = x.size() - factors->size();
-    for (std::size_t i = 0; i < factors->size(); ++i) static_cast<void>(broadcast(x[shift + i], (*factors)[i], t));
-  }
+  for (const std::size_t parameter : {1, 2}) check_broadcasts(t, parameter);
   t.set_shape(1, reduced);
   t.set_shape(2, reduced);
 }

@@ -6,6 +6,7 @@
 #include "kernels/mma.cuh"
 #include "kernels/vector.cuh"
 #include "ops/convolution/tensor_core.hpp"
+#include "ops/convolution/window.cuh"
 
 namespace graft::ops {
 
@@ -54,21 +55,6 @@ struct ChunkEntry {
   const int filter_chunk = block * task.filter_block_chunks + tap * task.filter_tap_chunks + in_tap;
   return {block * task.block_bytes + pixels * task.pixel_bytes + in_tap * 16,
           static_cast<unsigned>(filter_chunk | row << 16 | column << 20 | ::min(::max(left, 0), 16) << 24)};
-}
-
-/// Bit i: element i of the window lies within the image.
-[[nodiscard]] __device__ inline unsigned elements_inside(int first, int size, int kernel, int dilation) {
-  if (dilation == 1) {
-    const int begin = ::min(::max(-first, 0), kernel);
-    const int end = ::max(::min(size - first, kernel), begin);
-    return (1U << static_cast<unsigned>(end)) - (1U << static_cast<unsigned>(begin));
-  }
-  unsigned mask = 0;
-  for (int i = 0; i < kernel; ++i) {
-    const int at = first + i * dilation;
-    if (at >= 0 && at < size) mask |= 1U << static_cast<unsigned>(i);
-  }
-  return mask;
 }
 
 /// Neighbours that are stored together.

@@ -18,6 +18,7 @@
 #include "kernels/vector.cuh"
 #include "ops/convolution/hopper.cuh"
 #include "ops/convolution/plan.hpp"
+#include "ops/convolution/window.cuh"
 
 namespace graft::ops::wgmma {
 
@@ -308,21 +309,6 @@ __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std:
       });
 }
 
-/// Bit i: element i of the window lies within the image.
-[[nodiscard]] __device__ inline unsigned window_inside(int first, int size, int taps, int dilation) {
-  if (dilation == 1) {
-    const int begin = ::min(::max(-first, 0), taps);
-    const int end = ::max(::min(size - first, taps), begin);
-    return (1U << static_cast<unsigned>(end)) - (1U << static_cast<unsigned>(begin));
-  }
-  unsigned mask = 0;
-  for (int i = 0; i < taps; ++i) {
-    const int at = first + i * dilation;
-    if (at >= 0 && at < size) mask |= 1U << static_cast<unsigned>(i);
-  }
-  return mask;
-}
-
 /// Fills stages with pixels 16 bytes at a time, all threads of a warpgroup, and with weights, the first of them. A
 /// thread copies the same part of a stage's depth for several pixels. Of what it ordered it knows when it has come, so
 /// a stage is told to be full some stages later.
@@ -348,8 +334,8 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
       const int w = (pixel - row * sizes.width) * sizes.stride_w - sizes.pad_w;
       const int h = (row - image * sizes.height) * sizes.stride_h - sizes.pad_h;
       origins[i] = ((image * pixels.height + h) * pixels.width + w) * pixels.parts;
-      const unsigned taps_h = window_inside(h, pixels.height, sizes.taps / sizes.taps_w, sizes.dilation_h);
-      const unsigned taps_w = window_inside(w, pixels.width, sizes.taps_w, sizes.dilation_w);
+      const unsigned taps_h = elements_inside(h, pixels.height, sizes.taps / sizes.taps_w, sizes.dilation_h);
+      const unsigned taps_w = elements_inside(w, pixels.width, sizes.taps_w, sizes.dilation_w);
       inside[i] = pixel < sizes.pixels ? taps_h | taps_w << 16U : 0;
     }
   };

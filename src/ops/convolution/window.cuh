@@ -1,0 +1,21 @@
+// Which elements of a window lie within the image.
+#pragma once
+
+namespace graft::ops {
+
+/// Bit i: element i of the window lies within the image. Windows have fewer than 32 on an axis.
+[[nodiscard]] __device__ inline unsigned elements_inside(int first, int size, int kernel, int dilation) {
+  if (dilation == 1) {
+    const int begin = ::min(::max(-first, 0), kernel);
+    const int end = ::max(::min(size - first, kernel), begin);
+    return (1U << static_cast<unsigned>(end)) - (1U << static_cast<unsigned>(begin));
+  }
+  unsigned mask = 0;
+  for (int i = 0; i < kernel; ++i) {
+    const int at = first + i * dilation;
+    if (at >= 0 && at < size) mask |= 1U << static_cast<unsigned>(i);
+  }
+  return mask;
+}
+
+}  // namespace graft::ops
