@@ -31,7 +31,7 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
       fmt::format("{} {}/tests/network.py network.onnx", python, path),
       fmt::format("graft convert network.onnx -o converted.onnx {}", library),
       fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
-      fmt::format("graft build converted.onnx -o network.engine {} --target sm89", library),
+      fmt::format("graft build converted.onnx -o network.engine {}", library),
   };
 }
 
