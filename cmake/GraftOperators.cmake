@@ -310,7 +310,7 @@ function(graft_add_operator_tests library)
   set_target_properties(${library}_cases PROPERTIES CXX_STANDARD 20)
   add_test(NAME ${library}_cases COMMAND ${library}_cases cpu)
   add_test(NAME ${library}_cases_gpu COMMAND ${library}_cases gpu)
-  set_tests_properties(${library}_cases_gpu PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(${library}_cases_gpu PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
   # Of a test that is skipped ctest prints the name alone.
   get_property(has_configurations GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   if(PROJECT_NAME STREQUAL "graft" OR has_configurations)
