@@ -276,7 +276,7 @@ function(graft_add_plugin_library name)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}" SKIP_BUILD_RPATH ON)
-  if(DEFINED GRAFT_PROGRAM AND NOT CMAKE_CROSSCOMPILING AND NOT "${GRAFT_CHECK_LIBRARIES}" STREQUAL "OFF")
+  if(DEFINED GRAFT_PROGRAM AND NOT CMAKE_CROSSCOMPILING AND (NOT DEFINED GRAFT_CHECK_LIBRARIES OR GRAFT_CHECK_LIBRARIES))
     add_custom_command(TARGET ${name} POST_BUILD COMMAND "${GRAFT_PROGRAM}" ops --operators "$<TARGET_FILE:${name}>" > /dev/null
                        COMMENT "Checking the operators and fusions of ${name}" VERBATIM)
   endif()
