@@ -26,12 +26,12 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
   const std::string library = fmt::format("--operators {}/build/lib{}.so", path, project.name);
   return {
       fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
-      fmt::format("cmake --build {}/build --parallel 4", path),
+      fmt::format("cmake --build {}/build --parallel \"$(nproc)\"", path),
       fmt::format("ctest --test-dir {}/build --output-on-failure", path),
       fmt::format("{} {}/tests/network.py network.onnx", python, path),
       fmt::format("graft convert network.onnx -o converted.onnx {}", library),
       fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
-      fmt::format("graft build converted.onnx -o network.engine {} --target sm89", library),
+      fmt::format("graft build converted.onnx -o network.engine {}", library),
   };
 }
 

@@ -66,7 +66,7 @@ void Lexer::advance() {
       break;
     }
   }
-  current_ = {Token::Kind::end, "", line_, column_};
+  current_ = {Token::Kind::end, "", line_, column_, position_};
   if (position_ >= text_.size()) return;
   const std::size_t start = position_;
   const char c = at(0);

@@ -1,6 +1,7 @@
 // Splits the text of nodes and patterns into tokens.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@ struct Token {
   std::string text;  ///< A name, a number as written, the inside of a quoted text, or a mark like "(" or "::".
   int line = 1;
   int column = 1;
+  std::size_t position = 0;  ///< In the whole text.
 
   [[nodiscard]] bool is(std::string_view mark) const { return kind == Kind::mark && text == mark; }
 };

@@ -79,6 +79,8 @@ struct Line {
 struct Pattern::Data {
   std::vector<Line> lines;
   std::vector<std::string> root_types;
+  std::set<std::string, std::less<>> value_names;
+  std::set<std::string, std::less<>> constant_names;
   std::size_t node_count = 0;
 };
 
@@ -88,7 +90,7 @@ namespace {
 
 class PatternParser {
  public:
-  PatternParser(std::string_view text, const std::string& name) : lexer_(text, name) {}
+  PatternParser(std::string_view text, const std::string& name) : text_(text), lexer_(text, name) {}
 
   Pattern::Data parse() {
     while (lexer_.peek().kind != Token::Kind::end) {
@@ -106,6 +108,8 @@ class PatternParser {
       }
     }
     for (const Line& line : data_.lines) data_.node_count += count_nodes(*line.expression);
+    data_.value_names = free_;
+    for (const auto& [name, line] : names_) data_.value_names.insert(name);
     return std::move(data_);
   }
 
@@ -149,7 +153,11 @@ class PatternParser {
       --depth_;
       return inner;
     }
-    if (lexer_.accept("@")) return make(ConstantName{lexer_.expect_name("the name of a constant")});
+    if (lexer_.accept("@")) {
+      ConstantName constant{lexer_.expect_name("the name of a constant")};
+      data_.constant_names.insert(constant.name);
+      return make(std::move(constant));
+    }
     const bool is_special = token.kind == Token::Kind::name && (token.text == "inf" || token.text == "nan");
     if (token.kind == Token::Kind::number || is_special) return make(Number{parse_number()});
     std::string name = lexer_.expect_name("a name, an operator, a number or @constant");
@@ -157,8 +165,9 @@ class PatternParser {
     if (lexer_.accept("::")) {
       domain = std::move(name);
       name = lexer_.expect_name("an operator");
-      if (!lexer_.peek().is("(")) lexer_.fail("`(` is missing");
+      if (!lexer_.peek().is("(") && !lexer_.peek().is("<")) lexer_.fail("`(` is missing");
     }
+    if (lexer_.peek().is("<")) refuse_attributes_in_angle_brackets(token);
     if (lexer_.peek().is("(")) {
       if (++depth_ > 50) lexer_.fail_at(token, "calls nested deeper than 50");
       ExpressionPointer call = make(parse_call(std::move(domain), std::move(name)));
@@ -200,12 +209,35 @@ class PatternParser {
     return call;
   }
 
+  /// `Op<attribute=1>(x)` is how the text of a function has it. The message has the call as a pattern does.
+  [[noreturn]] void refuse_attributes_in_angle_brackets(const Token& call) const {
+    const std::size_t open = lexer_.peek().position;
+    const std::size_t close = text_.find('>', open);
+    const std::size_t begin = close == std::string_view::npos ? close : text_.find_first_not_of(" \t\r\n", close + 1);
+    std::string_view op = text_.substr(call.position, open - call.position);
+    op = op.substr(0, op.find_last_not_of(" \t\r\n") + 1);
+    std::string corrected = fmt::format("{}(x){{attribute=1}}", op);
+    if (begin != std::string_view::npos && text_[begin] == '(') {
+      std::size_t end = begin;
+      int depth = 0;
+      do {
+        depth += text_[end] == '(' ? 1 : text_[end] == ')' ? -1 : 0;
+      } while (++end < text_.size() && depth > 0);
+      if (depth == 0) {
+        corrected =
+            fmt::format("{}{}{{{}}}", op, text_.substr(begin, end - begin), text_.substr(open + 1, close - open - 1));
+      }
+    }
+    lexer_.fail(fmt::format("in a pattern attributes follow the inputs, in braces: write `{}`", corrected));
+  }
+
   Condition parse_condition() {
     Condition condition;
     condition.attribute = lexer_.expect_name("the name of an attribute");
     lexer_.expect("=");
     if (lexer_.accept("@")) {
       condition.bind = lexer_.expect_name("a name");
+      data_.constant_names.insert(condition.bind);
     } else if (lexer_.peek().kind == Token::Kind::text) {
       condition.text = lexer_.next().text;
     } else if (lexer_.accept("[")) {
@@ -263,6 +295,7 @@ class PatternParser {
     visit(*data_.lines.back().expression);
   }
 
+  std::string_view text_;
   Lexer lexer_;
   Pattern::Data data_;
   std::vector<Token> starts_;
@@ -639,13 +672,16 @@ void put_in_order(std::span<Match> matches, const Graph& graph) {
 
 }  // namespace
 
-Pattern::Pattern(std::string_view text, std::string name)
-    : name_(std::move(name)), data_(std::make_unique<Data>(PatternParser(text, "pattern `" + name_ + "`").parse())) {}
+Pattern::Pattern(std::string_view text, std::string name, const std::string& what)
+    : name_(std::move(name)),
+      data_(std::make_unique<Data>(PatternParser(text, what.empty() ? "pattern `" + name_ + "`" : what).parse())) {}
 Pattern::~Pattern() = default;
 Pattern::Pattern(Pattern&&) noexcept = default;
 Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
 const std::vector<std::string>& Pattern::root_types() const { return data_->root_types; }
+const std::set<std::string, std::less<>>& Pattern::value_names() const { return data_->value_names; }
+const std::set<std::string, std::less<>>& Pattern::constant_names() const { return data_->constant_names; }
 
 bool Match::has(std::string_view name) const { return values.contains(name) || constants.contains(name); }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,8 @@ namespace graft::onnx {
 /// may be shared.
 class Pattern {
  public:
-  /// Throws Error naming line and column.
-  explicit Pattern(std::string_view text, std::string name = "pattern");
+  /// Throws Error naming line and column of `what`, or of the pattern by its name where `what` is empty.
+  explicit Pattern(std::string_view text, std::string name = "pattern", const std::string& what = "");
   ~Pattern();
   Pattern(Pattern&&) noexcept;
   Pattern& operator=(Pattern&&) noexcept;
@@ -43,6 +44,9 @@ class Pattern {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// The op_types that the root can have; for looking only at nodes that can match.
   [[nodiscard]] const std::vector<std::string>& root_types() const;
+  /// The names that a match can have in `values`, and in `constants`.
+  [[nodiscard]] const std::set<std::string, std::less<>>& value_names() const;
+  [[nodiscard]] const std::set<std::string, std::less<>>& constant_names() const;
 
   struct Data;
   [[nodiscard]] const Data& data() const { return *data_; }

@@ -17,6 +17,23 @@ void check(cudaError_t error, const char* what) {
   if (const Status status = cuda_status(error, what); !status.ok()) throw std::runtime_error(status.message());
 }
 
+/// "13.0"
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// Whether the program has code for the GPU is seen when a kernel is launched, and is the same for every case.
+void check_code(const Status& status) {
+  if (status.message().find(cudaGetErrorName(cudaErrorNoKernelImageForDevice)) == std::string::npos) return;
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+  const std::string architecture = std::to_string(device.major) + std::to_string(device.minor);
+  throw std::runtime_error("the kernels are compiled for " GRAFT_COMPILED_FOR ", and this machine's GPU, " +
+                           std::string(device.name) + ", is " + architecture +
+                           "\nConfigure with -DGRAFT_CUDA_ARCHITECTURES=" + architecture +
+                           "-real, or with =all for every GPU since Turing, and build again");
+}
+
 /// Memory on the device that begins `shift` bytes off its alignment, filled with a pattern that no result has.
 class DeviceMemory {
  public:
@@ -51,12 +68,24 @@ class DeviceMemory {
 
 }  // namespace
 
-std::string why_no_gpu() {
+std::string why_no_gpu(const std::string& program) {
   register_cuda_kernels();
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess) return std::string("CUDA runs nothing here: ") + cudaGetErrorString(error);
-  return devices == 0 ? "there is no GPU" : "";
+  if (error == cudaSuccess && devices > 0) return "";
+  int driver = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  const std::string runs = "CUDA " + version_text(CUDART_VERSION);
+  std::string why = "this machine has no NVIDIA GPU";
+  if (driver == 0) {
+    why = "this machine has no NVIDIA driver, so CUDA finds no GPU";
+  } else if (error == cudaErrorInsufficientDriver) {
+    why = "the NVIDIA driver of this machine is for CUDA up to " + version_text(driver) + ", the kernels need " + runs;
+  } else if (error != cudaSuccess && error != cudaErrorNoDevice) {
+    why = std::string("CUDA runs nothing on this machine: ") + cudaGetErrorString(error);
+  }
+  return why + "\nTo test the CUDA kernels, copy " + program + " to a machine with an NVIDIA GPU and a driver for " +
+         runs + ", and run it there; it needs nothing else";
 }
 
 std::string check_on_gpu(const ops::OperatorCase& test) {
@@ -90,6 +119,7 @@ std::string check_on_gpu(const ops::OperatorCase& test) {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     const Status status =
         op.run_cuda(problem, {input_addresses, output_addresses, workspace.data()}, {nullptr, variant.name});
+    check_code(status);
     if (!status.ok()) return name + status.message();
     check(cudaDeviceSynchronize(), std::string(variant.name).c_str());
     for (std::size_t i = 0; i < descs.size(); ++i) {

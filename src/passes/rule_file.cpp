@@ -300,7 +300,8 @@ class Reader : private YamlReader {
         return;
       case Kind::match:
         try {
-          rule.pattern = std::make_shared<const onnx::Pattern>(text_of(node, "a pattern"), rule.place.to_string());
+          rule.pattern =
+              std::make_shared<const onnx::Pattern>(text_of(node, "a pattern"), rule.place.to_string(), "the pattern");
         } catch (const Error& error) {
           fail(node, fmt::format("{}\nA pattern is lines such as `y = Relu(Add(x, @bias))`, the last node last",
                                  error.what()));
@@ -443,12 +444,36 @@ class Reader : private YamlReader {
     if (rule.select.scope && (!rule.select.attributes.empty() || !rule.select.inputs.empty())) {
       fail(node, "`when` looks at single nodes; a scope is taken as a whole");
     }
-    if (rule.kind == Kind::match && rule.inputs) {
-      for (const RuleValue& input : *rule.inputs) {
-        if (!std::holds_alternative<std::string>(input.data)) {
-          throw Error(fmt::format("{}: the inputs of a pattern go by their names in it", input.place.to_string()));
-        }
+    if (rule.kind == Kind::match) check_names(node, rule);
+  }
+
+  /// What a rule reads of its pattern has to be there, whether or not a network matches it.
+  void check_names(const YAML::Node& node, const Rule& rule) const {
+    const auto& values = rule.pattern->value_names();
+    const auto& constants = rule.pattern->constant_names();
+    if (!rule.inputs && !values.contains("x")) {
+      fail(node,
+           fmt::format("`inputs` is missing: which names of the pattern the operator reads, in its order; they are {}",
+                       joined({values.begin(), values.end()})));
+    }
+    for (const RuleValue& input : rule.inputs.value_or(std::vector<RuleValue>{})) {
+      const auto* name = std::get_if<std::string>(&input.data);
+      if (name == nullptr) {
+        throw Error(fmt::format("{}: the inputs of a pattern go by their names in it", input.place.to_string()));
       }
+      const std::string plain = name->starts_with('@') ? name->substr(1) : *name;
+      if (plain == "_" || values.contains(plain) || constants.contains(plain)) continue;
+      throw Error(fmt::format("{}: the pattern has no name {}; its names are {}", input.place.to_string(), *name,
+                              joined({values.begin(), values.end()})));
+    }
+    for (const auto& [name, value] : rule.attributes) {
+      static_cast<void>(evaluate(value, [&](const std::string& constant) -> std::optional<RuleValue::Data> {
+        if (constants.contains(constant)) return 1.;
+        throw Error(
+            fmt::format("{}: attribute `{}` is computed from @{}, which the pattern does not have; its "
+                        "constants are {}",
+                        value.place.to_string(), name, constant, joined({constants.begin(), constants.end()})));
+      }));
     }
   }
 };

@@ -1,5 +1,6 @@
 # graft new: what it writes, and what it refuses. That the projects build and pass is tested with an installed Graft.
 import os
+import re
 import resource
 
 import pytest
@@ -134,6 +135,21 @@ def test_the_folder_has_the_usual_mode(graft, tmp_path):
     assert graft("new", "my_ops", cwd=tmp_path, umask=0o027).code == 0
     assert (tmp_path / "my_ops").stat().st_mode & 0o777 == 0o750
     assert os.listdir(tmp_path) == ["my_ops"]
+
+
+def commands_in(page):
+    """Of its blocks of shell, without those that no test can run."""
+    blocks = re.findall(r"(<!-- not run: [^\n]*-->\n+)?^```sh\n(.*?)^```$", page, re.M | re.S)
+    return [line for mark, block in blocks if not mark for line in block.splitlines()]
+
+
+def test_the_project_and_the_guide_have_the_commands_that_are_printed(graft, tmp_path):
+    printed = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": ""}).json["next"]
+    in_project = [line for line in commands_in((tmp_path / "my_ops" / "README.md").read_text()) if "scp" not in line]
+    assert in_project == printed
+    in_guide = commands_in((SOURCE / "docs" / "guide" / "add_an_operator.md").read_text())
+    start = in_guide.index("graft new my_ops") + 1
+    assert in_guide[start : start + len(printed)] == printed
 
 
 def test_the_next_commands_are_printed(graft, tmp_path):

@@ -489,6 +489,17 @@ BAD = [
         "nothing is called @slope",
     ),
     ("- match: y = Relu(x\n  with: Identity\n", "A pattern is lines such as"),
+    (
+        "- match: y = Mul(x, HardSigmoid<alpha=0.2>(x))\n  with: HardSwish\n",
+        "rules.yaml:1:10: the pattern, line 1, column 23: in a pattern attributes follow the inputs, in braces: write "
+        "`HardSigmoid(x){alpha=0.2}`",
+    ),
+    ("- match: y = Relu(a)\n  with: Identity\n", "`inputs` is missing"),
+    ("- match: y = Relu(x)\n  with: Identity\n  inputs: [z]\n", "the pattern has no name z; its names are x, y"),
+    (
+        "- match: y = Mul(x, @slope)\n  with: LeakyReLU\n  attributes: {alpha: '@slop'}\n",
+        "`alpha` is computed from @slop, which the pattern does not have; its constants are slope",
+    ),
     ("- shape: {x: [4, 4]}\n", "its shape has 4 dimensions, not 2"),
     ("- shape: {x: [1, 0, 1, 1]}\n", "1 is the least"),
     ("- shape: {x: [n, 3, h, w]}\n", "the network does not go with that shape"),

@@ -254,6 +254,12 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
       {"y = Pow(x, 2x)", "a number is missing"},
       {"y = Pad(x){mode=\"reflect}", "a quoted text has no end"},
       {"y = a::b", "`(` is missing"},
+      {"y = Mul(x, HardSigmoid<alpha=0.2, beta=0.5>(Neg(x)))",
+       "line 1, column 23: in a pattern attributes follow the inputs, in braces: write "
+       "`HardSigmoid(Neg(x)){alpha=0.2, beta=0.5}`"},
+      {"y = my::Swish <beta=@beta> (x)", "write `my::Swish(x){beta=@beta}`"},
+      {"y = Relu<alpha=1", "write `Relu(x){attribute=1}`"},
+      {"y = Relu<alpha=1>(x", "write `Relu(x){attribute=1}`"},
   };
   for (const BadPattern& bad : patterns) {
     const std::string error = error_of([&] { const onnx::Pattern pattern(bad.text, "mine"); });

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(os.environ["GRAFT_SOURCE_DIR"])
 GRAFT = Path(os.environ["GRAFT_BIN"])
+PYTHON = Path(os.environ["GRAFT_PYTHON"])
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 BLOCK = re.compile(
     r"(?:<!-- (?P<mark>file|not run): (?P<what>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
@@ -40,12 +41,21 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@PAGES
+def test_commands_name_programs_that_a_user_has(page: Path) -> None:
+    """`graft` and `python3`, those of the active environment: GRAFT_PYTHON is for who has another."""
+    for block in blocks(page):
+        assert block["kind"] != "sh" or "$GRAFT_PYTHON" not in block["text"], f"{page.name}: {block['text']}"
+
+
 def run_commands(page: Path, folder: Path) -> None:
     script = "".join(block["text"] for block in blocks(page) if block["kind"] == "sh" and block["mark"] != "not run")
     if not script:
         pytest.skip("the page has no commands to run")
     shutil.copytree(ROOT / "examples", folder / "examples")
-    environment = os.environ | {"PATH": f"{GRAFT.parent}:{os.environ['PATH']}", "CCACHE_BASEDIR": str(folder)}
+    # As docs/guide/install.md says for a checkout: `graft` and `python3` are its own.
+    path = f"{GRAFT.parent}:{PYTHON.parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "CCACHE_BASEDIR": str(folder)}
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,

@@ -32,9 +32,16 @@ def can_hide() -> bool:
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("install")
-    done = subprocess.run(
-        ["cmake", "--install", BUILD, "--prefix", folder / "first"], capture_output=True, text=True, check=False
-    )
+    # What Python leaves where an example was run.
+    bytecode = ROOT / "examples" / "python" / "__pycache__" / "left_by_the_tests_of_an_installation.pyc"
+    bytecode.parent.mkdir(exist_ok=True)
+    bytecode.touch()
+    try:
+        done = subprocess.run(
+            ["cmake", "--install", BUILD, "--prefix", folder / "first"], capture_output=True, text=True, check=False
+        )
+    finally:
+        bytecode.unlink(missing_ok=True)
     assert done.returncode == 0, done.stderr
     return (folder / "first").rename(folder / "moved")
 

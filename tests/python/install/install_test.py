@@ -49,6 +49,12 @@ def test_convert_proves_and_verify_compares(prefix: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_what_python_compiled_of_the_examples_stays_behind(prefix: Path) -> None:
+    examples = prefix / "share" / "doc" / "graft" / "examples"
+    assert (examples / "python" / "to_engine.py").is_file()
+    assert [*examples.rglob("__pycache__")] == []
+
+
 def test_the_guides_come_along(prefix: Path) -> None:
     """As they are, but for links to what is in the checkout alone."""
     folder = prefix / "share" / "doc" / "graft"

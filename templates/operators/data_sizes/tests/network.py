@@ -16,17 +16,29 @@ def expected(x, score):
     return -x[score > THRESHOLD]
 
 
-def network():
-    nodes = [
-        helper.make_node("Greater", ["score", "threshold"], ["selected"]),
-        helper.make_node("Compress", ["x", "selected"], ["rows"], axis=0),
-        helper.make_node("Neg", ["rows"], ["y"]),
-    ]
+def model_of(nodes):
+    """The nodes, which compute `rows`, and one after them."""
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in SHAPES.items()]
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["count", 6])
     threshold = numpy_helper.from_array(np.array(THRESHOLD, np.float32), "threshold")
+    nodes = [*nodes, helper.make_node("Neg", ["rows"], ["y"])]
     graph = helper.make_graph(nodes, "network", inputs, [y], [threshold])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("graft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def network():
+    return model_of(
+        [
+            helper.make_node("Greater", ["score", "threshold"], ["selected"]),
+            helper.make_node("Compress", ["x", "selected"], ["rows"], axis=0),
+        ]
+    )
+
+
+def with_operator():
+    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    return model_of([helper.make_node("SelectRows", ["x", "score"], ["rows"], domain="graft", threshold=THRESHOLD)])
 
 
 if __name__ == "__main__":

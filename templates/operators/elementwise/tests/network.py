@@ -8,24 +8,37 @@ import onnx
 from onnx import TensorProto, helper
 
 SHAPES = {"x": [2, 8, 16, 16]}
+BETA = 1.5
 
 
 def expected(x):
     """What the network computes."""
-    return -x / (1 + np.exp(-1.5 * x))
+    return -x / (1 + np.exp(-BETA * x))
+
+
+def model_of(nodes):
+    """The nodes, which compute `activated`, and one after them."""
+    beta = onnx.numpy_helper.from_array(np.float32(BETA), "beta")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
+    nodes = [*nodes, helper.make_node("Neg", ["activated"], ["y"])]
+    graph = helper.make_graph(nodes, "network", [x], [y], [beta])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("graft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def network():
-    beta = onnx.numpy_helper.from_array(np.float32(1.5), "beta")
-    nodes = [
-        helper.make_node("Mul", ["x", "beta"], ["steep"]),
-        helper.make_node("Sigmoid", ["steep"], ["gate"]),
-        helper.make_node("Mul", ["x", "gate"], ["activated"]),
-        helper.make_node("Neg", ["activated"], ["y"]),
-    ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
-    graph = helper.make_graph(nodes, "network", [x], [y], [beta])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(
+        [
+            helper.make_node("Mul", ["x", "beta"], ["steep"]),
+            helper.make_node("Sigmoid", ["steep"], ["gate"]),
+            helper.make_node("Mul", ["x", "gate"], ["activated"]),
+        ]
+    )
+
+
+def with_operator():
+    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    return model_of([helper.make_node("BetaSwish", ["x"], ["activated"], domain="graft", beta=BETA)])
 
 
 if __name__ == "__main__":

@@ -8,29 +8,42 @@ import onnx
 from onnx import TensorProto, helper
 
 SHAPES = {"x": [2, 16, 64]}
+EPSILON = 1e-3
 
 
 def expected(x):
     """What the network computes."""
-    return -x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-3)
+    return -x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
+
+
+def model_of(nodes):
+    """The nodes, which compute `normal`, and one after them."""
+    constants = [
+        onnx.numpy_helper.from_array(np.float32(EPSILON), "epsilon"),
+        onnx.numpy_helper.from_array(np.float32(2), "two"),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
+    nodes = [*nodes, helper.make_node("Neg", ["normal"], ["y"])]
+    graph = helper.make_graph(nodes, "network", [x], [y], constants)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("graft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def network():
-    constants = [
-        onnx.numpy_helper.from_array(np.float32(1e-3), "epsilon"),
-        onnx.numpy_helper.from_array(np.float32(2), "two"),
-    ]
-    nodes = [
-        helper.make_node("Pow", ["x", "two"], ["square"]),
-        helper.make_node("ReduceMean", ["square"], ["mean"], axes=[-1], keepdims=1),
-        helper.make_node("Add", ["mean", "epsilon"], ["sum"]),
-        helper.make_node("Sqrt", ["sum"], ["root"]),
-        helper.make_node("Div", ["x", "root"], ["normal"]),
-        helper.make_node("Neg", ["normal"], ["y"]),
-    ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
-    graph = helper.make_graph(nodes, "network", [x], [y], constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(
+        [
+            helper.make_node("Pow", ["x", "two"], ["square"]),
+            helper.make_node("ReduceMean", ["square"], ["mean"], axes=[-1], keepdims=1),
+            helper.make_node("Add", ["mean", "epsilon"], ["sum"]),
+            helper.make_node("Sqrt", ["sum"], ["root"]),
+            helper.make_node("Div", ["x", "root"], ["normal"]),
+        ]
+    )
+
+
+def with_operator():
+    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    return model_of([helper.make_node("RmsNorm", ["x"], ["normal"], domain="graft", epsilon=EPSILON)])
 
 
 if __name__ == "__main__":

@@ -15,16 +15,28 @@ def expected(x, gate):
     return -np.tanh(x) / (1 + np.exp(-gate))
 
 
-def network():
-    nodes = [
-        helper.make_node("Tanh", ["x"], ["value"]),
-        helper.make_node("Sigmoid", ["gate"], ["share"]),
-        helper.make_node("Mul", ["value", "share"], ["gated"]),
-        helper.make_node("Neg", ["gated"], ["y"]),
-    ]
+def model_of(nodes):
+    """The nodes, which compute `gated`, and one after them."""
     x, gate, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in ("x", "gate", "y"))
+    nodes = [*nodes, helper.make_node("Neg", ["gated"], ["y"])]
     graph = helper.make_graph(nodes, "network", [x, gate], [y])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("graft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def network():
+    return model_of(
+        [
+            helper.make_node("Tanh", ["x"], ["value"]),
+            helper.make_node("Sigmoid", ["gate"], ["share"]),
+            helper.make_node("Mul", ["value", "share"], ["gated"]),
+        ]
+    )
+
+
+def with_operator():
+    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    return model_of([helper.make_node("GatedTanh", ["x", "gate"], ["gated"], domain="graft")])
 
 
 if __name__ == "__main__":
