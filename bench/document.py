@@ -23,8 +23,8 @@ HEADER = """<!-- Written by bench/document.py from the result of `graft bench --
 {device}, PyTorch {torch}, commit {commit}, {count} cases in {seconds:.0f} s. A device-to-device copy of 1 GiB moves {copy:.0f} GB/s
 (bytes read and written); a kernel that does nothing takes {empty:.2f} us by the same clock{matmul}.
 
-Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 256 MiB of other data
-are read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
+Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 1 GiB of other data
+is read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
 once, and "of copy" compares it with the copy above, measured in the same run. *Eager* and *compiled* are the same maths in PyTorch
 and torch.compile, on the same tensors in the same run; int8 and f8 have no equivalent there, and where an operator promises the same bits
 in every run, PyTorch has to as well. Operators that no copy measures are compared in microseconds. A figure in bold falls short of

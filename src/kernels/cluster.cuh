@@ -43,6 +43,10 @@ __device__ inline void sync_cluster() { asm volatile("barrier.cluster.arrive;\n\
   return rank;
 }
 
+/// Whether kernels with clusters are compiled for this GPU. Where they are not, nothing launches them, and their code
+/// is left out.
+inline constexpr bool compiles_clusters = true;
+
 template <>
 class BlockCluster<true> {
  public:
@@ -68,6 +72,8 @@ class BlockCluster<true> {
   int size_ = cluster_size();
   int rank_ = rank_in_cluster();
 };
+#else
+inline constexpr bool compiles_clusters = false;
 #endif
 
 /// A barrier for all threads of the `blocks` of a cluster, or of this block alone.

@@ -46,6 +46,7 @@ template <class T, int N, int R, int Threads, bool Chw32, bool Clustered, bool W
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer,
                          ChannelWeights given_weights) {
+  if constexpr (Clustered && !compiles_clusters) return;
   const ChannelWeights weights = weights_of_kernel<Weighted>(given_weights);
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
   BlockCluster<Clustered> cluster;

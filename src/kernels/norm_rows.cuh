@@ -83,6 +83,7 @@ __global__ void __launch_bounds__(spread_most_threads)
 template <class T, int N, int R, RowForm Form, bool Clustered, bool Weighted, class AnyRows>
 __global__ void __launch_bounds__(rows_largest_block)
     rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, ChannelWeights given_weights) {
+  if constexpr (Clustered && !compiles_clusters) return;
   const ChannelWeights weights = weights_of_kernel<Weighted>(given_weights);
   constexpr int lanes = 32;
   __shared__ float sums[rows_largest_block / lanes];

@@ -23,7 +23,7 @@ NO_CHOICE_SECONDS, NO_CHOICE_FACTOR = (
 )  # one run that takes longer, and this much longer than the best, is enough
 WARM_REPEATS = 101  # of a few microseconds each, in which the clock's steps show
 HEAD_START = 300_000  # cycles for which the device is busy; more than any peer's host takes to queue a call
-FLUSH_BYTES = 256 << 20
+FLUSH_BYTES = 1 << 30  # of 256 MiB an H200 at times kept other data in its cache, see README.md
 COPY_BYTES = 1 << 30
 MATRIX = 8192  # rows and columns of the products that show what arithmetic can reach
 

@@ -39,17 +39,17 @@ inline constexpr int staged_threads = 256;
 
 /// A thread's part of a channel: R vectors of N elements, `step` vectors apart. Ragged: the channel does not begin or
 /// end at a multiple of a vector; what then lies before the first one and behind the last one goes to the first 2 * N
-/// threads, an element each. x and y lie alike.
-template <class T, int N, int R, bool Ragged>
+/// threads, an element each, or of two Edges to the first N. x and y lie alike.
+template <class T, int N, int R, bool Ragged, int Edges = 1>
 struct ChannelPart {
   Vector<T, N> vectors[R];
-  Vector<T, 1> edge;
+  Vector<T, 1> edges[Edges];
   Shift shift;
   float scale;
   float bias;
-  int begin;         ///< Of the vectors, in elements.
-  int valid;         ///< Vectors that are not beyond the end.
-  int edge_at = -1;  ///< In elements; negative if there is none.
+  int begin;                  ///< Of the vectors, in elements.
+  int valid;                  ///< Vectors that are not beyond the end.
+  int edge_at[2] = {-1, -1};  ///< In elements; negative if there is none.
 
   __device__ void load(const T* x, std::int64_t channel, const Channels& channels, const ChannelNorm& norm, int first,
                        int step) {
@@ -59,9 +59,13 @@ struct ChannelPart {
       const auto beyond = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) / sizeof(T) % N);
       begin = beyond == 0 ? 0 : N - beyond;
       const int rest = (channels.length - begin) % N;
-      if (first < begin) edge_at = first;
-      if (first >= N && first < N + rest) edge_at = channels.length - rest + first - N;
-      if (edge_at >= 0) edge = Vector<T, 1>::load(from + edge_at);
+      if (first < begin) edge_at[0] = first;
+      const int behind = Edges == 1 ? first - N : first;
+      if (behind >= 0 && behind < rest) edge_at[Edges - 1] = channels.length - rest + behind;
+#pragma unroll
+      for (int i = 0; i < Edges; ++i) {
+        if (edge_at[i] >= 0) edges[i] = Vector<T, 1>::load(from + edge_at[i]);
+      }
     }
     const int count = (channels.length - begin) / N;
     valid = 0;
@@ -82,9 +86,21 @@ struct ChannelPart {
   [[nodiscard]] __device__ Moments moments() const {
     const Moments inside = moments_of(vectors, valid, shift);
     if constexpr (Ragged) {
-      float value[1];
-      edge.unpack(value);
-      if (edge_at >= 0) return join(inside, {1, fmaf(value[0], shift.power, -shift.origin), 0});
+      Moments outside;
+      float before = 0;
+#pragma unroll
+      for (int i = 0; i < Edges; ++i) {
+        if (edge_at[i] < 0) continue;
+        float value[1];
+        edges[i].unpack(value);
+        value[0] = fmaf(value[0], shift.power, -shift.origin);
+        // Half of the square of their distance are the squares of two.
+        if (outside.count > 0) outside.squares = 0.5F * (value[0] - before) * (value[0] - before);
+        before = value[0];
+        outside.sum += value[0];
+        ++outside.count;
+      }
+      if (outside.count > 0) return join(inside, outside);
     }
     return inside;
   }
@@ -99,12 +115,15 @@ struct ChannelPart {
       if (j < valid) result.store(to + begin + static_cast<std::int64_t>(first + j * step) * N);
     }
     if constexpr (Ragged) {
-      if (edge_at >= 0) map(edge).store(to + edge_at);
+#pragma unroll
+      for (int i = 0; i < Edges; ++i) {
+        if (edge_at[i] >= 0) map(edges[i]).store(to + edge_at[i]);
+      }
     }
   }
 };
 
-/// 1 << log2_lanes lanes of a warp to a channel; all of them if it is ragged.
+/// 1 << log2_lanes lanes of a warp to a channel; N or more if it is ragged.
 template <class T, int N, int R, bool Ragged>
 __global__ void __launch_bounds__(spread_most_threads)
     channels_by_lanes(const T* x, T* y, Channels channels, int log2_lanes, ChannelNorm norm) {
@@ -113,7 +132,7 @@ __global__ void __launch_bounds__(spread_most_threads)
   const std::int64_t channel =
       static_cast<std::int64_t>(blockIdx.x) * (blockDim.x >> log2_lanes) + (threadIdx.x >> log2_lanes);
   const bool active = channel < channels.count;
-  ChannelPart<T, N, R, Ragged> part{};
+  ChannelPart<T, N, R, Ragged, 2> part{};
   if (active) part.load(x, channel, channels, norm, lane, lanes);
   const Moments whole = join_lanes(part.moments(), lanes);
   if (active) part.store(y, channel, channels, norm, whole, lane, lanes);
@@ -141,6 +160,7 @@ __device__ Moments join_cluster(BlockCluster<Clustered>& cluster, const Moments&
 template <class T, int N, int R, bool Ragged, bool Clustered>
 __global__ void __launch_bounds__(largest_block)
     channels_by_block(const T* x, T* y, Channels channels, ChannelNorm norm) {
+  if constexpr (Clustered && !compiles_clusters) return;
   __shared__ Moments shared[most_warps];
   BlockCluster<Clustered> cluster;
   const int threads = static_cast<int>(blockDim.x);
@@ -171,6 +191,7 @@ __device__ inline void wait_for_copies() {
 template <class T, int N, int R>
 __global__ void __launch_bounds__(staged_threads, 2)
     channels_half_staged(const T* x, T* y, Channels channels, ChannelNorm norm) {
+  if constexpr (!compiles_clusters) return;
   extern __shared__ uint4 stage[];
   __shared__ Moments shared[most_warps];
   BlockCluster<true> cluster;
@@ -227,7 +248,7 @@ template <class T, int N, bool Ragged>
   const int wanted =
       fills ? std::max(Policy::fewest_lanes, static_cast<int>(ceil_divide(vectors, Policy::in_warp))) : vectors;
   int log2_lanes = 0;
-  while (log2_lanes < 5 && 1 << log2_lanes < std::max(std::min(wanted, vectors), Ragged ? 2 * N : 1)) ++log2_lanes;
+  while (log2_lanes < 5 && 1 << log2_lanes < std::max(std::min(wanted, vectors), Ragged ? N : 1)) ++log2_lanes;
   const int lanes = 1 << log2_lanes;
   auto* kernel = vectors <= lanes                     ? channels_by_lanes<T, N, 1, Ragged>
                  : vectors <= Policy::few * lanes     ? channels_by_lanes<T, N, Policy::few, Ragged>

@@ -244,11 +244,12 @@ __global__ void make_offsets(int* offsets, RowSizes sizes) {
   if (row <= sizes.rows) offsets[row] = static_cast<int>(row * sizes.sorted);
 }
 
-/// The row of each place, as a key.
-__global__ void make_row_keys(const int* places, std::uint8_t* keys, RowSizes sizes) {
+/// The row of each place, as a key of a type that elements have as well: a sort of bytes would be compiled for it
+/// alone.
+__global__ void make_row_keys(const int* places, std::uint16_t* keys, RowSizes sizes) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
   if (index >= sizes.rows * sizes.sorted) return;
-  keys[index] = static_cast<std::uint8_t>(static_cast<unsigned>(places[index]) / sizes.length);
+  keys[index] = static_cast<std::uint16_t>(static_cast<unsigned>(places[index]) / sizes.length);
 }
 
 /// In the order of the results.
@@ -281,10 +282,9 @@ cub::DoubleBuffer<Element> both_of(std::byte* workspace, const std::int64_t (&at
 
 template <class Key>
 Status sort_all_by(cub::DoubleBuffer<Key>& keys, cub::DoubleBuffer<int>& places, int count, const LargestPlan& plan,
-                   std::byte* workspace, const CudaContext& context) {
+                   std::byte* workspace, const CudaContext& context, int bits = 8 * static_cast<int>(sizeof(Key))) {
   const auto sort = [&](void* memory, std::size_t& bytes) {
-    return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, places, count, 0, 8 * static_cast<int>(sizeof(Key)),
-                                           context.stream);
+    return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, places, count, 0, bits, context.stream);
   };
   return sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
 }
@@ -299,13 +299,17 @@ Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPl
   if (rows.rows < LargestRows::enough_for_a_block_each) {
     if (Status status = sort_all_by(keys, places, count, plan, workspace, context); !status.ok()) return status;
     if (rows.rows > 1) {
-      auto row_keys = both_of<std::uint8_t>(workspace, plan.keys);
+      auto row_keys = both_of<std::uint16_t>(workspace, plan.keys);
       if (Status made = launch(LargestK::name, make_row_keys, {ceil_divide(count, sort_threads), sort_threads}, context,
                                places.Current(), row_keys.Current(), sizes);
           !made.ok()) {
         return made;
       }
-      if (Status status = sort_all_by(row_keys, places, count, plan, workspace, context); !status.ok()) return status;
+      constexpr int bits = 8;
+      static_assert(LargestRows::enough_for_a_block_each <= 1 << bits);
+      if (Status status = sort_all_by(row_keys, places, count, plan, workspace, context, bits); !status.ok()) {
+        return status;
+      }
     }
     sorted = places.Current();
     return {};

@@ -27,14 +27,15 @@ namespace detail {
 /// three microseconds feels the parameters it reads.
 struct PlaneLines {
   Divisor by_height = {};
-  Divisor by_depth = {};
   AxisMap<int> map = {};
-  AxisMap<int> depth_map = {};
   int height = 1;
-  int depth = 1;
+  bool is_deep = false;          ///< Whether depth and what follows it say anything.
   std::int64_t line_stride = 0;  ///< In bytes of x.
-  std::int64_t plane_stride = 0;
   std::int64_t volume_stride = 0;
+  std::int64_t plane_stride = 0;
+  int depth = 1;
+  AxisMap<int> depth_map = {};
+  Divisor by_depth = {};
 
   static constexpr bool repeats = false;  ///< Whether pads may reach further than one turn.
   [[nodiscard]] static bool is_plain(const Geometry& geometry, int axis) {
@@ -58,6 +59,7 @@ struct PlaneLines {
     if (rank == 2 && is_plain(geometry, 1)) {
       volume_stride = stride(1);
     } else if (rank > 1) {
+      is_deep = true;
       depth = static_cast<int>(geometry.outer_extents[1]);
       by_depth = Divisor(depth);
       depth_map = geometry.outer_maps[1].as_int();
@@ -66,10 +68,16 @@ struct PlaneLines {
     }
   }
 
-  /// The row's offset from x in bytes; false for a row of constants.
+  /// The row's offset from x in bytes; false for a row of constants. Skips: what is not deep is told apart, which reads
+  /// fewer parameters, but takes longer where a thread finds several rows.
+  template <bool Skips = false>
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& /*channel*/) const {
     const int plane = by_height.quotient(row);
     const int from = map.first_turn(row - plane * height);
+    if (Skips && !is_deep) {
+      offset = plane * volume_stride + from * line_stride;
+      return from >= 0;
+    }
     const int volume = by_depth.quotient(plane);
     const int from_plane = depth_map.first_turn(plane - volume * depth);
     offset = volume * volume_stride + from_plane * plane_stride + from * line_stride;
@@ -97,6 +105,7 @@ struct AnyLines {
   }
 
   /// Also the row's first channel in chw32 where that has padding.
+  template <bool Skips = false>
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& channel) const {
     bool inside = true;
     offset = 0;

@@ -215,6 +215,7 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::most_shares * 128)
 template <class T, int N, class Reduce, bool Cluster>
 __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? NestedLevelsPolicy::cluster_blocks : 1)
     pool_quarter_bins(const __grid_constant__ NestedLevelsPlan plan) {
+  if constexpr (Cluster && !compiles_clusters) return;
   constexpr int K = Cluster ? NestedLevelsPolicy::loads : NestedLevelsPolicy::bin_loads;
   constexpr int bins = Cluster ? 16 / max_cluster : 16;  // of a block
   constexpr int threads = NestedLevelsPolicy::bin_threads / bins;

@@ -444,14 +444,20 @@ Status run_gather_vectors(const Upsampling& op, const detail::GatherTask& task, 
   constexpr int N = V == 1 ? 4 : 1;
   constexpr int of_nearest = V == 1 ? widest<T> : 1;
   const bool is_deep = task.z.in > 1 || task.z.out > 1;
+  // Whether a row of y is made of the row of x with the same number.
+  const unsigned part = task.y.start - task.y.by_divisor.divisor;
+  const bool is_whole = part == 0 || (op.mode == Interpolation::nearest && part < task.y.by_divisor.divisor);
+  const bool are_rows = !is_deep && task.y.in == task.y.out && task.y.step == task.y.by_divisor.divisor && is_whole;
   if (op.mode == Interpolation::nearest) {
+    if constexpr (V == 1) {
+      if (are_rows) return launch_gather<T, 1, 1, V, of_nearest, of_word>(task, device, x, y, context);
+    }
     return launch_gather<T, 1, 2, V, of_nearest, of_word>(task, device, x, y, context);
   }
   if (op.mode == Interpolation::linear) {
     if (is_deep) return launch_gather<T, 2, 3, V, N, of_word>(task, device, x, y, context);
     if constexpr (V == 1) {
-      const bool is_row = task.y.in == task.y.out && task.y.whole_step == 1 && task.y.part_step == 0;
-      if (is_row) return launch_gather<T, 2, 1, V, N, of_word>(task, device, x, y, context);
+      if (are_rows) return launch_gather<T, 2, 1, V, N, of_word>(task, device, x, y, context);
     }
     return launch_gather<T, 2, 2, V, N, of_word>(task, device, x, y, context);
   }

@@ -221,8 +221,8 @@ void add_facts(report::Report& page, const json& result) {
   }
   if (const Number threads = number_of(result, "threads")) add("threads", fmt::format("{:.0f}", *threads));
   add("how", text_of(result, "device") == "cuda"
-                 ? "each call is timed by itself with device events, the median of 31, before each of which 256 MiB of "
-                   "other data are read; with a warm cache: the same call was made just before"
+                 ? "each call is timed by itself with device events, the median of 31, before each of which 1 GiB of "
+                   "other data is read; with a warm cache: the same call was made just before"
                  : "Graft's bar is its reference kernel, which is made to be right: it computes in double precision");
 }
 
