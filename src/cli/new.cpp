@@ -45,8 +45,7 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
     console.warn(
         "the project needs Graft's headers and its CMake package, which are not beside this program: it lies in a "
         "build folder\nMake them in Graft's checkout with `make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR "
-        "to the "
-        "first command");
+        "to the first command");
   }
   console.result({{"folder", written.folder.string()},
                   {"name", written.name},

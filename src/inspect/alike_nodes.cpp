@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "onnx/known_sizes.hpp"
 #include "onnx/text.hpp"
 
 namespace graft::inspect {
@@ -50,13 +51,6 @@ std::string kind_of(const onnx::Value& value) {
                      value.shape ? fmt::format("{}", value.shape->size()) : std::string("?"));
 }
 
-bool may_be_of_other_size(const onnx::Value& value) {
-  if (!value.shape) return true;
-  bool open = false;
-  for (const Dim& dim : *value.shape) open = open || !dim.is_constant();
-  return open;
-}
-
 class Description {
  public:
   explicit Description(bool (*can_be_input)(const onnx::Value&)) : can_be_input_(can_be_input) {}
@@ -91,7 +85,7 @@ class Description {
       return fmt::format("{}.{}", of(*input->producer).exact, input->output_index);
     }
     // The range of an input's dynamic dimensions goes by its name.
-    const bool has_range = input->producer == nullptr && may_be_of_other_size(*input);
+    const bool has_range = input->producer == nullptr && !has_known_sizes(*input);
     return has_range ? fmt::format("{} {}", type_text(*input), input->name) : type_text(*input);
   }
 

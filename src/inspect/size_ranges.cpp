@@ -11,6 +11,7 @@
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "onnx/known_sizes.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -48,10 +49,7 @@ std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std
           sizes_of(option, text.substr(second + 2))};
 }
 
-bool has_open_size(const onnx::Value& value) {
-  return value.shape &&
-         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
-}
+bool has_open_size(const onnx::Value& value) { return value.shape && !onnx::has_known_sizes(*value.shape); }
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "graft/error.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/shape_inference.hpp"
 #include "passes/operator_fusion.hpp"
@@ -112,9 +113,8 @@ std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& declared, const onn
 std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& model,
                                           const std::map<std::string, Shape, std::less<>>& shapes,
                                           const std::function<onnx::Model()>& read_declared) {
-  const bool opens = std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) {
-    return std::any_of(entry.second.begin(), entry.second.end(), [](const Dim& dim) { return !dim.is_constant(); });
-  });
+  const bool opens =
+      std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) { return !onnx::has_known_sizes(entry.second); });
   if (!opens) return {};
   onnx::Model dynamic = model.clone();
   infer_shapes(dynamic, shapes);

@@ -11,6 +11,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "onnx/bytes_part.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 #include "verify/pieces.hpp"
 
@@ -86,7 +87,7 @@ std::string advice_on_sizes(const onnx::Model& model) {
   for (const onnx::Value* input : fed_inputs(model)) {
     if (!input->shape) continue;
     const Shape& shape = *input->shape;
-    if (std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_constant(); })) continue;
+    if (onnx::has_known_sizes(shape)) continue;
     open.push_back(fmt::format("'{}' is declared {}", input->name, to_string(shape)));
     if (!example.empty()) continue;
     constexpr std::int64_t any = 8;

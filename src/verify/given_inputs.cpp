@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graft/error.hpp"
+#include "onnx/known_sizes.hpp"
 #include "verify/ends.hpp"
 #include "verify/input_ranges.hpp"
 #include "verify/rearrangement.hpp"
@@ -104,13 +105,10 @@ void split_data(const onnx::Model& reference, const onnx::Model& candidate, std:
 /// A candidate with a fixed size where the reference has a dynamic one (a Caffe network, say) is given that size.
 void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& candidate,
                             std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
-  const auto is_fixed = [](const onnx::Value& value) {
-    return value.shape &&
-           std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim.is_constant(); });
-  };
   for (const onnx::Value* input : candidate.graph().inputs()) {
     const onnx::Value* other = reference.graph().find_local(input->name);
-    if (other == nullptr || !other->is_input || other->initializer || is_fixed(*other) || !is_fixed(*input)) continue;
+    if (other == nullptr || !other->is_input || other->initializer) continue;
+    if (has_known_sizes(*other) || !has_known_sizes(*input)) continue;
     std::vector<std::int64_t> sizes;
     for (const Dim& dim : *input->shape) sizes.push_back(dim.value());
     sizes = sizes_for(*other, sizes);

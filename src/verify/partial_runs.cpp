@@ -5,6 +5,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/shape_inference.hpp"
 #include "verify/noisy_model.hpp"
 
@@ -82,9 +83,7 @@ runtime::TensorMap PartialRuns::run_what_can_be(const std::vector<const onnx::Va
 void PartialRuns::measure_sizes(const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs) {
   std::vector<const onnx::Value*> open;
   for (const onnx::Value* value : values) {
-    const bool is_known = value->shape && std::all_of(value->shape->begin(), value->shape->end(),
-                                                      [](const Dim& dim) { return dim.is_constant(); });
-    if (!is_known) open.push_back(value);
+    if (!has_known_sizes(*value)) open.push_back(value);
   }
   if (open.empty()) return;
   try {
