@@ -214,3 +214,20 @@ def test_build_says_what_it_builds_from_functions(graft, models, tmp_path):
         answer = graft("build", models[1], *engine, *more)
         assert answer.code == 0, answer.err
         assert "built from its function" not in answer.err, answer.err
+
+
+def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tmp_path):
+    bare = onnx.load(models[1])
+    del bare.functions[:]
+    onnx.save(bare, tmp_path / "bare.onnx")
+    answer = graft("build", tmp_path / "bare.onnx", "-o", tmp_path / "e", "--target", "sm89")
+    assert answer.code == 1
+    assert "with --plugin-lib, one of your own operators with --operators LIB" in " ".join(answer.err.split()), (
+        answer.err
+    )
+    (node,) = [
+        each
+        for each in graft("inspect", tmp_path / "bare.onnx", "--json").json["nodes"]
+        if each["verdict"] == "unsupported"
+    ]
+    assert "an operator of your own is in its library: --operators LIB" in node["advice"]
