@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# Writes src/onnx/schema.inc: versions, inputs, outputs, attributes, defaults and types of the operators of ai.onnx.
+# Writes src/onnx/schema.inc: versions, inputs, outputs, attributes, defaults and types of the operators of ai.onnx; and
+# schema_versions.inc: what of that changed between operator sets.
 """Run it with the onnx package installed; --check compares instead and names what to do where the file is stale."""
 
 import argparse
@@ -9,7 +10,7 @@ import sys
 import numpy
 import onnx.defs
 
-TARGET = pathlib.Path(__file__).resolve().parents[1] / "src" / "onnx" / "schema.inc"
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "src" / "onnx"
 NEWEST = 28  # as graph/onnx_io.hpp
 # Models are upgraded to this operator set or a newer one before rules are applied to them: forms count from here on.
 OLDEST_FORM = 17
@@ -42,7 +43,8 @@ def attributes_of(schemas):
     for schema in schemas:
         for name, attribute in schema.attributes.items():
             default = text_of_default(newest[name]) if name in newest else ""
-            texts.add(f"{name}:{KINDS.get(attribute.type.name, '-')}{default}")
+            required = "!" if attribute.required else ""
+            texts.add(f"{name}:{KINDS.get(attribute.type.name, '-')}{required}{default}")
     return " ".join(sorted(texts))
 
 
@@ -72,19 +74,55 @@ def since(schemas, inputs, kind):
     return found
 
 
+def forms_of(schemas):
+    """Those that count."""
+    alive = [s for s in schemas if not s.deprecated]
+    oldest = max((s.since_version for s in alive if s.since_version <= OLDEST_FORM), default=0)
+    return [s for s in alive if s.since_version >= oldest]
+
+
 def row_of(name, schemas):
     first = schemas[0].since_version
     last = schemas[-1]
     removed = last.since_version if last.deprecated else 0
-    alive = [s for s in schemas if not s.deprecated]
-    oldest = max((s.since_version for s in alive if s.since_version <= OLDEST_FORM), default=0)
-    forms = [s for s in alive if s.since_version >= oldest]
+    forms = forms_of(schemas)
     inputs, outputs = types_of(last)
     f16, bf16 = (since(schemas, inputs, kind) if inputs else 0 for kind in ("float16", "bfloat16"))
     return (
         f'{{"{name}", {first}, {removed}, {min(s.min_input for s in forms)}, {max(s.max_input for s in forms)}, '
         f'{max(s.max_output for s in forms)}, "{attributes_of(forms)}", "{inputs}", "{outputs}", {f16}, {bf16}}},'
     )
+
+
+def rows_of_versions(name, schemas):
+    """Nothing where all versions that count have the same inputs, outputs and attributes."""
+    rows = []
+    for schema in forms_of(schemas):
+        form = f'{schema.min_input}, {schema.max_input}, {schema.max_output}, "{attributes_of([schema])}"'
+        if not rows or rows[-1][1] != form:
+            rows.append((schema.since_version, form))
+    return [f'{{"{name}", {first}, {form}}},' for first, form in rows] if len(rows) > 1 else []
+
+
+def texts_of(operators):
+    """By the names of the files."""
+    origin = f"from the schemas of onnx {onnx.__version__}; made by tools/make_schema.py."
+    rows = [
+        f"// The operators of ai.onnx, {origin}",
+        "// In the order of OperatorSchema's members: name, operator sets in which it appears and is removed (0: never),",
+        "// fewest and most inputs, most outputs, attributes with kind and default (!: required), types of inputs and",
+        "// outputs, operator sets from which on f16 and bf16 are allowed (0: none).",
+    ]
+    versions = [
+        f"// The operators of ai.onnx that changed after operator set {OLDEST_FORM}, {origin}",
+        "// In the order of SchemaVersion's members: name, operator set from which on it is so, fewest and most inputs, most",
+        "// outputs, attributes as in schema.inc.",
+    ]
+    for name, schemas in sorted(operators.items()):
+        in_order = sorted(schemas, key=lambda schema: schema.since_version)
+        rows.append(row_of(name, in_order))
+        versions += rows_of_versions(name, in_order)
+    return {"schema.inc": "\n".join(rows) + "\n", "schema_versions.inc": "\n".join(versions) + "\n"}
 
 
 def main():
@@ -95,20 +133,14 @@ def main():
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "" and schema.since_version <= NEWEST:
             operators.setdefault(schema.name, []).append(schema)
-    lines = [
-        f"// The operators of ai.onnx, from the schemas of onnx {onnx.__version__}; made by tools/make_schema.py.",
-        "// In the order of OperatorSchema's members: name, operator sets in which it appears and is removed (0: never),",
-        "// fewest and most inputs, most outputs, attributes with kind and default, types of inputs and outputs, operator",
-        "// sets from which on f16 and bf16 are allowed (0: none).",
-    ]
-    lines += [row_of(n, sorted(s, key=lambda schema: schema.since_version)) for n, s in sorted(operators.items())]
-    text = "\n".join(lines) + "\n"
-    if not check:
-        TARGET.write_text(text)
-    elif f"onnx {onnx.__version__};" not in TARGET.read_text():
-        print(f"{TARGET} was made with another version of onnx than {onnx.__version__}: not compared")
-    elif TARGET.read_text() != text:
-        sys.exit(f"{TARGET} is stale: run tools/make_schema.py")
+    for file, text in texts_of(operators).items():
+        target = FOLDER / file
+        if not check:
+            target.write_text(text)
+        elif f"onnx {onnx.__version__};" not in target.read_text():
+            print(f"{target} was made with another version of onnx than {onnx.__version__}: not compared")
+        elif target.read_text() != text:
+            sys.exit(f"{target} is stale: run tools/make_schema.py")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ enum class Setting : std::uint8_t {
   time_limit,
   without_plugins,
   plugin_libraries,
+  operator_libraries,
   build_with_library,
   verbose,
   quantize_typed_io,

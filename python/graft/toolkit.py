@@ -70,8 +70,8 @@ def load_operators(library: Path) -> list[str]:
     the library's plugins into TensorRT. Call it before the models that have these operators are loaded. A library that
     is loaded already stays as it is; its code runs in this process.
 
-    Raises graft.Error for a file that is no such library or was built with the headers of another Graft, and for an
-    operator whose name is taken.
+    Raises graft.Error for a file that is no such library or was built with the headers of another Graft, for an operator
+    whose name is taken, and for a fusion or a function that is wrong.
     """
     return _toolkit.load_operators(_path(library))
 

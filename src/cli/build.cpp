@@ -115,6 +115,7 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
 
   const DeferInterrupts defer;
   const toolkit::BuildReport report = build_engine(console, arguments, model);
+  for (const std::string& note : report.notes) console.warn(note);
   warn_of(console, report.warnings);
   console.say(present::build_text(report, arguments.output));
   if (report.layers) {

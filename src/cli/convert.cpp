@@ -24,6 +24,7 @@
 #include "present/text/convert_text.hpp"
 #include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
+#include "present/text/next_steps_text.hpp"
 #include "present/text/verdict_color.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/files.hpp"
@@ -237,6 +238,12 @@ Exit convert(const Console& console, const ConvertArguments& arguments) {
   }
   say_result(console, conversion, arguments);
   if (halves) say_cut(console, *halves, *files);
+  if (!halves && conversion.is_complete()) {
+    if (const auto next = present::build_with_operators(conversion.model, arguments.output)) {
+      console.say();
+      console.say(present::next_table({*next}));
+    }
+  }
   Json json = present::to_json(conversion);
   if (arguments.cut) json["cut"] = halves ? present::to_json(*halves, *files) : Json();
   console.result(json);

@@ -53,6 +53,7 @@ std::string_view option_of(Setting setting) {
     case Setting::time_limit: return "--time-limit";
     case Setting::without_plugins: return "--plugins never";
     case Setting::plugin_libraries: return "--plugin-lib";
+    case Setting::operator_libraries: return "--operators LIB";
     case Setting::build_with_library: return "graft build --plugin-lib LIB.so";
     case Setting::verbose: return "--verbose";
     case Setting::quantize_typed_io: return "`graft quantize MODEL -o OUT --precision f16 --typed-io`";

@@ -63,6 +63,7 @@ std::string_view field_name(Setting setting) {
     case Setting::time_limit: return "BuildOptions::time_limit";
     case Setting::without_plugins: return "BuildOptions::plugins = false";
     case Setting::plugin_libraries: return "BuildOptions::plugin_libraries";
+    case Setting::operator_libraries: return "toolkit::load_operators";
     case Setting::build_with_library: return "build with BuildOptions::plugin_libraries";
     case Setting::verbose: return "`graft build -v`";
     case Setting::quantize_typed_io: return "quantize with QuantizeOptions::typed_io";

@@ -175,7 +175,7 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
-/// The driver's options, and a command that it names, each with the setting that it is made from.
+/// The driver's options, and what else it names, each with the setting that it is made from.
 constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
     {"--target", Setting::targets},
     {"--shapes", Setting::shape_ranges},
@@ -199,6 +199,7 @@ constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>(
     {"--profiling-verbosity", Setting::verbosity},
     {"--time-limit", Setting::time_limit},
     {"--plugin-library", Setting::plugin_libraries},
+    {"--operators LIB", Setting::operator_libraries},
     {"--tensorrt", Setting::tensorrt},
     {"--verbose", Setting::verbose},
     {"`graft quantize MODEL -o OUT --precision f16 --typed-io`", Setting::quantize_typed_io},

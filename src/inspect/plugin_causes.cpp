@@ -110,10 +110,12 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
             advice, plugin_of(*named.back())};
   }
   if (!any_library) {
-    return {"library_missing",
-            fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
-            fmt::format("name the library that holds it: {} LIB.so; `graft plugins LIB.so` lists what is in one",
-                        setting_name(Setting::plugin_libraries))};
+    return {
+        "library_missing",
+        fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
+        fmt::format("name the library that holds it: {} LIB.so, of your own operators {}; `graft plugins LIB.so` lists "
+                    "what is in one",
+                    setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries))};
   }
   std::vector<const json*> loaded;
   for (const json& creator : creators) {
@@ -122,8 +124,9 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   return {"library_missing",
           fmt::format("no plugin is registered under the name {}, nor a similar one; loaded: {}", node.op_type,
                       joined(loaded, [](const json& c) { return text_of(c, "library"); })),
-          fmt::format("name the library that holds it too: {} LIB.so; `graft plugins LIB.so` lists what is in one",
-                      setting_name(Setting::plugin_libraries))};
+          fmt::format("name the library that holds it too: {} LIB.so, of your own operators {}; `graft plugins LIB.so` "
+                      "lists what is in one",
+                      setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries))};
 }
 
 PluginCause wrong_version(const onnx::Node& node, const std::vector<const json*>& same_name) {

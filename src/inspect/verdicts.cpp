@@ -89,8 +89,10 @@ std::string advice_on_doubt() {
 }
 
 std::string use_library() {
-  return fmt::format("a plugin library may have it: graft plugins LIB.so; then {}",
-                     setting_name(Setting::build_with_library));
+  return fmt::format(
+      "an operator of your own is in its library: {}; a plugin library may have it: graft plugins LIB.so; "
+      "then {}",
+      setting_name(Setting::operator_libraries), setting_name(Setting::build_with_library));
 }
 
 /// What a node is nearly, and what would make it that.
@@ -285,6 +287,10 @@ class Judge {
   [[nodiscard]] Judgment judge_call(const onnx::Node& call) const {
     if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
     Judgment worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
+    if (call.domain == onnx_domain) {
+      worst.reason += fmt::format(": no library that is loaded has the operator; {} makes it a plugin",
+                                  setting_name(Setting::operator_libraries));
+    }
     if (!bodies_->failure.empty()) return {Verdict::unknown, bodies_->failure, advice_on_doubt()};
     const Judge inside(bodies_->model, forecast_, release_);
     for (const onnx::Node* inner : bodies_->of(call)) {

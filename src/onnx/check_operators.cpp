@@ -5,9 +5,12 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 
 namespace graft::onnx {
@@ -29,6 +32,16 @@ void check_operators(const Model& model, const std::map<std::string, Shape, std:
     }
   });
   if (fault) throw Error(fault->kind(), fmt::format("{}: {}", model.source, fault->what()));
+}
+
+void check_has_kernels(const Model& model) {
+  const std::vector<const Node*> calls = calls_without_operator(model);
+  if (calls.empty()) return;
+  throw Error(
+      fmt::format("{}: {}: no library that is loaded has the operator {}, so there is no kernel of it, only the "
+                  "function in the file\nLoad its library with {}, or leave out {} to compute the function",
+                  model.source, describe(*calls.front()), called_operator(*calls.front()),
+                  setting_name(Setting::operator_libraries), setting_name(Setting::own_kernels)));
 }
 
 }  // namespace graft::onnx

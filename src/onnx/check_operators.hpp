@@ -13,4 +13,8 @@ namespace graft::onnx {
 /// with other nodes is not looked at. The model stays as it is.
 void check_operators(const Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
 
+/// Throws Error naming file and node where there is no kernel of an operator, only the function that the file has of
+/// it: no library that is loaded has the operator.
+void check_has_kernels(const Model& model);
+
 }  // namespace graft::onnx

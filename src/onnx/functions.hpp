@@ -50,13 +50,28 @@ std::size_t remove_unused_functions(Model& model);
 void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
                  const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
 
+/// The same for the text of an operator's function or native form, with the operator's attributes and outputs; the
+/// inputs must be there. Throws Error also where ONNX's schemas, in operator set 17, have no such node: an operator,
+/// attribute or number of inputs. `what` names the text in messages.
+void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text);
+
 /// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
 /// The function of an operator with these attributes for these inputs, as the operator's text says. Nothing where it
-/// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it.
+/// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it. Throws Error
+/// naming operator, line and column for a text that cannot be read or that ONNX's schemas refuse in either operator
+/// set; of an operator of a library it names the library too, and is bad input.
 [[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs,
                                                               std::int64_t opset = 17);
+
+/// The same of the operator's native form.
+[[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
+                                                                 std::int64_t opset = 17);
+
+/// What is wrong with a text of an operator, for messages: it names the operator, and the library that it came with,
+/// which somebody else has to correct; of Graft's own operators it is a defect.
+[[nodiscard]] Error body_error(const OperatorType& type, const std::string& message);
 
 /// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin
 /// attributes are taken off. Where the function's name differs from the operator's, the node takes that name and its

@@ -1,13 +1,18 @@
 // Reads nodes from text; see parse_nodes in functions.hpp.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
+#include "core/suggest.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/lexer.hpp"
 #include "onnx/onnx-ml.pb.h"
+#include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
 
 namespace graft::onnx {
 namespace {
@@ -25,18 +30,44 @@ std::int32_t onnx_type_of(AttributeType type) {
 
 using AttributeTypes = std::function<std::optional<AttributeType>(std::string_view)>;
 
+std::string_view value_name(AttributeType type) {
+  switch (type) {
+    case AttributeType::float_number: return "value_float";
+    case AttributeType::integer: return "value_int";
+    case AttributeType::text: return "value_string";
+    case AttributeType::float_numbers: return "value_floats";
+    case AttributeType::integers: return "value_ints";
+  }
+  return "";
+}
+
+/// Without the spaces around it.
+std::string_view line_of(std::string_view text, int number) {
+  for (; number > 1; --number) text.remove_prefix(text.find('\n') + 1);
+  text = text.substr(0, text.find('\n'));
+  constexpr std::string_view spaces = " \t\r";
+  const std::size_t first = text.find_first_not_of(spaces);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(spaces) + 1 - first);
+}
+
 class NodeParser {
  public:
-  NodeParser(Graph& graph, std::string_view text, const AttributeTypes& types)
-      : graph_(graph), lexer_(text, "text of nodes"), types_(types) {}
+  /// `op`: the operator whose body it is; then ONNX's schemas are asked too.
+  NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op)
+      : graph_(graph), text_(text), what_(std::move(what)), lexer_(text, what_), types_(types), operator_(op) {}
 
   void parse() {
     while (lexer_.peek().kind != Token::Kind::end) {
-      if (lexer_.peek().kind == Token::Kind::end_of_line) {
+      const Token first = lexer_.peek();
+      if (first.kind == Token::Kind::end_of_line) {
         lexer_.next();
         continue;
       }
-      parse_node();
+      try {
+        parse_node();
+      } catch (const Error& error) {
+        throw Error(error.kind(), fmt::format("{}\nThe line is `{}`", error.what(), line_of(text_, first.line)));
+      }
     }
   }
 
@@ -59,6 +90,7 @@ class NodeParser {
     } while (lexer_.accept(","));
     lexer_.expect("=");
     std::string domain;
+    const Token named = lexer_.peek();
     std::string op_type = lexer_.expect_name("an operator");
     if (lexer_.accept("::")) {
       domain = std::move(op_type);
@@ -74,17 +106,16 @@ class NodeParser {
       } while (lexer_.accept(","));
       lexer_.expect(">");
     }
+    check_no_braces();
     std::vector<Value*> inputs;
     lexer_.expect("(");
     if (!lexer_.accept(")")) {
       do {
-        const Token token = lexer_.peek();
-        const std::string name = lexer_.expect_name("the name of an input");
-        inputs.push_back(name == "_" ? nullptr : graph_.find(name));
-        if (name != "_" && inputs.back() == nullptr) lexer_.fail_at(token, "no line above defines this input");
+        inputs.push_back(parse_input());
       } while (lexer_.accept(","));
       lexer_.expect(")");
     }
+    check_no_braces();
     if (lexer_.peek().kind != Token::Kind::end && lexer_.peek().kind != Token::Kind::end_of_line) {
       lexer_.fail("the line should end here");
     }
@@ -94,6 +125,67 @@ class NodeParser {
     Node* node =
         graph_.add_node_with_outputs(std::move(op_type), std::move(inputs), std::move(values), nullptr, domain);
     node->attributes = std::move(attributes);
+    if (operator_ != nullptr) check_schema(*node, named);
+  }
+
+  /// As the lexer's, for messages that name what was found.
+  [[noreturn]] void fail_at(const Token& token, const std::string& message) const {
+    throw Error(fmt::format("{}, line {}, column {}: {}", what_, token.line, token.column, message));
+  }
+
+  /// Patterns have attributes in braces, after the inputs.
+  void check_no_braces() const {
+    if (!lexer_.peek().is("{")) return;
+    lexer_.fail("attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for patterns");
+  }
+
+  Value* parse_input() {
+    const Token token = lexer_.peek();
+    if (token.kind == Token::Kind::number) {
+      const bool is_real = token.text.find_first_of(".eEin") != std::string::npos;
+      fail_at(token, fmt::format("a number, {0}, is no input: name it in a line above, as in c = "
+                                 "Constant<value_float={0}{1}>()",
+                                 token.text, is_real ? "" : ".0"));
+    }
+    if (lexer_.accept("@")) {
+      const Token name_token = lexer_.peek();
+      const std::string name = lexer_.expect_name("the name of an attribute");
+      fail_at(token, fmt::format("an attribute, @{0}, is no input: name it in a line above, as in {0} = "
+                                 "Constant<{1}=@{0}>()",
+                                 name, value_name(type_of_reference(name_token))));
+    }
+    const std::string name = lexer_.expect_name("the name of an input");
+    if (lexer_.peek().is("(") || lexer_.peek().is("<") || lexer_.peek().is("::")) {
+      fail_at(token, fmt::format("a line has one node: give {} a line of its own above, and its output's name here",
+                                 token.text));
+    }
+    if (name == "_") return nullptr;
+    if (Value* value = graph_.find(name)) return value;
+    std::vector<std::string> names;
+    for (const Value* value : graph_.values()) names.push_back(value->name);
+    const auto meant = graft::nearest(name, names);
+    fail_at(token, fmt::format("no line above defines the input {}{}", name,
+                               meant ? fmt::format("; did you mean {}?", *meant) : ""));
+  }
+
+  [[nodiscard]] AttributeType type_of_reference(const Token& name) const {
+    if (const auto type = types_ ? types_(name.text) : std::nullopt) return *type;
+    std::vector<std::string> known;
+    for (std::size_t i = 0; operator_ != nullptr && i < operator_->attributes.size(); ++i) {
+      known.emplace_back(operator_->attributes[i].name);
+    }
+    const auto meant = graft::nearest(name.text, known);
+    fail_at(name, fmt::format("the operator has no attribute `{}`{}{}", name.text,
+                              meant ? fmt::format(" (did you mean @{}?)", *meant) : "",
+                              known.empty() ? "" : fmt::format("; its attributes are {}", fmt::join(known, ", "))));
+  }
+
+  void check_schema(const Node& node, const Token& named) const {
+    if (!node.domain.empty()) {
+      fail_at(named, fmt::format("{}::{}: a function consists of ONNX's own operators, which have no domain",
+                                 node.domain, node.op_type));
+    }
+    if (const auto fault = schema_fault(node, working_opset)) fail_at(named, *fault);
   }
 
   Number parse_number() {
@@ -132,9 +224,7 @@ class NodeParser {
     if (lexer_.accept("@")) {
       const Token name_token = lexer_.peek();
       const std::string name = lexer_.expect_name("the name of an attribute");
-      const auto type = types_ ? types_(name) : std::nullopt;
-      if (!type) lexer_.fail_at(name_token, "the operator has no attribute of this name");
-      return AttributeData(AttributeReference{name, onnx_type_of(*type)});
+      return AttributeData(AttributeReference{name, onnx_type_of(type_of_reference(name_token))});
     }
     if (token.kind == Token::Kind::text) return AttributeData(lexer_.next().text);
     if (token.is("[")) {
@@ -170,20 +260,41 @@ class NodeParser {
   }
 
   Graph& graph_;
+  std::string_view text_;
+  std::string what_;
   Lexer lexer_;
   const AttributeTypes& types_;
+  const OperatorType* operator_;
 };
+
+void add_outputs(Graph& graph, const std::string& what, const std::vector<std::string>& outputs) {
+  for (const std::string& name : outputs) {
+    Value* value = graph.find_local(name);
+    if (value == nullptr) throw Error(fmt::format("{}: no line defines the output '{}'", what, name));
+    graph.add_output(*value);
+  }
+}
 
 }  // namespace
 
 void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
                  const AttributeTypes& attribute_type) {
-  NodeParser(graph, text, attribute_type).parse();
-  for (const std::string& name : outputs) {
-    Value* value = graph.find_local(name);
-    if (value == nullptr) throw Error(fmt::format("text of nodes: no line defines the output '{}'", name));
-    graph.add_output(*value);
+  const std::string what = "text of nodes";
+  NodeParser(graph, text, what, attribute_type, nullptr).parse();
+  add_outputs(graph, what, outputs);
+}
+
+void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text) {
+  const AttributeTypes types = [&](std::string_view attribute) -> std::optional<AttributeType> {
+    const AttributeInfo* info = type.find_attribute(attribute);
+    return info == nullptr ? std::nullopt : std::optional(info->type);
+  };
+  NodeParser(graph, text, what, types, &type).parse();
+  std::vector<std::string> outputs;
+  for (const Port& port : type.ports) {
+    if (port.is_output()) outputs.emplace_back(port.name);
   }
+  add_outputs(graph, what, outputs);
 }
 
 }  // namespace graft::onnx

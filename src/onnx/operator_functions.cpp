@@ -8,34 +8,35 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/text.hpp"
 
 namespace graft::onnx {
 namespace {
 
+/// `what`: "function BetaSwish" or "native form".
 FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const std::string& name,
-                                  std::string_view text, std::int64_t opset) {
+                                  const std::string& what, std::string_view text, std::int64_t opset) {
   FunctionDefinition function;
   function.key = {std::string(onnx_domain), name, ""};
   function.doc = std::string(type.doc);
   for (const AttributeInfo& info : type.attributes) function.attributes.emplace_back(info.name);
   Graph& body = *function.body;
   body.opset_imports[""] = working_opset;
-  std::vector<std::string> outputs;
   for (std::size_t i = 0; i < std::min(input_count, type.most_inputs()); ++i) body.add_input(type.input_name(i));
-  for (const Port& port : type.ports) {
-    if (port.is_output()) outputs.emplace_back(port.name);
-  }
+  const std::int64_t raised = std::max(opset, working_opset);
   try {
-    parse_nodes(body, text, outputs, [&](std::string_view attribute) -> std::optional<AttributeType> {
-      const AttributeInfo* info = type.find_attribute(attribute);
-      return info == nullptr ? std::nullopt : std::optional(info->type);
-    });
+    parse_body(body, type, what, text);
+    raise_graph_opset(body, raised, true);
   } catch (const Error& error) {
-    throw Error(Error::Kind::internal, fmt::format("the function {} of {}: {}", name, type.name, error.what()));
+    throw body_error(type, error.what());
   }
-  raise_graph_opset(body, std::max(opset, working_opset), true);
+  for (const Node* node : body.nodes()) {
+    if (const auto fault = schema_fault(*node, raised)) {
+      throw body_error(type, fmt::format("{} in operator set {}: {}: {}", what, raised, describe(*node), *fault));
+    }
+  }
   return function;
 }
 
@@ -178,8 +179,15 @@ bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
 }
 
-bool replace_by(Node& node, const Operator& op, const std::string& name, const std::string& text) {
+using MakeBody = std::optional<FunctionDefinition> (*)(const Operator& op, const FunctionInputs& inputs,
+                                                       std::int64_t opset);
+
+bool replace_by(Node& node, MakeBody make) {
+  const auto op = make_operator(node);
+  if (op == nullptr) return false;
   std::int64_t opset = node.graph->opset();
+  const auto body = make(*op, function_inputs(node), opset);
+  if (!body) return false;
   if (opset == 0) opset = node.graph->root().opset_imports[""] = working_opset;
   if (opset < working_opset) {
     throw Error(
@@ -187,9 +195,8 @@ bool replace_by(Node& node, const Operator& op, const std::string& name, const s
         fmt::format("{}: the model is in operator set {}; upgrade_opset has to come first", describe(node), opset));
   }
   arrange_inputs(node);
-  const FunctionDefinition function = parse_function(op.type(), node.inputs.size(), name, text, opset);
-  write_attributes(node, op);
-  inline_call(node, function);
+  write_attributes(node, *op);
+  inline_call(node, *body);
   return true;
 }
 
@@ -207,7 +214,20 @@ FunctionInputs function_inputs(const Node& node) {
 std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs, std::int64_t opset) {
   const auto function = op.function(inputs);
   if (!function) return std::nullopt;
-  return parse_function(op.type(), inputs.count, function->name, function->body, opset);
+  return parse_function(op.type(), inputs.count, function->name, "function " + function->name, function->body, opset);
+}
+
+std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
+                                                   std::int64_t opset) {
+  const auto text = op.native_form(inputs);
+  if (!text) return std::nullopt;
+  return parse_function(op.type(), inputs.count, "native_form", "native form", *text, opset);
+}
+
+Error body_error(const OperatorType& type, const std::string& message) {
+  const OperatorLibrary* library = library_of(type);
+  if (library == nullptr) return {Error::Kind::internal, fmt::format("operator {}: {}", type.name, message)};
+  return Error(fmt::format("library of operators {}: operator {}: {}", library->file, type.name, message));
 }
 
 void arrange_inputs(Node& node) {
@@ -300,11 +320,10 @@ std::vector<Node*> attach_functions(Model& model) {
     if (known == model.functions.end()) {
       model.functions.emplace(key, std::move(*function));
     } else if (!same_body(known->second, *function)) {
-      throw Error(
-          Error::Kind::internal,
-          fmt::format("{} needs another body for the function {} than a node before it; one of them needs a name "
-                      "of its own",
-                      describe(node), key.name));
+      throw body_error(op->type(),
+                       fmt::format("{} needs another body for the function {} than a node before it; one of "
+                                   "them needs a name of its own",
+                                   describe(node), key.name));
     }
   });
   return without;
@@ -397,16 +416,8 @@ std::size_t adopt_onnx_operators(Model& model) {
   return count;
 }
 
-bool replace_with_native_form(Node& node) {
-  const auto op = make_operator(node);
-  const auto text = op == nullptr ? std::nullopt : op->native_form(function_inputs(node));
-  return text && replace_by(node, *op, "native_form", *text);
-}
+bool replace_with_native_form(Node& node) { return replace_by(node, make_native_form); }
 
-bool replace_with_function_body(Node& node) {
-  const auto op = make_operator(node);
-  const auto function = op == nullptr ? std::nullopt : op->function(function_inputs(node));
-  return function && replace_by(node, *op, function->name, function->body);
-}
+bool replace_with_function_body(Node& node) { return replace_by(node, make_function); }
 
 }  // namespace graft::onnx

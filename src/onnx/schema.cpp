@@ -16,6 +16,11 @@ constexpr OperatorSchema schemas[] = {
 #include "onnx/schema.inc"
 };
 
+// Sorted by name, then by operator set.
+constexpr SchemaVersion versions[] = {
+#include "onnx/schema_versions.inc"
+};
+
 struct TraitsRow {
   std::string_view name;
   Traits traits;
@@ -37,8 +42,7 @@ static_assert(std::equal(std::begin(schemas), std::end(schemas), std::begin(rows
               "traits.inc needs the operators of schema.inc, in the same order");
 
 struct AttributeEntry {
-  std::string_view name;
-  char kind = '-';
+  AttributeSchema schema;
   std::optional<std::string_view> default_text;
 };
 
@@ -47,7 +51,8 @@ AttributeEntry take_entry(std::string_view& attributes) {
   const std::string_view text = attributes.substr(0, attributes.find(' '));
   attributes.remove_prefix(std::min(attributes.size(), text.size() + 1));
   const std::size_t colon = text.find(':');
-  AttributeEntry entry{.name = text.substr(0, colon), .kind = text[colon + 1], .default_text = {}};
+  AttributeEntry entry;
+  entry.schema = {.name = text.substr(0, colon), .kind = text[colon + 1], .is_required = text.substr(colon + 2) == "!"};
   const std::size_t equal = text.find('=');
   if (equal != std::string_view::npos) entry.default_text = text.substr(equal + 1);
   return entry;
@@ -56,7 +61,7 @@ AttributeEntry take_entry(std::string_view& attributes) {
 std::optional<AttributeEntry> find_entry(std::string_view attributes, std::string_view wanted) {
   while (!attributes.empty()) {
     const AttributeEntry entry = take_entry(attributes);
-    if (entry.name == wanted) return entry;
+    if (entry.schema.name == wanted) return entry;
   }
   return std::nullopt;
 }
@@ -87,7 +92,7 @@ bool has_letter(std::string_view types, std::size_t index) {
 std::vector<std::string> OperatorSchema::attribute_names() const {
   std::vector<std::string> names;
   std::string_view rest = attributes;
-  while (!rest.empty()) names.emplace_back(take_entry(rest).name);
+  while (!rest.empty()) names.emplace_back(take_entry(rest).schema.name);
   return names;
 }
 
@@ -97,7 +102,7 @@ bool OperatorSchema::has_attribute(std::string_view attribute) const {
 
 std::optional<AttributeType> OperatorSchema::attribute_type(std::string_view attribute) const {
   const auto entry = find_entry(attributes, attribute);
-  switch (entry ? entry->kind : '-') {
+  switch (entry ? entry->schema.kind : '-') {
     case 'f': return AttributeType::float_number;
     case 'i': return AttributeType::integer;
     case 's': return AttributeType::text;
@@ -110,7 +115,7 @@ std::optional<AttributeType> OperatorSchema::attribute_type(std::string_view att
 std::optional<AttributeValue> OperatorSchema::attribute_default(std::string_view attribute) const {
   const auto entry = find_entry(attributes, attribute);
   if (!entry || !entry->default_text) return std::nullopt;
-  switch (entry->kind) {
+  switch (entry->schema.kind) {
     case 'f': return number_in<float>(*entry->default_text);
     case 'i': return number_in<std::int64_t>(*entry->default_text);
     case 's': return std::string(*entry->default_text);
@@ -133,6 +138,25 @@ const OperatorSchema* find_schema(std::string_view op_type, std::int64_t opset) 
   const OperatorSchema* found = find_schema(op_type);
   const bool exists = found != nullptr && found->since <= opset && (found->removed == 0 || opset < found->removed);
   return exists ? found : nullptr;
+}
+
+std::vector<AttributeSchema> SchemaVersion::attributes() const {
+  std::vector<AttributeSchema> all;
+  std::string_view rest = attribute_text;
+  while (!rest.empty()) all.push_back(take_entry(rest).schema);
+  return all;
+}
+
+std::optional<SchemaVersion> find_schema_version(std::string_view op_type, std::int64_t opset) {
+  const OperatorSchema* schema = find_schema(op_type, opset);
+  if (schema == nullptr) return std::nullopt;
+  std::optional<SchemaVersion> found;
+  for (const SchemaVersion& version : versions) {
+    if (version.name == op_type && version.since <= opset) found = version;
+  }
+  if (found) return found;
+  return SchemaVersion{schema->name,        schema->since,        schema->fewest_inputs,
+                       schema->most_inputs, schema->most_outputs, schema->attributes};
 }
 
 std::vector<const OperatorSchema*> all_schemas() {

@@ -1,4 +1,5 @@
-// What ONNX says of each of its operators (schema.inc, generated), and what Graft has to know besides (traits.inc).
+// What ONNX says of each of its operators (schema.inc and schema_versions.inc, generated), and what Graft has to know
+// besides (traits.inc).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,14 @@ namespace graft::onnx {
 
 struct Node;
 
+/// One attribute of a schema.
+struct AttributeSchema {
+  std::string_view name;
+  /// f, i, s: one float, integer or text; F, I, S: a list; t: a tensor; -: another.
+  char kind = '-';
+  bool is_required = false;
+};
+
 /// An operator of ai.onnx. Inputs, outputs and attributes are those that operator set 17 or a newer one knows.
 struct OperatorSchema {
   std::string_view name;
@@ -23,7 +32,7 @@ struct OperatorSchema {
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
-  std::string_view attributes;    ///< "axis:i=0 mode:s"; see attribute_type for the letters.
+  std::string_view attributes;    ///< "axis:i=0 mode:s to:i!", in the letters of AttributeSchema; !: required.
   std::string_view input_types;   ///< A letter for each input, the same letter for the same type; '.': no f16 or bf16.
   std::string_view output_types;  ///< The last letter counts for all ports that follow; empty: no f16 or bf16 at all.
   std::int64_t f16_since = 0;     ///< The operator set from which on f16 is allowed; 0: in none.
@@ -45,6 +54,26 @@ struct OperatorSchema {
 [[nodiscard]] const OperatorSchema* find_schema(std::string_view op_type);
 /// Also null where the operator set does not have the operator yet, or no longer.
 [[nodiscard]] const OperatorSchema* find_schema(std::string_view op_type, std::int64_t opset);
+/// An operator of ai.onnx as a single operator set has it.
+struct SchemaVersion {
+  std::string_view name;
+  std::int64_t since = 0;  ///< The operator set from which on it is so.
+  std::size_t fewest_inputs = 0;
+  std::size_t most_inputs = 0;
+  std::size_t most_outputs = 0;
+  std::string_view attribute_text;  ///< As OperatorSchema::attributes.
+
+  [[nodiscard]] std::vector<AttributeSchema> attributes() const;
+};
+
+/// Nothing where the operator set, 17 or newer, does not have the operator.
+[[nodiscard]] std::optional<SchemaVersion> find_schema_version(std::string_view op_type, std::int64_t opset);
+
+/// What keeps a node of ai.onnx from being one of this operator set, 17 or newer, and what to write instead: its
+/// operator, the number of its inputs or outputs, an attribute. Nothing where its schema has it so. Types and shapes
+/// are not looked at.
+[[nodiscard]] std::optional<std::string> schema_fault(const Node& node, std::int64_t opset);
+
 /// All operators, sorted by name; those that ONNX deprecates too.
 [[nodiscard]] std::vector<const OperatorSchema*> all_schemas();
 

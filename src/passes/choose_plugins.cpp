@@ -35,15 +35,8 @@ NativeForms native_forms() {
     const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
     if (!text) continue;
     onnx::Graph form;
-    std::vector<std::string> outputs;
     for (std::size_t i = 0; i < type->input_count(); ++i) form.add_input(type->input_name(i));
-    for (const Port& port : type->ports) {
-      if (port.is_output()) outputs.emplace_back(port.name);
-    }
-    parse_nodes(form, *text, outputs, [type](std::string_view name) -> std::optional<AttributeType> {
-      const AttributeInfo* info = type->find_attribute(name);
-      return info == nullptr ? std::nullopt : std::optional(info->type);
-    });
+    parse_body(form, *type, "native form", *text);
     const std::vector<onnx::Node*> nodes = form.nodes();
     if (nodes.size() != 1 || nodes[0]->inputs != form.inputs()) continue;
     NativeForm native{type, {}};

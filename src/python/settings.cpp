@@ -17,6 +17,7 @@ std::string_view keyword_of(Setting setting) {
     case Setting::quantize_typed_io: return R"(quantize(precision="f16", typed_io=True))";
     case Setting::judge_builder: return R"(judge="builder")";
     case Setting::inspect_builder: return R"(inspect(judge="builder"))";
+    case Setting::operator_libraries: return "graft.load_operators";
     case Setting::build_with_library: return R"(build(plugin_libraries=["LIB.so"]))";
     case Setting::dla: return "dla_core";
     default: break;

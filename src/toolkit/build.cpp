@@ -105,7 +105,8 @@ BuildResult result_of(BuildReport&& report, const std::string& model) {
                      .targets = built.value("targets", std::vector<std::string>()),
                      .layers = network.value("layer_count", std::size_t{0}),
                      .plugins = {},
-                     .warnings = report.warnings};
+                     .warnings = report.notes};
+  result.warnings.insert(result.warnings.end(), report.warnings.begin(), report.warnings.end());
   for (const auto& plugin : network.at("plugins")) {
     const std::string node = plugin.value("layer", "");
     result.plugins.push_back({.node = node,

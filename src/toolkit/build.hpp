@@ -31,6 +31,7 @@ struct BuildReport {
   engine::PluginNodes plugin_nodes;  ///< Of the model.
   std::optional<engine::EngineLayers> layers;
   std::vector<std::string> warnings;  ///< TensorRT's.
+  std::vector<std::string> notes;     ///< Graft's own: GPUs that plugins lack code for, operators that are no plugins.
 
   /// Why a layer of the engine is a plugin.
   [[nodiscard]] std::string plugin_reason(const std::string& layer) const {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "engine/plugin_library.hpp"
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
@@ -59,6 +61,20 @@ bool has_operators_in_functions(const onnx::Model& model) {
   });
 }
 
+/// What is to be said of operators that no loaded library has: TensorRT takes the functions that the file has of them.
+std::vector<std::string> built_from_functions(const onnx::Model& model) {
+  std::map<std::string, std::size_t> counts;
+  for (const onnx::Node* node : calls_without_operator(model)) ++counts[onnx::called_operator(*node)];
+  std::vector<std::string> lines;
+  for (const auto& [name, count] : counts) {
+    lines.push_back(fmt::format(
+        "{}{} is built from its function, as native layers: no library that is loaded has the "
+        "operator; {} makes it a plugin",
+        name, count == 1 ? "" : fmt::format(" ({} nodes)", count), setting_name(Setting::operator_libraries)));
+  }
+  return lines;
+}
+
 bool has_onnx_operators(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node(
@@ -83,6 +99,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
     adopt_onnx_operators(model);
   }
   report.plugin_nodes = engine::find_plugin_nodes(model);
+  if (request.plugins) report.notes = built_from_functions(model);
   const bool with_plugins = request.plugins && !report.plugin_nodes.empty();
   const std::vector<std::string> libraries =
       with_plugins ? plugin_libraries(request.name, request.libraries, report.plugin_nodes) : request.libraries;
@@ -106,7 +123,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.warnings = std::move(answer.warnings);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
     if (std::optional<std::string> warning = targets_without_code(report.built)) {
-      report.warnings.push_back(*std::move(warning));
+      report.notes.push_back(*std::move(warning));
     }
   }
   if (request.layers) report.layers = engine::engine_layers(model, report.built["engine_layers"]);

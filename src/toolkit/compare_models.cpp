@@ -8,6 +8,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "import/read_model.hpp"
+#include "onnx/check_operators.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare.hpp"
 #include "verify/shared_options.hpp"
@@ -62,6 +63,7 @@ void complete(const graft::onnx::Model& reference, const graft::onnx::Model& can
     throw Error(fmt::format("{} says how inputs are made up; with {} none are\nLeave one of both out",
                             options.names.ranges, options.names.data));
   }
+  if (options.common.candidate_kernels == runtime::OperatorKernels::own) check_has_kernels(candidate);
   complete_inputs(reference, candidate, options.common, options.names);
 }
 

@@ -7,6 +7,7 @@
 
 #include "graft/registry.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/operator_bodies.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/text.hpp"
@@ -375,7 +376,7 @@ TEST(NodeText, ReadsEveryForm) {
 
 TEST(NodeText, ErrorsNameTheirPlace) {
   const auto error = [](const std::string& text) { return error_of([&] { text_model({{"x"}}, text, {}); }); };
-  EXPECT_NE(error("y = Relu(z)").find("line 1, column 10: no line above defines this input"), std::string::npos);
+  EXPECT_NE(error("y = Relu(z)").find("line 1, column 10: no line above defines the input z"), std::string::npos);
   EXPECT_NE(error("x = Relu(x)").find("line 1, column 1: the name is defined twice"), std::string::npos);
   EXPECT_NE(error("y = Relu(x)\nz = Relu<alpha=@a>(x)").find("line 2, column 17: the operator has no attribute"),
             std::string::npos);
@@ -401,6 +402,8 @@ TEST_P(EveryOperator, FunctionIsReadAndComplete) {
     EXPECT_EQ(function->body->opset(), 17);
   }
 }
+
+TEST_P(EveryOperator, FunctionsAreOnnxInEveryOperatorSet) { onnx::check_bodies(*GetParam()); }
 
 TEST_P(EveryOperator, AttachedAndDetachedAgain) {
   const OperatorType& type = *GetParam();

@@ -33,6 +33,48 @@ TEST(Schema, HoldsAttributesAndTheirDefaults) {
             AttributeValue(std::vector<std::int64_t>{0, 2, 3}));
 }
 
+TEST(Schema, HoldsEachOperatorSetsVersion) {
+  const auto names = [](std::string_view op_type, std::int64_t opset) {
+    std::string all;
+    for (const AttributeSchema& attribute : find_schema_version(op_type, opset)->attributes()) {
+      all += std::string(attribute.name) + (attribute.is_required ? "! " : " ");
+    }
+    return all;
+  };
+  EXPECT_EQ(names("Cast", 17), "to! ");
+  EXPECT_EQ(names("Cast", 18), "to! ");
+  EXPECT_EQ(names("Cast", 19), "saturate to! ");
+  EXPECT_EQ(names("Cast", 28), "round_mode saturate to! ");
+  EXPECT_EQ(names("Relu", 17), "");
+  EXPECT_EQ(find_schema_version("ReduceMean", 17)->most_inputs, 1U);
+  EXPECT_EQ(find_schema_version("ReduceMean", 18)->most_inputs, 2U);
+  EXPECT_EQ(find_schema_version("Gelu", 19), std::nullopt);
+  EXPECT_EQ(find_schema_version("Upsample", 17), std::nullopt);
+}
+
+TEST(Schema, SaysWhatIsWrongWithANode) {
+  const auto fault = [](const std::string& line, std::int64_t opset = 17) {
+    const Model model = test::text_model({{"x"}}, line, {"y"});
+    return schema_fault(*model.graph().nodes().back(), opset).value_or("");
+  };
+  EXPECT_EQ(fault("y = Elu<alpha=0.5>(x)"), "");
+  EXPECT_EQ(fault("y = Elu<aplha=0.5>(x)"),
+            "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha");
+  EXPECT_EQ(fault("y = ReduceMax<axes=[1]>(x)"), "");
+  EXPECT_EQ(fault("y = ReduceMax<axes=[1]>(x)", 18),
+            "ReduceMax has no attribute `axes` in operator set 18; its attributes are keepdims, noop_with_empty_axes");
+  EXPECT_EQ(fault("y = ReduceMax(x, x)"), "ReduceMax takes 1 input, found 2");
+  EXPECT_EQ(fault("y = ReduceMax(x, x)", 18), "");
+  EXPECT_EQ(fault("y = Split<axis=0>(x, x)"), "");
+  EXPECT_EQ(fault("y = Split<num_outputs=1>(x)"),
+            "Split has no attribute `num_outputs` in operator set 17; its attributes are axis");
+  EXPECT_EQ(fault("y = Split<num_outputs=1>(x)", 18), "");
+  EXPECT_EQ(fault("y = Swish(x)", 23), "operator set 23 does not have Swish, which appears in operator set 24");
+  EXPECT_EQ(fault("y = Constant<value=f16(1)>()"), "");
+  EXPECT_EQ(fault("y = Constant<value_float=f16(1)>()"),
+            "attribute `value_float` of Constant is a real number, as 1.0; found a tensor, as f16(1)");
+}
+
 TEST(Schema, HoldsTheTypesOfPorts) {
   EXPECT_TRUE(find_schema("Concat")->has_low_precision_input(7));
   EXPECT_FALSE(find_schema("Gather")->has_low_precision_input(1));

@@ -96,7 +96,7 @@ struct BuildResult {
   std::vector<std::string> targets;
   std::size_t layers = 0;
   std::vector<PluginLayer> plugins;
-  std::vector<std::string> warnings;                 ///< TensorRT's, and GPUs that plugins lack code for.
+  std::vector<std::string> warnings;                 ///< Graft's of operators and GPUs without plugins; TensorRT's.
   std::shared_ptr<const BuildDetails> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

@@ -16,7 +16,7 @@ namespace graft::toolkit {
 ///
 /// Loading a library runs its code, and it stays loaded to the end of the process. Throws Error (bad_input) for a file
 /// that is no such library or was built with the headers of another Graft, for an operator whose name is taken, and,
-/// naming the line, for a fusion that cannot be read.
+/// naming the line, for a fusion or a function that cannot be read, or that has what ONNX does not have.
 GRAFT_API std::vector<std::string> load_operators(const std::filesystem::path& library);
 
 }  // namespace graft::toolkit

@@ -2,7 +2,13 @@
 #include "present/text/next_steps_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <set>
+
+#include "graft/registry.hpp"
+#include "onnx/operator_node.hpp"
 #include "present/text/shell_quoted.hpp"
 
 namespace graft::present {
@@ -16,33 +22,52 @@ std::string argument(const std::string& text) {
   return !text.empty() && text.find_first_not_of(plain) == std::string::npos ? text : shell_quoted(text);
 }
 
+/// " --operators LIB" for each, as they are needed again.
+std::string options_of(const std::vector<std::string>& libraries) {
+  std::string options;
+  for (const std::string& library : libraries) options += fmt::format(" --operators {}", argument(library));
+  return options;
+}
+
+std::string build_command(const std::filesystem::path& model, const std::vector<std::string>& libraries) {
+  return fmt::format("graft build {} -o {}.engine{}", argument(model.string()),
+                     argument((model.parent_path() / model.stem()).string()), options_of(libraries));
+}
+
+std::vector<std::string> loaded_libraries() {
+  std::vector<std::string> files;
+  for (const OperatorLibrary& library : operator_libraries()) files.push_back(library.file);
+  return files;
+}
+
 NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {
   const std::filesystem::path& model = inspection.file;
   const bool is_converted = inspection.is_converted;
-  const std::string for_release =
-      inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "";
+  const std::string options =
+      (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") +
+      options_of(loaded_libraries());
   const std::string file = argument(model.string());
   const std::string converted = argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
   const std::string nodes = count_text(step.nodes, "node");
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
     case Kind::convert:
-      return {fmt::format("graft convert {} -o {}{}", file, converted, for_release),
+      return {fmt::format("graft convert {} -o {}{}", file, converted, options),
               fmt::format("{} to rewrite, or for a plugin", nodes)};
     case Kind::guard:
-      return {fmt::format("graft convert {} -o {}{}", file, converted, for_release),
+      return {fmt::format("graft convert {} -o {}{}", file, converted, options),
               fmt::format("{} that this release computes wrongly become{} others", nodes, step.nodes == 1 ? "s" : "")};
     case Kind::cut:
-      return {fmt::format("graft convert {} -o {} --cut{}", file, converted, for_release),
+      return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("TensorRT runs the rest, and {} that it does not run stay{} on the host", nodes,
                           step.nodes == 1 ? "s" : "")};
     case Kind::probe:
-      return {fmt::format("graft inspect {}{} --probe builder", file, is_converted ? " --convert" : ""),
+      return {fmt::format("graft inspect {}{} --probe builder{}", file, is_converted ? " --convert" : "",
+                          options_of(loaded_libraries())),
               fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
-      return {is_converted ? fmt::format("graft convert {} -o {}{}", file, converted, for_release)
-                           : fmt::format("graft build {} -o {}.engine", file,
-                                         argument((model.parent_path() / model.stem()).string())),
+      return {is_converted ? fmt::format("graft convert {} -o {}{}", file, converted, options)
+                           : build_command(model, loaded_libraries()),
               "nothing is in the way"};
   }
   return {};
@@ -56,6 +81,23 @@ std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
     commands.push_back(command_of(step, inspection));
   }
   return commands;
+}
+
+std::optional<NextCommand> build_with_operators(const onnx::Model& model, const std::filesystem::path& file) {
+  std::vector<std::string> libraries;
+  std::set<std::string> operators;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const onnx::OperatorMatch match = find_operator_for(node);
+    const OperatorLibrary* library = match ? library_of(*match.type) : nullptr;
+    if (library == nullptr) return;
+    operators.emplace(match.type->name);
+    if (std::find(libraries.begin(), libraries.end(), library->file) == libraries.end())
+      libraries.push_back(library->file);
+  });
+  if (libraries.empty()) return std::nullopt;
+  return NextCommand{build_command(file, libraries),
+                     fmt::format("without --operators, {} would be built from {}", fmt::join(operators, ", "),
+                                 operators.size() == 1 ? "its function" : "their functions")};
 }
 
 Table next_table(const std::vector<NextCommand>& commands) {

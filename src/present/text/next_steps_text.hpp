@@ -1,10 +1,13 @@
 // The commands that come next, in words.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "inspect/next_steps.hpp"
+#include "onnx/model.hpp"
 #include "present/text/table.hpp"
 #include "toolkit/inspect.hpp"
 
@@ -17,6 +20,10 @@ struct NextCommand {
 
 /// The commands name the model's file and files beside it.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
+
+/// How a model is built that has operators of loaded libraries, which are named again; nothing where it has none.
+[[nodiscard]] std::optional<NextCommand> build_with_operators(const onnx::Model& model,
+                                                              const std::filesystem::path& file);
 
 /// "next  graft convert ...": a row for each.
 [[nodiscard]] Table next_table(const std::vector<NextCommand>& commands);

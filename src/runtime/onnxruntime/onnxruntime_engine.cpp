@@ -12,6 +12,7 @@
 #include "graft/error.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
+#include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "runtime/model_io.hpp"
 #include "runtime/onnxruntime/relative_noise.hpp"
@@ -30,8 +31,9 @@ bool onnxruntime_takes(onnx::ElementType type) {
   return std::find(taken.begin(), taken.end(), type) != taken.end();
 }
 
+/// Those that no loaded library has are among them.
 bool holds_operators(const onnx::Model& model) {
-  bool holds = false;
+  bool holds = !calls_without_operator(model).empty();
   model.graph().for_each_node([&](const onnx::Node& node) { holds = holds || onnx::find_operator_for(node); });
   return holds;
 }

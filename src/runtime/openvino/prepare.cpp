@@ -124,7 +124,9 @@ void round_narrow_types(onnx::Model& model) {
 }  // namespace
 
 PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options) {
-  check_operators(model);  // before functions are attached and inlined: a message has the names of the file's nodes
+  // Before functions are attached and inlined: messages have the names of the file's nodes.
+  check_operators(model);
+  if (options.kernels == runtime::OperatorKernels::own) check_has_kernels(model);
   PreparedModel prepared{.model = model.clone(), .operators = {}};
   onnx::Model& copy = prepared.model;
   add_extra_outputs(copy, options.extra_outputs);

@@ -1,0 +1,233 @@
+# The ONNX functions of operators that are not Graft's: what is wrong with one is said when the library is loaded, and what
+# runs a function where the kernel or the plugin was meant. What ONNX accepts is judged by onnx's own checker.
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import save
+from onnx import helper
+
+LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
+WRONG = LIBRARIES / "libwrong_functions.so"  # its second operator has the function that GRAFT_TEST_FUNCTION holds
+LIBRARY = LIBRARIES / "libmy_operators.so"
+PLUGINS = LIBRARIES / "libmy_plugins.so"
+
+
+def checked(graft, function="", **more):
+    return graft("ops", "--operators", WRONG, "--json", env={"GRAFT_TEST_FUNCTION": function} | more)
+
+
+# A line of a function, and what is said of it: line 2 of a text whose line 1 is right.
+WRONG_LINES = {
+    "y = HardSigmoid<alpha=0.2, betta=0.5>(a)": "HardSigmoid has no attribute `betta` (did you mean `beta`?); its attributes "
+    "are alpha, beta",
+    "y = Sigmoid<alpha=0.2>(a)": "Sigmoid has no attribute `alpha`; it has none",
+    "y = HardSigmoid{alpha=0.2}(a)": "attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
+    "patterns",
+    "y = HardSigmoid(a){alpha=0.2}": "attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
+    "patterns",
+    "y = Div(a, 6)": "a number, 6, is no input: name it in a line above, as in c = Constant<value_float=6.0>()",
+    "y = Div(a, -1e3)": "a number, -1e3, is no input: name it in a line above, as in c = Constant<value_float=-1e3>()",
+    "y = Mul(a, @beta)": "an attribute, @beta, is no input: name it in a line above, as in beta = "
+    "Constant<value_float=@beta>()",
+    "y = Tile(a, @times)": "an attribute, @times, is no input: name it in a line above, as in times = "
+    "Constant<value_int=@times>()",
+    "y = Sigmoid(Neg(a))": "a line has one node: give Neg a line of its own above, and its output's name here",
+    "y = Sigmoid(Elu<alpha=1.0>(a))": "a line has one node: give Elu a line of its own above, and its output's name here",
+    "y = Elu<alpha=@slope>(a)": "the operator has no attribute `slope`; its attributes are beta, times",
+    "y = Elu<alpha=@betta>(a)": "the operator has no attribute `betta` (did you mean @beta?); its attributes are beta, times",
+    "y = Sigmod(a)": "ONNX has no operator Sigmod; did you mean Sigmoid?",
+    "y = Gelu(a)": "operator set 17 does not have Gelu, which appears in operator set 20",
+    "y = Upsample(a, a)": "operator set 17 no longer has Upsample, which was removed in operator set 10",
+    "y = com.microsoft::Gelu(a)": "com.microsoft::Gelu: a function consists of ONNX's own operators, which have no domain",
+    "y = Sigmoid(a, a)": "Sigmoid takes 1 input, found 2",
+    "y = Add(a)": "Add takes 2 inputs, found 1",
+    "y = Clip()": "Clip takes 1 to 3 inputs, found 0",
+    "y = Concat<axis=0>()": "Concat takes 1 or more inputs, found 0",
+    "y = Add(a, _)": "input 1 of Add cannot be left out",
+    "y, z = Neg(a)": "Neg has 1 output, found 2",
+    "y = Neg(b)": "no line above defines the input b",
+    "y = Concat(a, a)": "Concat needs the attribute `axis`, an integer, as 1",
+    "y = Elu<alpha=1>(a)": "attribute `alpha` of Elu is a real number, as 1.0; found an integer, as 1",
+    "y = Elu<alpha=@times>(a)": "attribute `alpha` of Elu is a real number, as 1.0; found an integer, as 1",
+    "y = Resize<antialias=1>(a, _, a)": "Resize has no attribute `antialias` in operator set 17",
+    "y = ReduceSum<axes=[1]>(a)": "ReduceSum has no attribute `axes`; its attributes are keepdims, noop_with_empty_axes",
+    "y = ReduceMean(a, a)": "ReduceMean takes 1 input, found 2",
+    "y = Constant()": "Constant has one attribute, its value",
+}
+
+
+@pytest.mark.parametrize("line", WRONG_LINES)
+def test_a_wrong_function_is_refused_when_its_library_is_loaded(graft, line):
+    answer = checked(graft, "a = Relu(x)\n" + line)
+    assert answer.code == 2, answer.err
+    error = answer.json["error"]
+    assert error["kind"] == "bad_input"
+    message = error["message"]
+    place = f"library of operators {WRONG.resolve()}: operator FunctionUnderTest: function FunctionUnderTest, line 2, column "
+    assert message.startswith(place), message
+    assert WRONG_LINES[line] in message
+    assert message.endswith(f"\nThe line is `{line}`"), message
+    assert message.count("FunctionUnderTest") == 2 and "defect" not in message, message
+
+
+@pytest.mark.parametrize("line", [line for line in WRONG_LINES if "{" not in line and "@" not in line])
+def test_onnx_refuses_them_too(line):
+    """Where ONNX's text form has the line at all."""
+    text = f'<ir_version: 8, opset_import: ["" : 17]> agraph (float[N] x) => (float[N] y) {{ a = Relu(x)\n {line} }}'
+    with pytest.raises((onnx.parser.ParseError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
+        onnx.checker.check_model(onnx.parser.parse_model(text.replace("_", '""')), full_check=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = HardSigmoid<alpha=0.2, beta=0.5>(a)",
+        "y = Elu<alpha=@beta>(a)",
+        "y = Clip(a, _, a)",
+        "y = Concat<axis=0>(a, a, a)",
+        "y = ReduceMean<axes=[1], keepdims=@times>(a)",  # an input from operator set 18 on
+        "s = Shape(a)\ny = Reshape<allowzero=1>(a, s)",
+        "p, q = Split<axis=0>(a)\ny = Concat<axis=0>(p, q)",  # needs num_outputs from operator set 18 on
+        "c = Constant<value=f16(1)>()\ny = CastLike(c, a)",
+    ],
+)
+def test_a_right_function_is_accepted(graft, line):
+    answer = checked(graft, "a = Relu(x)\n" + line)
+    assert answer.code == 0, answer.err
+
+
+def test_a_function_has_to_make_the_outputs(graft):
+    answer = checked(graft, "z = Relu(x)")
+    assert answer.code == 2
+    assert "operator FunctionUnderTest: function FunctionUnderTest: no line defines the output 'y'" in answer.err
+
+
+def test_a_name_has_one_body(graft):
+    answer = checked(graft, "y = Relu(x)", GRAFT_TEST_SECOND_FUNCTION="y = Neg(x)")
+    assert answer.code == 2
+    assert "function FunctionUnderTest has two bodies; give one of them another name" in answer.err
+    assert "y = Relu(x)" in answer.err and "y = Neg(x)" in answer.err
+
+
+def test_native_forms_are_read_too(graft):
+    assert checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<alpha=@beta>(x)").code == 0
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<aplha=@beta>(x)")
+    assert answer.code == 2
+    assert "operator FunctionUnderTest: native form, line 1, column 5: Elu has no attribute `aplha`" in answer.err
+
+
+def test_every_command_refuses_the_library(graft, tmp_path):
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2, 3])], [("y", [2, 3])])
+    for command in (["inspect", model], ["convert", model, "-o", tmp_path / "o.onnx"], ["verify", model, model]):
+        answer = graft(*command, "--operators", WRONG, env={"GRAFT_TEST_FUNCTION": "y = Elu<aplha=1.0>(x)"})
+        assert answer.code == 2, answer.err
+        assert answer.err.startswith(
+            f"error: library of operators {WRONG.resolve()}: operator FunctionUnderTest: function "
+        )
+    assert not (tmp_path / "o.onnx").exists()
+
+
+# ---- Without --operators the file has the function alone
+
+
+@pytest.fixture
+def models(graft, tmp_path):
+    """A network of standard operators, and what `graft convert` makes of it: a node of Snake, with its function."""
+    nodes = [
+        helper.make_node("Abs", ["x"], ["a"]),
+        helper.make_node("Sin", ["a"], ["sine"]),
+        helper.make_node("Mul", ["sine", "sine"], ["square"]),
+        helper.make_node("Add", ["a", "square"], ["b"]),
+        helper.make_node("Neg", ["b"], ["y"]),
+    ]
+    reference = save(tmp_path / "reference.onnx", nodes, [("x", [2, 3])], [("y", [2, 3])])
+    nodes[1:4] = [helper.make_node("Snake", ["a"], ["b"], "it", domain="my", alpha=1.0)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [2, 3])], domains=["my"])
+    converted = tmp_path / "converted.onnx"
+    answer = graft("convert", model, "-o", converted, "--operators", LIBRARY)
+    assert answer.code == 0, answer.err
+    assert [function.name for function in onnx.load(converted).functions] == ["Snake"]
+    return reference, converted, answer
+
+
+@pytest.mark.parametrize("more", [[], ["--layers"], ["--engine", "openvino"]])
+def test_verify_does_not_take_the_function_for_the_kernel(graft, models, more):
+    reference, converted, _ = models
+    answer = graft("verify", reference, converted, "--kernels", "own", *more)
+    assert answer.code == 2, answer.out + answer.err
+    assert answer.err.startswith(
+        f"error: {converted}: node 'it' (graft::Snake): no library that is loaded has the operator Snake, so there is no "
+        "kernel of it, only the function in the file"
+    )
+    assert "Load its library with --operators LIB, or leave out --kernels own" in " ".join(answer.err.split())
+    assert graft("verify", reference, converted, *more).code == 0
+    answer = graft("verify", reference, converted, "--kernels", "own", "--operators", LIBRARY, *more)
+    assert answer.code == 0, answer.err
+
+
+def test_a_function_of_somebody_elses_is_no_operator(graft, tmp_path):
+    """Of another domain than Graft's: there never was a kernel."""
+    relu = helper.make_function(
+        "my", "F", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], [helper.make_opsetid("", 17)]
+    )
+    nodes = [helper.make_node("F", ["x"], ["y"], "it", domain="my")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [2, 3])], functions=[relu], domains=["my"])
+    answer = graft("verify", model, model, "--kernels", "own")
+    assert answer.code == 0, answer.err
+
+
+def test_run_does_not_take_the_function_for_the_kernel(graft, models, tmp_path):
+    np.savez(tmp_path / "in.npz", x=np.ones([2, 3], np.float32))
+    command = ["run", models[1], "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz"]
+    answer = graft(*command, "--kernels", "own")
+    assert answer.code == 2 and "no library that is loaded has the operator Snake" in answer.err, answer.err
+    assert not (tmp_path / "out.npz").exists()
+    assert graft(*command).code == 0
+
+
+def test_inspect_says_that_the_library_makes_it_a_plugin(graft, models):
+    (node,) = [each for each in graft("inspect", models[1], "--json").json["nodes"] if each["node"] == "it"]
+    assert node["verdict"] == "native"
+    assert "no library that is loaded has the operator; --operators LIB makes it a plugin" in node["reason"]
+
+
+def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
+    _, converted, answer = models
+    command = f"graft build {converted} -o {tmp_path / 'converted'}.engine --operators {LIBRARY.resolve()}"
+    assert f"next  {command}\n" in answer.out
+    assert "without --operators, Snake would be built from its function" in answer.out
+    again = graft("convert", models[0], "-o", tmp_path / "again.onnx", "--operators", LIBRARY, "--passes=remove_dead")
+    assert again.code == 0 and "graft build" not in again.out, again.out  # no operator of the library is in it
+    assert f"--operators {LIBRARY.resolve()}" in graft("inspect", converted, "--operators", LIBRARY).out
+
+
+def test_build_says_what_it_builds_from_functions(graft, models, tmp_path):
+    engine = ["-o", tmp_path / "e", "--target", "sm89"]
+    said = "Snake is built from its function, as native layers: no library that is loaded has the operator; --operators LIB"
+    answer = graft("build", models[1], *engine)
+    assert answer.code == 0, answer.err
+    assert answer.err.count(said) == 1 and "TensorRT: Snake" not in answer.err, answer.err
+    for more in (["--plugins", "never"], *([["--operators", PLUGINS]] if PLUGINS.is_file() else [])):
+        answer = graft("build", models[1], *engine, *more)
+        assert answer.code == 0, answer.err
+        assert "built from its function" not in answer.err, answer.err
+
+
+def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tmp_path):
+    bare = onnx.load(models[1])
+    del bare.functions[:]
+    onnx.save(bare, tmp_path / "bare.onnx")
+    answer = graft("build", tmp_path / "bare.onnx", "-o", tmp_path / "e", "--target", "sm89")
+    assert answer.code == 1
+    assert "with --plugin-lib, one of your own operators with --operators LIB" in " ".join(answer.err.split()), (
+        answer.err
+    )
+    (node,) = [
+        each
+        for each in graft("inspect", tmp_path / "bare.onnx", "--json").json["nodes"]
+        if each["verdict"] == "unsupported"
+    ]
+    assert "an operator of your own is in its library: --operators LIB" in node["advice"]
