@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/suggest.hpp"
 #include "onnx/lexer.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
@@ -45,6 +46,7 @@ struct Call {
   std::vector<Argument> arguments;
   std::vector<Condition> conditions;
   bool takes_more = false;
+  bool is_standard = false;  // without a domain: an operator that ONNX has
 };
 
 struct Any {};
@@ -165,12 +167,14 @@ class PatternParser {
     if (lexer_.accept("::")) {
       domain = std::move(name);
       name = lexer_.expect_name("an operator");
-      if (!lexer_.peek().is("(") && !lexer_.peek().is("<")) lexer_.fail("`(` is missing");
+      if (!lexer_.peek().is("(") && !lexer_.peek().is("<") && !lexer_.peek().is("{")) lexer_.fail("`(` is missing");
+    } else if (lexer_.peek().is("(") || lexer_.peek().is("<") || lexer_.peek().is("{")) {
+      check_operator(token);
     }
-    if (lexer_.peek().is("<")) refuse_attributes_in_angle_brackets(token);
+    if (lexer_.peek().is("<") || lexer_.peek().is("{")) refuse_attributes_before_inputs(token);
     if (lexer_.peek().is("(")) {
       if (++depth_ > 50) lexer_.fail_at(token, "calls nested deeper than 50");
-      ExpressionPointer call = make(parse_call(std::move(domain), std::move(name)));
+      ExpressionPointer call = make(parse_call(token, std::move(domain), std::move(name)));
       --depth_;
       return call;
     }
@@ -184,9 +188,35 @@ class PatternParser {
     return make(FreeName{std::move(name)});
   }
 
-  Call parse_call(std::string domain, std::string op_type) {
+  /// A slip in the name of an operator would otherwise be a pattern that matches nothing, without a word.
+  void check_operator(const Token& op) const {
+    if (find_schema(op.text) != nullptr) return;
+    const std::string meant = nearest_standard_operator(op.text).value_or("");
+    lexer_.fail_at(
+        op, fmt::format("ONNX has no operator {}{}; a node of that name outside ONNX is written with its "
+                        "domain, my.domain::{}, or ai.onnx::{} where it has none",
+                        op.text, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant), op.text, op.text));
+  }
+
+  void check_attribute(const Call& call, const Token& attribute) const {
+    const OperatorSchema* schema = call.is_standard ? find_schema(call.op_type) : nullptr;
+    if (schema == nullptr) return;
+    std::vector<std::string> known = schema->attribute_names();
+    for (const AttributeInput& entry : attribute_inputs(call.op_type)) known.emplace_back(entry.attribute);
+    if (std::find(known.begin(), known.end(), attribute.text) != known.end()) return;
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    if (known.empty()) lexer_.fail_at(attribute, fmt::format("{} has no attributes", call.op_type));
+    const auto meant = nearest(attribute.text, known);
+    lexer_.fail_at(attribute,
+                   fmt::format("{} has no attribute `{}`{}; its attributes are {}", call.op_type, attribute.text,
+                               meant ? fmt::format(" (did you mean `{}`?)", *meant) : "", fmt::join(known, ", ")));
+  }
+
+  Call parse_call(const Token& start, std::string domain, std::string op_type) {
     Call call;
-    call.domain = std::move(domain);
+    call.is_standard = domain.empty();
+    call.domain = domain == "ai.onnx" ? "" : std::move(domain);
     call.op_type = std::move(op_type);
     lexer_.expect("(");
     while (!lexer_.peek().is(")")) {
@@ -200,9 +230,26 @@ class PatternParser {
       call.arguments.push_back(std::move(argument));
       if (!lexer_.accept(",")) break;
     }
+    const Token close = lexer_.peek();
     lexer_.expect(")");
+    const OperatorSchema* schema = call.is_standard ? find_schema(call.op_type) : nullptr;
+    if (schema != nullptr && call.arguments.size() > schema->most_inputs) {
+      lexer_.fail_at(start,
+                     fmt::format("{} has {}, the pattern gives it {}", call.op_type,
+                                 schema->most_inputs == 1   ? "one input"
+                                 : schema->most_inputs == 0 ? "no inputs"
+                                                            : fmt::format("{} inputs at most", schema->most_inputs),
+                                 call.arguments.size()));
+    }
+    if (lexer_.peek().is("<")) {
+      const std::size_t open = lexer_.peek().position;
+      const std::size_t end = std::min(text_.find('>', open), text_.size());
+      refuse_attributes(fmt::format("{}{{{}}}", text_.substr(start.position, close.position + 1 - start.position),
+                                    text_.substr(open + 1, end - open - 1)));
+    }
     if (!lexer_.accept("{")) return call;
     do {
+      check_attribute(call, lexer_.peek());
       call.conditions.push_back(parse_condition());
     } while (lexer_.accept(","));
     lexer_.expect("}");
@@ -210,9 +257,9 @@ class PatternParser {
   }
 
   /// `Op<attribute=1>(x)` is how the text of a function has it. The message has the call as a pattern does.
-  [[noreturn]] void refuse_attributes_in_angle_brackets(const Token& call) const {
+  [[noreturn]] void refuse_attributes_before_inputs(const Token& call) const {
     const std::size_t open = lexer_.peek().position;
-    const std::size_t close = text_.find('>', open);
+    const std::size_t close = text_.find(lexer_.peek().is("<") ? '>' : '}', open);
     const std::size_t begin = close == std::string_view::npos ? close : text_.find_first_not_of(" \t\r\n", close + 1);
     std::string_view op = text_.substr(call.position, open - call.position);
     op = op.substr(0, op.find_last_not_of(" \t\r\n") + 1);
@@ -228,6 +275,10 @@ class PatternParser {
             fmt::format("{}{}{{{}}}", op, text_.substr(begin, end - begin), text_.substr(open + 1, close - open - 1));
       }
     }
+    refuse_attributes(corrected);
+  }
+
+  [[noreturn]] void refuse_attributes(const std::string& corrected) const {
     lexer_.fail(fmt::format("in a pattern attributes follow the inputs, in braces: write `{}`", corrected));
   }
 
@@ -417,16 +468,30 @@ class Search {
     return found ? std::optional(result()) : std::nullopt;
   }
 
+  /// With what one part of the pattern says, whoever reads it: the number of nodes, 0 where it does not match.
+  std::size_t count_matched(const Expression& part, Node& node) {
+    root_ = &node;
+    std::size_t count = 0;
+    at_node(part, node, 0, [&](Node&) {
+      count = matched_.size();
+      return true;
+    });
+    return count;
+  }
+
   [[nodiscard]] std::size_t furthest() const { return furthest_; }
+  [[nodiscard]] bool has_reached_next() const { return has_reached_next_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
   using Continuation = std::function<bool()>;
   using NodeContinuation = std::function<bool(Node&)>;
 
-  bool fail(const std::string& reason) {
-    if (reason_.empty() || matched_.size() > furthest_) {
+  /// `reached`: the operator of a further node was right, and what is said about that node was not.
+  bool fail(const std::string& reason, bool reached = false) {
+    if (reason_.empty() || std::pair(matched_.size(), reached) > std::pair(furthest_, has_reached_next_)) {
       furthest_ = matched_.size();
+      has_reached_next_ = reached;
       reason_ = reason;
     }
     return false;
@@ -474,7 +539,7 @@ class Search {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (!listed[i] && !call.takes_more && !slots[i].absent()) {
         constants_ = before;
-        return fail(fmt::format("{}: it has an input {}, the pattern has none", describe(node), i));
+        return fail(fmt::format("{}: it has an input {}, the pattern has none", describe(node), i), true);
       }
     }
     matched_.push_back(&node);
@@ -530,8 +595,8 @@ class Search {
         const auto a = entry->second->constant();
         const auto b = value->constant();
         if (!a || !b || !same_constant(*a, *b)) {
-          return fail(fmt::format("{} is '{}', the pattern wants {}, which is '{}'", where, value->name, name->name,
-                                  entry->second->name));
+          return fail(fmt::format("{} is '{}', the pattern wants {}, which is '{}' here", where, value->name,
+                                  name->name, entry->second->name));
         }
       }
       if (next()) return true;
@@ -571,7 +636,7 @@ class Search {
     std::optional<TensorData> found;
     if (const NodeAttribute* attribute = node.attribute(condition.attribute)) {
       found = to_tensor(*attribute);
-      if (!found) return fail(where + " is of a kind that patterns do not look into");
+      if (!found) return fail(where + " is of a kind that patterns do not look into", true);
     }
     if (node.domain.empty()) {
       for (const AttributeInput& entry : attribute_inputs(node.op_type)) {
@@ -579,7 +644,7 @@ class Search {
           continue;
         found = slots[entry.input].constant();
         listed[entry.input] = true;
-        if (!found) return fail(where + " is an input that is no constant");
+        if (!found) return fail(where + " is an input that is no constant", true);
       }
     }
     if (!found && node.domain.empty()) {
@@ -587,19 +652,20 @@ class Search {
         found = to_tensor(NodeAttribute(*value));
       }
     }
-    if (!found) return fail(where + " is absent");
+    if (!found) return fail(where + " is absent", true);
     if (!condition.bind.empty()) return bind(condition.bind, *found, where, [] { return true; });
     if (condition.text) {
       const bool equal = found->strings && found->strings->size() == 1 && found->strings->front() == *condition.text;
       return equal ||
-             fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text));
+             fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text), true);
     }
     const auto numbers = found->numbers();
     const bool equal =
         numbers && (condition.is_list || found->element_count() == 1) &&
         std::equal(numbers->begin(), numbers->end(), condition.numbers.begin(), condition.numbers.end(), same_number);
     return equal || fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*found),
-                                     fmt::join(condition.numbers, ", ")));
+                                     fmt::join(condition.numbers, ", ")),
+                         true);
   }
 
   bool nothing_escapes() {
@@ -648,6 +714,7 @@ class Search {
   std::vector<const Node*> passed_;  // looked through, between matched nodes
   int steps_ = 0;
   std::size_t furthest_ = 0;
+  bool has_reached_next_ = false;
   std::string reason_;
 };
 
@@ -658,6 +725,40 @@ std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMis
   auto found = search.run(root);
   if (!found && near != nullptr) *near = {&root, search.furthest(), pattern.data().node_count, search.reason()};
   return found;
+}
+
+/// A call inside a pattern, and the one that reads its result.
+struct Part {
+  const Expression* call;
+  const Expression* reader;
+};
+
+std::vector<Part> inner_parts(const Pattern::Data& pattern) {
+  std::vector<Part> parts;
+  std::set<std::size_t> seen;
+  const std::function<void(const Expression&, const Expression*)> visit = [&](const Expression& expression,
+                                                                              const Expression* reader) {
+    if (const auto* alternatives = std::get_if<Alternatives>(&expression.form)) {
+      for (const auto& option : alternatives->options) visit(*option, reader);
+    } else if (const auto* reference = std::get_if<Reference>(&expression.form)) {
+      if (seen.insert(reference->line).second) visit(*pattern.lines[reference->line].expression, reader);
+    } else if (const auto* call = std::get_if<Call>(&expression.form)) {
+      if (reader != nullptr) parts.push_back({&expression, reader});
+      for (const Argument& argument : call->arguments) visit(*argument.expression, &expression);
+    }
+  };
+  visit(*pattern.lines.back().expression, nullptr);
+  return parts;
+}
+
+/// Why the pattern does not go on from a node at which a part of it matches.
+std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node) {
+  const auto& uses = node.output(0)->uses;
+  const std::string begin = fmt::format("{} and what it reads match", describe(node));
+  if (uses.empty()) return begin + "; no node reads its result";
+  Search search(pattern.data());
+  search.count_matched(*part.reader, *uses.front().node);
+  return fmt::format("{}; then {}", begin, search.reason());
 }
 
 void put_in_order(std::span<Match> matches, const Graph& graph) {
@@ -737,6 +838,38 @@ MatchResult find_matches(const Pattern& pattern, Graph& graph) {
   }
   put_in_order(result.matches, graph);
   return result;
+}
+
+std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs) {
+  const auto& types = pattern.root_types();
+  std::optional<NearMiss> best;
+  bool has_reached_next = false;
+  for (Graph* graph : graphs) {
+    for (Node* node : graph->nodes()) {
+      if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
+      Search search(pattern.data());
+      if (search.run(*node)) continue;
+      if (best &&
+          std::pair(search.furthest(), search.has_reached_next()) <= std::pair(best->matched_nodes, has_reached_next)) {
+        continue;
+      }
+      best = NearMiss{node, search.furthest(), pattern.data().node_count, search.reason()};
+      has_reached_next = search.has_reached_next();
+    }
+  }
+  if (best && best->matched_nodes + (has_reached_next ? 1 : 0) >= 2) return best;
+  std::size_t most = 1;
+  for (const Part& part : inner_parts(pattern.data())) {
+    for (Graph* graph : graphs) {
+      for (Node* node : graph->nodes()) {
+        const std::size_t count = Search(pattern.data()).count_matched(*part.call, *node);
+        if (count <= most) continue;
+        most = count;
+        best = NearMiss{node, count, pattern.data().node_count, reason_beyond(pattern, part, *node)};
+      }
+    }
+  }
+  return best;
 }
 
 }  // namespace graft::onnx

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,5 +91,10 @@ struct MatchResult {
   std::vector<NearMiss> near_misses;
 };
 [[nodiscard]] MatchResult find_matches(const Pattern& pattern, Graph& graph);
+
+/// What comes nearest to a pattern that matches nowhere in these graphs: a node at which the pattern's last one was
+/// tried or, where hardly anything was before that, one at which a part of the pattern matches. Nothing where the
+/// graphs have neither.
+[[nodiscard]] std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs);
 
 }  // namespace graft::onnx

@@ -2,6 +2,7 @@
 #include "passes/library_fusions.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 
@@ -10,6 +11,15 @@
 
 namespace graft::passes {
 namespace {
+
+/// Nothing, or comments alone.
+bool is_empty(const char* text) {
+  try {
+    return YAML::Load(text).IsNull();
+  } catch (const YAML::Exception&) {
+    return false;  // which parse_rules says, with the place
+  }
+}
 
 void check(const Rule& rule, const OperatorLibrary& library) {
   const auto fail = [&](const std::string& message) {
@@ -33,6 +43,12 @@ std::vector<Rule> library_fusions(const OperatorLibrary& library) {
   std::vector<Rule> all;
   for (const FusionRules& file : library.fusions) {
     try {
+      if (is_empty(file.text)) {
+        throw Error(
+            fmt::format("{}: no fusion is in it; write one, as in\n- match: y = Mul(x, Sigmoid(x))\n  with: {}\nor "
+                        "remove the file",
+                        file.file, library.operators.empty() ? "Operator" : library.operators.front()->name));
+      }
       for (Rule& rule : parse_rules(file.text, file.file)) {
         check(rule, library);
         all.push_back(std::move(rule));

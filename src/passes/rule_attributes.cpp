@@ -16,6 +16,7 @@ namespace {
 
 [[noreturn]] void fail_attribute(const RuleOperator& with, const std::string& name, const Place& place,
                                  const std::vector<std::string>& known) {
+  if (known.empty()) throw Error(fmt::format("{}: {} has no attributes", place.to_string(), with.to_string()));
   const std::string meant = did_you_mean(name, known);
   throw Error(fmt::format("{}: {} has no attribute `{}`{} Its attributes are {}", place.to_string(), with.to_string(),
                           name, meant.empty() ? "." : meant, joined(known)));

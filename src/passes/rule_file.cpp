@@ -417,6 +417,7 @@ class Reader : private YamlReader {
       fail(node,
            "`with` is missing: the operator that comes, as in with: L2Normalize; or `plugin` for somebody else's");
     }
+    if (rule.kind == Kind::match) check_names(node, rule);
     if (rule.kind != Kind::set) check_attributes(rule.with, rule.attributes);
     const bool is_foreign = rule.with.is_plugin || (!rule.with.domain.empty() && rule.with.graft == nullptr &&
                                                     rule.with.domain != "ai.onnx.ml");
@@ -444,7 +445,48 @@ class Reader : private YamlReader {
     if (rule.select.scope && (!rule.select.attributes.empty() || !rule.select.inputs.empty())) {
       fail(node, "`when` looks at single nodes; a scope is taken as a whole");
     }
-    if (rule.kind == Kind::match) check_names(node, rule);
+  }
+
+  void check_input_count(const YAML::Node& node, const Rule& rule,
+                         const std::set<std::string, std::less<>>& names) const {
+    std::size_t fewest = 0;
+    std::size_t most = 0;
+    std::vector<std::string> ports;
+    if (const OperatorType* type = rule.with.graft) {
+      fewest = type->required_input_count();
+      most = type->most_inputs();
+      for (std::size_t i = 0; i < type->input_count(); ++i) ports.emplace_back(type->ports[i].name);
+    } else if (const onnx::OperatorSchema* schema =
+                   rule.with.domain.empty() ? onnx::find_schema(rule.with.op_type, onnx::newest_opset) : nullptr) {
+      fewest = schema->fewest_inputs;
+      most = schema->most_inputs;
+    } else {
+      return;
+    }
+    const std::size_t given = rule.inputs ? rule.inputs->size() : 1;
+    if (given >= fewest && given <= most) return;
+    const std::string allowed = fewest == most ? std::to_string(most)
+                                : given > most ? fmt::format("{} at most", most)
+                                               : fmt::format("{} or more", fewest);
+    fail(rule.inputs ? *find(node, "inputs") : node,
+         fmt::format(
+             "{} has {} input{}{}, and {}. `inputs` lists the names of the pattern for them, in their order; the "
+             "pattern has {}",
+             rule.with.to_string(), allowed, most == 1 ? "" : "s",
+             ports.empty() ? "" : fmt::format(" ({})", joined(ports)),
+             rule.inputs ? fmt::format("`inputs` lists {}", given) : "without `inputs` x alone is read",
+             joined({names.begin(), names.end()})));
+  }
+
+  /// `beta: beta` for `beta: "@beta"`.
+  static void check_is_no_constant(const Rule& rule, const std::string& name, const RuleValue& value) {
+    const auto* text = std::get_if<std::string>(&value.data);
+    if (text == nullptr || !rule.pattern->constant_names().contains(*text)) return;
+    const AttributeInfo* info = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
+    if (info != nullptr && info->type == AttributeType::text) return;
+    throw Error(
+        fmt::format("{}: attribute `{}` is the text {}; for the constant of that name in the pattern write \"@{}\"",
+                    value.place.to_string(), name, *text, *text));
   }
 
   /// What a rule reads of its pattern has to be there, whether or not a network matches it.
@@ -456,6 +498,7 @@ class Reader : private YamlReader {
            fmt::format("`inputs` is missing: which names of the pattern the operator reads, in its order; they are {}",
                        joined({values.begin(), values.end()})));
     }
+    check_input_count(node, rule, values);
     for (const RuleValue& input : rule.inputs.value_or(std::vector<RuleValue>{})) {
       const auto* name = std::get_if<std::string>(&input.data);
       if (name == nullptr) {
@@ -467,6 +510,7 @@ class Reader : private YamlReader {
                               joined({values.begin(), values.end()})));
     }
     for (const auto& [name, value] : rule.attributes) {
+      check_is_no_constant(rule, name, value);
       static_cast<void>(evaluate(value, [&](const std::string& constant) -> std::optional<RuleValue::Data> {
         if (constants.contains(constant)) return 1.;
         throw Error(

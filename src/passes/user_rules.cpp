@@ -204,10 +204,17 @@ class RuleRun {
 
   /// As a fusion of a library: where the operator cannot stand, nothing is wrong, and the report says why.
   void fuse() {
-    for (onnx::Graph* graph : rewriter_.graphs()) {
+    const std::vector<onnx::Graph*> graphs = rewriter_.graphs();
+    bool has_matched = false;
+    for (onnx::Graph* graph : graphs) {
       const onnx::MatchResult result = find_matches(*rule_.pattern, *graph);
       for (const onnx::NearMiss& near : result.near_misses) rewriter_.near_miss(rule_.pattern->name(), near);
       for (const onnx::Match& match : result.matches) fuse(match, *graph);
+      has_matched = has_matched || !result.matches.empty();
+    }
+    if (has_matched) return;
+    if (const auto nearest = nearest_match(*rule_.pattern, graphs)) {
+      rewriter_.near_miss(rule_.pattern->name(), *nearest);
     }
   }
 
@@ -255,28 +262,20 @@ class RuleRun {
   }
 
   void match_pattern() {
-    onnx::NearMiss nearest;
-    for (onnx::Graph* graph : rewriter_.graphs()) {
+    const std::vector<onnx::Graph*> graphs = rewriter_.graphs();
+    for (onnx::Graph* graph : graphs) {
       for (const onnx::Match& match : find_matches(*rule_.pattern, *graph).matches) {
         ++outcome_.matched;
         replace(region_of(match, *graph), &match);
       }
-      if (outcome_.matched != 0) continue;
-      for (onnx::Node* node : graph->nodes()) {
-        const auto& types = rule_.pattern->root_types();
-        if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
-        onnx::NearMiss near;
-        if (onnx::match(*rule_.pattern, *node, &near)) continue;
-        if (nearest.node == nullptr || near.matched_nodes > nearest.matched_nodes) nearest = std::move(near);
-      }
     }
     if (outcome_.matched != 0) return;
-    if (nearest.node == nullptr) {
+    if (const auto nearest = nearest_match(*rule_.pattern, graphs)) {
+      outcome_.notes.push_back(fmt::format("nearest: at {}, {} of {} nodes matched: {}", onnx::describe(*nearest->node),
+                                           nearest->matched_nodes, nearest->pattern_nodes, nearest->reason));
+    } else {
       outcome_.notes.push_back(fmt::format("the model has no {}, which the pattern ends with",
                                            fmt::join(rule_.pattern->root_types(), " or ")));
-    } else {
-      outcome_.notes.push_back(fmt::format("nearest: at {}, {} of {} nodes matched: {}", onnx::describe(*nearest.node),
-                                           nearest.matched_nodes, nearest.pattern_nodes, nearest.reason));
     }
   }
 

@@ -494,6 +494,24 @@ BAD = [
         "rules.yaml:1:10: the pattern, line 1, column 23: in a pattern attributes follow the inputs, in braces: write "
         "`HardSigmoid(x){alpha=0.2}`",
     ),
+    ("- match: y = Relu(Ad(x, x))\n  with: Identity\n", "ONNX has no operator Ad (did you mean "),
+    (
+        "- match: y = LeakyRelu(x){alpa=@slope}\n  with: LeakyReLU\n",
+        "LeakyRelu has no attribute `alpa` (did you mean `alpha`?)",
+    ),
+    (
+        "- match: y = LeakyRelu(x){alpha=@alpha}\n  with: LeakyReLU\n  attributes: {alpha: alpha}\n",
+        'rules.yaml:3:16: attribute `alpha` is the text alpha; for the constant of that name in the pattern write "@alpha"',
+    ),
+    (
+        "- match: y = Mul(x, a)\n  with: Add\n",
+        "rules.yaml:1:3: Add has 2 inputs, and without `inputs` x alone is read.",
+    ),
+    (
+        "- match: y = Mul(x, a)\n  with: Relu\n  inputs: [x, a]\n",
+        "rules.yaml:3:11: Relu has 1 input, and `inputs` lists 2.",
+    ),
+    ("- match: y = Relu(x)\n  with: Neg\n  attributes: {alpha: 1}\n", "Neg has no attributes"),
     ("- match: y = Relu(a)\n  with: Identity\n", "`inputs` is missing"),
     ("- match: y = Relu(x)\n  with: Identity\n  inputs: [z]\n", "the pattern has no name z; its names are x, y"),
     (

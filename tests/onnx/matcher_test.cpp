@@ -240,6 +240,49 @@ struct BadPattern {
   const char* message;
 };
 
+TEST(Matcher, AttributesOfOlderOperatorSetsAreKnown) {
+  EXPECT_NO_THROW(onnx::Pattern("y = Clip(x){min=0, max=6}"));
+  EXPECT_NO_THROW(onnx::Pattern("y = ReduceSum(x){axes=[1], keepdims=1}"));
+}
+
+TEST(Matcher, OperatorsWithoutADomainThatOnnxDoesNotHave) {
+  onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  producer(model, "y").op_type = "Gloop";
+  EXPECT_TRUE(match_output(model, "y = ai.onnx::Gloop(x){anything=1}") == std::nullopt);
+  EXPECT_TRUE(match_output(model, "y = ai.onnx::Gloop(x)"));
+}
+
+/// What nearest_match says of the only graph.
+onnx::NearMiss nearest_of(onnx::Model& model, const char* pattern) {
+  onnx::Graph* graph = &model.graph();
+  const auto found = nearest_match(onnx::Pattern(pattern), {&graph, 1});
+  EXPECT_TRUE(found) << pattern;
+  return found.value_or(onnx::NearMiss{});
+}
+
+TEST(Matcher, NearestDoesNotDependOnTheOrderOfArguments) {
+  onnx::Model model = text_model({{"x"}}, "gate = HardSigmoid<alpha=0.25>(x)\ny = Mul(x, gate)", {"y"});
+  for (const char* pattern : {"y = Mul(x, HardSigmoid(x){alpha=0.2})", "y = Mul(HardSigmoid(x){alpha=0.2}, x)"}) {
+    const onnx::NearMiss near = nearest_of(model, pattern);
+    EXPECT_EQ(near.node->op_type, "Mul");
+    EXPECT_NE(near.reason.find("attribute `alpha` is 0.25, the pattern wants 0.2"), std::string::npos) << near.reason;
+  }
+}
+
+TEST(Matcher, NearestIsThePartThatMatchesWhereTheEndDiffers) {
+  onnx::Model model = text_model({{"x"}},
+                                 "three = Constant<value_float=3.0>()\nzero = Constant<value_float=0.0>()\n"
+                                 "six = Constant<value_float=6.0>()\nsixth = Constant<value_float=0.16666667>()\n"
+                                 "sum = Add(x, three)\nclip = Clip(sum, zero, six)\ngate = Mul(clip, sixth)\n"
+                                 "y = Mul(x, gate)",
+                                 {"y"});
+  const onnx::NearMiss near = nearest_of(model, "y = Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)");
+  EXPECT_EQ(near.node->op_type, "Clip");
+  EXPECT_EQ(near.matched_nodes, 2U);
+  EXPECT_EQ(near.pattern_nodes, 4U);
+  EXPECT_NE(near.reason.find("(Clip) and what it reads match; then node"), std::string::npos) << near.reason;
+}
+
 TEST(Matcher, BadPatternsNameTheirPlace) {
   const BadPattern patterns[] = {
       {"", "a pattern needs a line"},
@@ -248,7 +291,7 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
       {"a = Relu(x)\ny = Neg(x)", "line 1, column 1: no later line uses this one"},
       {"a = Relu(x)\na = Neg(a)", "line 2, column 1: the name is defined twice"},
       {"y = Relu(a)\na = Neg(y)", "line 2, column 1: the name is used above as a free one"},
-      {"y = Relu(x){alpha}", "`=` is missing"},
+      {"y = HardSigmoid(x){alpha}", "`=` is missing"},
       {"y = Relu(x) x", "line 1, column 13: the line should end here"},
       {"y = Relu(%)", "an unknown character"},
       {"y = Pow(x, 2x)", "a number is missing"},
@@ -260,6 +303,19 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
       {"y = my::Swish <beta=@beta> (x)", "write `my::Swish(x){beta=@beta}`"},
       {"y = Relu<alpha=1", "write `Relu(x){attribute=1}`"},
       {"y = Relu<alpha=1>(x", "write `Relu(x){attribute=1}`"},
+      {"y = HardSigmoid{alpha=0.2}(Neg(x))", "write `HardSigmoid(Neg(x)){alpha=0.2}`"},
+      {"y = my::Swish{beta=@beta}(x)", "write `my::Swish(x){beta=@beta}`"},
+      {"y = Neg(HardSigmoid(x)<alpha=0.2>)", "write `HardSigmoid(x){alpha=0.2}`"},
+      {"y = Mul(x, HardSwich(x))", "line 1, column 12: ONNX has no operator HardSwich (did you mean HardSwish?)"},
+      {"y = Mul(x, HardSwich{a=1}(x))", "(did you mean HardSwish?)"},
+      {"y = Quantifier(x)",
+       "ONNX has no operator Quantifier; a node of that name outside ONNX is written with its domain"},
+      {"y = HardSigmoid(x){aplha=0.2}",
+       "line 1, column 20: HardSigmoid has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha, "
+       "beta"},
+      {"y = Relu(x){alpha=1}", "Relu has no attributes"},
+      {"y = Relu(x, 6)", "line 1, column 5: Relu has one input, the pattern gives it 2"},
+      {"y = Clip(x, 0, 6, 7)", "Clip has 3 inputs at most, the pattern gives it 4"},
   };
   for (const BadPattern& bad : patterns) {
     const std::string error = error_of([&] { const onnx::Pattern pattern(bad.text, "mine"); });
