@@ -720,6 +720,7 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("count", "no operators", "graft_add_plugin_library"),
         ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is no operator of this library", ""),
+        ("empty_fusion", "fine_fusion.yaml: no fusion is in it; write one, as in", ""),
         ("rows", "operator Fine has a type row of 1 formats for 0 inputs and outputs", "build the library again"),
     ],
 )

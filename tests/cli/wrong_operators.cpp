@@ -32,8 +32,12 @@ const graft::OperatorType type{.name = name,
                                .timed_variants = false,
                                .create = [] { return std::unique_ptr<graft::Operator>(); }};
 const std::array types{&type};
+#ifdef WRONG_EMPTY_FUSION
+constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "# To be written.\n"}};
+#else
 // LeakyReLU is Graft's: a fusion of a library makes the library's own operators.
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: LeakyReLU\n"}};
+#endif
 
 const graft::ExportedOperators exported{
 #ifdef WRONG_VERSION
@@ -60,7 +64,7 @@ const graft::ExportedOperators exported{
     .count = types.size(),
 #endif
     .fusions = fusions.data(),
-#ifdef WRONG_FUSION
+#if defined(WRONG_FUSION) || defined(WRONG_EMPTY_FUSION)
     .fusion_count = fusions.size(),
 #else
     .fusion_count = 0,
