@@ -117,6 +117,7 @@ Finding package(const Json& facts) {
 
 /// What operators of one's own are compiled with.
 void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
+  if (compilers.empty()) return;  // the driver of another version
   const auto add = [&](const char* key, std::string_view name, std::string_view remedy, std::string_view lacking) {
     const Json facts = compilers.value(key, Json::object());
     Finding finding{.name = std::string(name), .remedy = std::string(remedy), .facts = facts, .for_projects = true};
@@ -162,7 +163,7 @@ void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findi
   // Any one flavor that builds is enough; the first that could be installed is then what is missing.
   if (!can_build) findings[first_flavor].needed = true;
   findings.push_back(gpu(diagnosis.driver["cuda"]));
-  add_compilers(diagnosis.driver["compilers"], findings);
+  add_compilers(diagnosis.driver.value("compilers", Json::object()), findings);
 }
 
 /// Whether what a project of `graft new` is built with was found; empty where nothing is known.
