@@ -14,7 +14,10 @@ LIBRARIES = ("lib", "lib64", "lib/x86_64-linux-gnu")
 def cmake_prefix() -> str:
     """The folder for CMAKE_PREFIX_PATH, by which `find_package(graft)` finds Graft's headers and libraries.
 
-    In a shell: cmake -S my_ops -B my_ops/build -DCMAKE_PREFIX_PATH="$(python -c 'import graft; print(graft.cmake_prefix())')"
+    In a shell, where the second command runs only if Graft was found:
+    prefix="$(python3 -c 'import graft; print(graft.cmake_prefix())')" && cmake -S program -B build -DCMAKE_PREFIX_PATH="$prefix"
+
+    The projects of `graft new` ask by themselves.
 
     Raises graft.Error where the package is neither in a wheel nor installed, as in Graft's build folder.
     """

@@ -1,4 +1,4 @@
-// graft new: a project with an operator outside Graft.
+// graft new: a project with an operator outside Graft, or one more operator in it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,7 +28,8 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
       fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
       fmt::format("cmake --build {}/build --parallel \"$(nproc)\"", path),
       fmt::format("ctest --test-dir {}/build --output-on-failure", path),
-      fmt::format("{} {}/tests/network.py network.onnx", python, path),
+      fmt::format("{} {}/{}/{}_network.py network.onnx", python, path, project.operator_folder,
+                  project.operator_folder),
       fmt::format("graft convert network.onnx -o converted.onnx {}", library),
       fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
       fmt::format("graft build converted.onnx -o network.engine {}", library),
@@ -39,8 +40,13 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const DeferInterrupts defer;
   const toolkit::WrittenProject written = toolkit::write_project(request);
   const std::vector<std::string> commands = commands_for(written);
-  console.say(fmt::format("wrote {}: {} files, with the operator {}\n\nNext\n  {}", written.folder.string(),
-                          written.files.size(), written.operator_name, fmt::join(commands, "\n  ")));
+  const std::string what =
+      written.was_there
+          ? fmt::format("added to {}: the operator {}, in {} files and a line of {}.inc", written.folder.string(),
+                        written.operator_name, written.files.size() - 1, written.name)
+          : fmt::format("wrote {}: {} files, with the operator {}", written.folder.string(), written.files.size(),
+                        written.operator_name);
+  console.say(fmt::format("{}\n\nNext\n  {}", what, fmt::join(commands, "\n  ")));
   if (!written.has_package) {
     console.warn(
         "the project needs Graft's headers and its CMake package, which are not beside this program: it lies in a "
@@ -51,6 +57,7 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
                   {"name", written.name},
                   {"operator", written.operator_name},
                   {"like", request.kind},
+                  {"added", written.was_there},
                   {"files", written.files},
                   {"next", commands}});
   return Exit::done;
@@ -61,10 +68,14 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
 void add_new(Program& program) {
   const auto request = std::make_shared<toolkit::NewProject>();
   Command* command = program.add_command(
-      "new", "a project with an operator of your own: kernels, a fusion, cases, tests, ready to be built",
+      "new",
+      "a project with an operator of your own, or one more in it: kernels, a fusion, cases, tests, ready to be built",
       "graft new my_ops --like reduction --operator RowNorm",
       [request](const Console& c) { return write_new(c, *request); });
-  command->add_option("FOLDER", request->folder, "that is made; its name is that of the project and its library")
+  command
+      ->add_option("FOLDER", request->folder,
+                   "that is made; its name is that of the project and its library. A project that is there gets one "
+                   "more operator, that of --operator")
       ->required();
   command
       ->add_option("--like", request->kind,

@@ -42,6 +42,16 @@ class Stopwatch {
 /// Nodes that the matcher looks through, so that they can lie inside a region without having been matched.
 bool is_transparent(const onnx::Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
 
+/// Why an operator in the region refuses its attributes or the sizes that are known; empty where none does.
+std::string refusal_of(const onnx::Model& region) {
+  try {
+    region.graph().for_each_node(onnx::check_operator);
+  } catch (const Error& refused) {
+    return refused.what();
+  }
+  return "";
+}
+
 bool is_shape_number(const onnx::Value& value) {
   return value.type == onnx::ElementType::i64 || value.type == onnx::ElementType::i32;
 }
@@ -369,6 +379,8 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   onnx::Model after = before.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
+  // The whole model would be refused for the same.
+  if (std::string why = refusal_of(after); !why.empty()) return {false, std::move(why)};
 
   Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal));
   if (!verdict.proven && verdict.could_not_run && !proposal.where_engine_lacks_it.empty() && !compiles(before) &&

@@ -8,8 +8,11 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
@@ -147,6 +150,92 @@ bool is_cpp(const fs::path& file) {
   return is_one_of(file.extension().string(), extensions);
 }
 
+/// What a project has in the place of the templates' names.
+struct Names {
+  std::string project;
+  std::string operator_name;
+  std::string operator_folder;
+};
+
+/// Writes the templates whose paths begin with the prefix, which is left out, below the folder. Returns their paths
+/// there.
+std::vector<std::string> write_templates(const fs::path& folder, const std::string& prefix,
+                                         const TemplateOperator& written_with, const Names& names) {
+  const auto with_names = [&](std::string_view text, std::string_view project_name) {
+    const std::array replacements = {Replacement{template_project, project_name},
+                                     Replacement{written_with.name, names.operator_name},
+                                     Replacement{written_with.folder, names.operator_folder}};
+    return replaced(text, replacements);
+  };
+  std::vector<std::string> written;
+  for (const TemplateFile& file : template_files()) {
+    if (!file.path.starts_with(prefix)) continue;
+    const std::string path = with_names(file.path.substr(prefix.size()), names.project);
+    fs::create_directories((folder / path).parent_path());
+    onnx::write_file(folder / path, with_names(file.text, is_cpp(path) ? namespace_of(names.project) : names.project));
+    written.push_back(path);
+  }
+  return written;
+}
+
+/// The list of operators in the folder of a project: the one file NAME.inc beside a CMakeLists.txt. The folder may have
+/// another name than the project, as a clone has.
+std::optional<fs::path> list_of(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(folder / "CMakeLists.txt", ignored)) return {};
+  std::optional<fs::path> list;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() != ".inc") continue;
+    if (list) return {};
+    list = entry.path();
+  }
+  return list;
+}
+
+/// The list with a line for the operator. Throws Error where it has one.
+std::string list_with(const fs::path& list, const Names& names) {
+  std::ifstream file(list);
+  std::stringstream lines;
+  if (!(lines << file.rdbuf())) throw Error(fmt::format("{}: cannot be read", list.string()));
+  std::string text = lines.str();
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (line.find(fmt::format("GRAFT_OPERATOR({},", names.operator_folder)) == std::string::npos &&
+        line.find(fmt::format("::{})", names.operator_name)) == std::string::npos) {
+      continue;
+    }
+    throw Error(fmt::format("{}:{}: the operator {} is listed already, and all stays as it is\nGive another name",
+                            list.string(), number, names.operator_name));
+  }
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  text += fmt::format("GRAFT_OPERATOR({}, {}::{})\n", names.operator_folder, namespace_of(names.project),
+                      names.operator_name);
+  return text;
+}
+
+/// The operator's folder and its line in the list, or neither.
+std::vector<std::string> add_operator(const fs::path& folder, const fs::path& list, const TemplateOperator& kind,
+                                      const Names& names) {
+  const fs::path target = folder / names.operator_folder;
+  onnx::AtomicFile longer(list);
+  longer.write(list_with(list, names));
+  longer.flush();
+  onnx::StagedFolder staged(target);
+  std::vector<std::string> files =
+      write_templates(staged.path(), fmt::format("{}/{}/", kind.kind, kind.folder), kind, names);
+  for (std::string& file : files) file = fmt::format("{}/{}", names.operator_folder, file);
+  files.push_back(list.filename().string());
+  staged.commit();
+  try {
+    longer.commit();
+  } catch (const Error&) {
+    std::error_code ignored;
+    fs::remove_all(target, ignored);
+    throw;
+  }
+  return files;
+}
+
 /// CMake looks beside the folders on PATH by itself.
 void find_package(WrittenProject& written) {
   const fs::path programs = engine::executable_folder();
@@ -180,9 +269,11 @@ std::vector<std::string> template_operator_names() {
 WrittenProject write_project(const NewProject& project) {
   fs::path folder = project.folder.lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"
+  const std::optional<fs::path> list = list_of(folder);
   WrittenProject written;
   written.folder = folder;
-  written.name = folder.filename().string();
+  written.name = list ? list->stem().string() : folder.filename().string();
+  written.was_there = list.has_value();
   check_project_name(written.name);
   const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
                                         [&](const TemplateOperator& each) { return each.kind == project.kind; });
@@ -190,33 +281,31 @@ WrittenProject write_project(const NewProject& project) {
     throw Error(fmt::format("graft new: {} {}; allowed are {}", setting_name(Setting::project_kind), project.kind,
                             fmt::join(project_kinds(), ", ")));
   }
+  if (list && project.operator_name.empty()) {
+    throw Error(
+        fmt::format("{}: it is there already, and stays as it is\nGive another name, or with {} that of an "
+                    "operator to add to this project",
+                    folder.string(), setting_name(Setting::project_operator)));
+  }
   written.operator_name = project.operator_name.empty() ? std::string(kind->name) : project.operator_name;
   check_operator_name(written.operator_name);
-  const std::string operator_folder = folder_of(written.operator_name);
-  if (operator_folder == "tests" || operator_folder == "build") {
+  written.operator_folder = folder_of(written.operator_name);
+  if (written.operator_folder == "tests" || written.operator_folder == "build") {
     throw Error(fmt::format("graft new: {} {}: its folder would be `{}`, which the project has another use for",
-                            setting_name(Setting::project_operator), written.operator_name, operator_folder));
+                            setting_name(Setting::project_operator), written.operator_name, written.operator_folder));
   }
 
-  onnx::StagedFolder staged(folder);
-  for (const TemplateFile& file : template_files()) {
-    const std::size_t slash = file.path.find('/');
-    const std::string_view owner = file.path.substr(0, slash);
-    if (owner != common && owner != kind->kind) continue;
-    const TemplateOperator& names = owner == common ? common_operator : *kind;
-    const auto with_names = [&](std::string_view text, std::string_view project_name) {
-      const std::array replacements = {Replacement{template_project, project_name},
-                                       Replacement{names.name, written.operator_name},
-                                       Replacement{names.folder, operator_folder}};
-      return replaced(text, replacements);
-    };
-    const std::string path = with_names(file.path.substr(slash + 1), written.name);
-    fs::create_directories((staged.path() / path).parent_path());
-    onnx::write_file(staged.path() / path,
-                     with_names(file.text, is_cpp(path) ? namespace_of(written.name) : written.name));
-    written.files.push_back(path);
+  const Names names{written.name, written.operator_name, written.operator_folder};
+  if (list) {
+    written.files = add_operator(folder, *list, *kind, names);
+  } else {
+    onnx::StagedFolder staged(folder);
+    written.files = write_templates(staged.path(), fmt::format("{}/", common), common_operator, names);
+    for (std::string& file : write_templates(staged.path(), fmt::format("{}/", kind->kind), *kind, names)) {
+      written.files.push_back(std::move(file));
+    }
+    staged.commit();
   }
-  staged.commit();
   std::sort(written.files.begin(), written.files.end());
   find_package(written);
   return written;

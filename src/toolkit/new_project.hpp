@@ -1,4 +1,5 @@
-// `graft new`: a project with an operator outside Graft, from the templates in templates/operators.
+// `graft new`: a project with an operator outside Graft, or one more operator in it, from the templates in
+// templates/operators.
 #pragma once
 
 #include <filesystem>
@@ -23,24 +24,28 @@ struct TemplateFile {
 [[nodiscard]] std::vector<std::string> template_operator_names();
 
 struct NewProject {
-  std::filesystem::path folder;  ///< That does not exist; its last part is the project's name.
+  /// Of a new project, whose name is its last part, or of a project that is there and gets one more operator.
+  std::filesystem::path folder;
   std::string kind = "elementwise";
-  std::string operator_name = {};  ///< "BetaSwish"; empty: that of the template.
+  std::string operator_name = {};  ///< "BetaSwish"; empty: that of the template, in a new project.
 };
 
 struct WrittenProject {
   std::filesystem::path folder;
   std::string name;
   std::string operator_name;
-  std::vector<std::string> files;  ///< In the folder, sorted.
+  std::string operator_folder;
+  bool was_there = false;          ///< The operator was added to a project.
+  std::vector<std::string> files;  ///< That were written or, of a list of operators, changed; in the folder, sorted.
   /// Graft's CMake package lies beside the program, as it does in an installation, and not in a wheel or a build tree.
   bool has_package = false;
   /// Where CMake finds this package, if it does not look there anyway.
   std::optional<std::string> package_folder;
 };
 
-/// Writes all of it, or nothing. Throws Error for a folder that exists or cannot be written, and for a name that C++,
-/// CMake, ONNX or Graft has another use for.
+/// Writes all of it, or nothing. Where the folder is such a project, adds the operator that is named: its folder, and
+/// its line in the list. Throws Error for a folder that is something else or cannot be written, for an operator that is
+/// there, and for a name that C++, CMake, ONNX or Graft has another use for.
 [[nodiscard]] WrittenProject write_project(const NewProject& project);
 
 }  // namespace graft::toolkit

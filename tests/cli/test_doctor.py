@@ -1,7 +1,11 @@
 # graft doctor: what is there, and what is missing with the command that installs it.
+import os
+import re
 import sys
+import tomllib
 
-from conftest import PLUGIN_LIBRARY
+import pytest
+from conftest import PLUGIN_LIBRARY, SOURCE
 
 
 def finding(answer, name):
@@ -32,3 +36,68 @@ def test_no_python_at_all(graft):
     assert not finding(answer, "Python")["found"]
     assert "/nowhere/python" in finding(answer, "Python")["text"]
     assert "apt-get install" in finding(answer, "Python")["remedy"]
+
+
+def fake_program(folder, name, text):
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text(f"#!/bin/sh\necho '{text}'\n")
+    program.chmod(0o755)
+
+
+NVCC = "Cuda compilation tools, release {}, V1"
+
+
+@pytest.mark.parametrize(
+    ("cmake", "nvcc", "eigen", "last"),
+    [
+        ("3.31.2", "13.0", True, "Everything is there to build operators of your own (`graft new`), with plugins."),
+        ("3.25.0", "99.0", False, "cannot be built until: apt-get install libeigen3-dev"),
+        ("3.9.7", "12.8", True, "cannot be built until: apt-get install cmake make"),
+        (None, "12.8", False, "cannot be built until: apt-get install cmake make; apt-get install libeigen3-dev"),
+    ],
+)
+def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cmake, nvcc, eigen, last):
+    """With a PATH that has nothing else, and a file system whose Eigen is found by PATH alone where there is none in /usr."""
+    programs = tmp_path / "bin"
+    fake_program(programs, "g++", "g++ (Debian 12.2.0-14) 12.2.0")
+    fake_program(programs, "nvcc", NVCC.format(nvcc))
+    if cmake:
+        fake_program(programs, "cmake", f"cmake version {cmake}")
+    (tmp_path / "share" / "eigen3" / "cmake").mkdir(parents=True)
+    if eigen:
+        (tmp_path / "share" / "eigen3" / "cmake" / "Eigen3Config.cmake").touch()
+    answer = graft("doctor", "--json", env={"PATH": str(programs), "GRAFT_PYTHON": sys.executable, "CUDACXX": ""})
+    assert finding(answer, "C++ compiler")["facts"]["version"] == "12.2.0"
+    assert finding(answer, "nvcc")["facts"]["path"] == str(programs / "nvcc")
+    assert finding(answer, "CMake")["found"] == (cmake in ("3.31.2", "3.25.0"))
+    if cmake == "3.9.7":
+        assert f"{programs / 'cmake'} is 3.9.7, at least 3.25 is needed" in finding(answer, "CMake")["text"]
+    if eigen:
+        assert finding(answer, "Eigen")["facts"]["path"] == str(tmp_path / "share" / "eigen3" / "cmake")
+    elif finding(answer, "Eigen")["found"]:
+        assert finding(answer, "Eigen")["facts"]["path"].startswith("/usr/")
+        last = last.replace("; apt-get install libeigen3-dev", "")
+        if "libeigen3-dev" in last:
+            last = "Everything is there to build operators of your own"
+    text = graft("doctor", env={"PATH": str(programs), "GRAFT_PYTHON": sys.executable, "CUDACXX": ""}).out
+    assert last in text.splitlines()[-1]
+
+
+def test_an_nvcc_that_is_too_old_is_passed_over(graft, tmp_path):
+    fake_program(tmp_path / "bin", "nvcc", NVCC.format("12.4"))
+    fake_program(tmp_path / "newer", "nvcc", NVCC.format("12.10"))
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    found = finding(graft("doctor", "--json", env={**path, "CUDACXX": str(tmp_path / "newer" / "nvcc")}), "nvcc")
+    assert (found["facts"]["path"], found["facts"]["version"]) == (str(tmp_path / "newer" / "nvcc"), "12.10")
+    found = finding(graft("doctor", "--json", env={**path, "CUDACXX": ""}), "nvcc")
+    assert found["facts"].get("version") != "12.4" or "12.4, at least 12.8 is needed" in found["text"]
+
+
+def test_what_is_new_enough_is_what_the_builds_ask_for():
+    text = (SOURCE / "python" / "graft" / "engine" / "compilers.py").read_text()
+    with open(SOURCE / "deps.toml", "rb") as file:
+        assert f'NVCC_MINIMUM = "{tomllib.load(file)["cuda"]["minimum"]}"' in text
+    project = (SOURCE / "templates" / "operators" / "common" / "CMakeLists.txt").read_text()
+    minimum = re.search(r"cmake_minimum_required\(VERSION ([0-9.]+)\)", project)[1]
+    assert f'CMAKE_MINIMUM = "{minimum}"' in text

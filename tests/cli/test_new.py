@@ -1,4 +1,4 @@
-# graft new: what it writes, and what it refuses. That the projects build and pass is tested with an installed Graft.
+# graft new: what it writes, what it adds to a project, and what it refuses. That the projects build and pass is tested with an installed Graft.
 import os
 import re
 import resource
@@ -20,12 +20,13 @@ def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
     assert answer.code == 0, answer.err
     found = answer.json
     assert (found["folder"], found["name"], found["operator"], found["like"]) == ("my_ops", "my_ops", operator, kind)
+    assert not found["added"]
     assert found["files"] == files(tmp_path / "my_ops")
     own = [path for path in files(TEMPLATES / kind) if "__pycache__" not in path]
     assert found["files"] == sorted(files(TEMPLATES / "common") + own)
     for name in own:  # with the names that the templates have, they are the templates
         assert (tmp_path / "my_ops" / name).read_text() == (TEMPLATES / kind / name).read_text()
-    assert operator in (tmp_path / "my_ops" / "tests" / "test_operators.py").read_text()
+    assert operator in (tmp_path / "my_ops" / "README.md").read_text()
 
 
 def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp_path):
@@ -47,7 +48,7 @@ def test_the_help_lists_every_template(graft):
 @pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", "'/usr/bin/python3'")])
 def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path, chosen, python):
     answer = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": chosen})
-    assert f"{python} my_ops/tests/network.py network.onnx" in answer.json["next"]
+    assert f"{python} my_ops/beta_swish/beta_swish_network.py network.onnx" in answer.json["next"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,6 +118,83 @@ def test_what_is_there_stays(graft, tmp_path, kind):
         assert answer.code == 2 and "my_ops: it is there already" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["my_ops"]
     assert kind != "folder" or list(there.iterdir()) == []
+
+
+def contents(folder):
+    return {path: (folder / path).read_text() for path in files(folder)}
+
+
+@pytest.mark.parametrize(("name", "kind"), [*zip(["my_ops", "my_ops/", "./my_ops", "my_ops"], KINDS)])
+def test_an_operator_is_added_to_a_project(graft, tmp_path, kind, name):
+    assert graft("new", "my_ops", cwd=tmp_path).code == 0
+    before = contents(tmp_path / "my_ops")
+    answer = graft("new", name, "--like", kind, "--operator", "Second", "--json", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    found = answer.json
+    assert (found["name"], found["operator"], found["like"], found["added"]) == ("my_ops", "Second", kind, True)
+    # What a project that begins with the operator has of it, and the line.
+    (tmp_path / "other").mkdir()
+    assert graft("new", "other/my_ops", "--like", kind, "--operator", "Second", cwd=tmp_path).code == 0
+    other = contents(tmp_path / "other" / "my_ops")
+    after = contents(tmp_path / "my_ops")
+    added = {path: text for path, text in other.items() if path.startswith("second/")}
+    assert len(added) == 6
+    line = "GRAFT_OPERATOR(second, my_ops::Second)\n"
+    assert line in other["my_ops.inc"]
+    assert after == before | added | {"my_ops.inc": before["my_ops.inc"] + line}
+    assert found["files"] == sorted([*added, "my_ops.inc"])
+    assert any("my_ops/second/second_network.py network.onnx" in command for command in found["next"])
+
+
+def test_the_project_may_have_been_moved_and_its_list_edited(graft, tmp_path):
+    assert graft("new", "my_ops", cwd=tmp_path).code == 0
+    clone = (tmp_path / "my_ops").rename(tmp_path / "clone-of-it")
+    (clone / "my_ops.inc").write_text("GRAFT_OPERATOR(beta_swish, my_ops::BetaSwish)")  # no end of line
+    assert graft("new", ".", "--operator", "Second", cwd=clone).code == 0
+    assert (clone / "my_ops.inc").read_text().splitlines() == [
+        "GRAFT_OPERATOR(beta_swish, my_ops::BetaSwish)",
+        "GRAFT_OPERATOR(second, my_ops::Second)",
+    ]
+    assert "namespace my_ops {" in (clone / "second" / "second.hpp").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "with --operator that of an operator to add to this project"),
+        (["--operator", "BetaSwish"], "my_ops.inc:2: the operator BetaSwish is listed already"),
+        (["--operator", "BETASwish"], "my_ops.inc:2: the operator BETASwish is listed already"),
+        (["--operator", "Mine"], "my_ops/mine: it is there already"),
+        (["--operator", "Relu"], "ONNX has an operator of that name"),
+        (["--operator", "Tests"], "`tests`"),
+    ],
+)
+def test_what_is_not_added_leaves_the_project_as_it_is(graft, tmp_path, arguments, message):
+    assert graft("new", "my_ops", cwd=tmp_path).code == 0
+    (tmp_path / "my_ops" / "mine").mkdir()
+    before = contents(tmp_path / "my_ops")
+    answer = graft("new", "my_ops", *arguments, cwd=tmp_path)
+    assert answer.code == 2
+    assert message in " ".join(answer.err.split())
+    assert contents(tmp_path / "my_ops") == before
+    assert sorted(os.listdir(tmp_path / "my_ops")) == sorted(
+        ["CMakeLists.txt", "README.md", "beta_swish", "mine", "my_ops.inc", "tests"]
+    )
+
+
+@pytest.mark.parametrize("bytes_of_a_file", [1, 500])
+def test_a_full_disk_adds_nothing(graft, tmp_path, bytes_of_a_file):
+    """The list does not fit, or the list does and the operator's files do not."""
+
+    def few_bytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_of_a_file, bytes_of_a_file))
+
+    assert graft("new", "my_ops", cwd=tmp_path).code == 0
+    before = contents(tmp_path / "my_ops")
+    answer = graft("new", "my_ops", "--operator", "Second", cwd=tmp_path, preexec_fn=few_bytes)
+    assert answer.code == 2, answer.err
+    assert "cannot be written" in answer.err
+    assert contents(tmp_path / "my_ops") == before
 
 
 def test_a_full_disk_leaves_nothing(graft, tmp_path):

@@ -516,6 +516,22 @@ def test_rules_fuse_into_them(graft, tmp_path):
     assert graft(*command).code == 2
 
 
+def test_a_fusion_of_sizes_that_the_operator_refuses_says_so_in_a_line(graft, tmp_path):
+    """The pattern is found, with an input that is broadcast: the operator says what it allows, once."""
+    model = onnx.load(gated(tmp_path / "m.onnx"))
+    gate = next(value for value in model.graph.input if value.name == "gate")
+    gate.type.tensor_type.shape.dim[-1].dim_value = 1
+    onnx.save(model, tmp_path / "m.onnx")
+    answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", *with_library())
+    assert answer.code == 0, answer.err
+    assert re.fullmatch(
+        r"warning: fuse_library_operators: not done at 3 nodes: node '\w+' \(graft::GatedTanh\): GatedTanh: "
+        r"`gate` is [\dx]+x1, allowed is the shape of `x`, [\dx]+\n",
+        answer.err,
+    ), answer.err
+    assert "GatedTanh" not in [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
+
+
 def test_convert_fuses_what_the_library_says(graft, tmp_path):
     """gated_tanh_fusion.yaml is in the library: no rule and no option is needed, and the proof runs the library's kernel."""
     model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")

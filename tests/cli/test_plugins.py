@@ -49,6 +49,18 @@ def test_check_says_what_conforms_and_what_could_not_be_asked(graft):
     assert "not checked: createPlugin makes no plugin" in detailed.out
 
 
+@needs_plugin_library
+@pytest.mark.parametrize(("tensorrt", "engine"), [("lean", False), ("rtx", True)])
+def test_check_says_that_no_kernel_was_compared(graft, tensorrt, engine):
+    """What conforms reads like an approval of all of it. Stand-ins, alone, do not."""
+    library = pathlib.Path(PLUGIN_LIBRARY).with_name("libgraft_stand_ins.so") if engine else PLUGIN_LIBRARY
+    answer = graft("plugins", library, "--check", "--tensorrt", tensorrt)
+    assert answer.code == (1 if engine else 0), answer.err
+    text = " ".join(answer.out.split())
+    assert ("and whether an engine with each builds. Not checked:" in text) == engine
+    assert "Not checked: what the kernels compute." in text and "`graft canary`" in text
+
+
 def test_what_is_no_plugin_library_is_refused(graft, tmp_path):
     (tmp_path / "text.so").write_text("no library")
     for path in (tmp_path / "text.so", tmp_path / "missing.so", "/lib/x86_64-linux-gnu/libm.so.6"):

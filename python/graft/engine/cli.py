@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 import graft
+from graft.engine.compilers import compilers
 from graft.engine.conformance import check_libraries as check_conformance
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.files import file_digest
@@ -354,6 +355,7 @@ def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
         flavors=flavors,
         cuda=cuda.get("cuda", {"devices": [], "reason": cuda.get("reason", "")}),
         python=python,
+        compilers=compilers(),
     )
 
 

@@ -2,14 +2,19 @@
 #include "present/text/doctor_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "toolkit/cuda_architectures.hpp"
 
 namespace graft::present {
 namespace {
+
+constexpr std::string_view nvcc_name = "nvcc";
+constexpr std::string_view nvcc_remedy = "install Graft's wheel with [cuda], or put nvcc on PATH";
 
 std::string joined(const Json& texts) {
   std::string result;
@@ -110,6 +115,33 @@ Finding package(const Json& facts) {
   return finding;
 }
 
+/// What operators of one's own are compiled with.
+void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
+  if (compilers.empty()) return;  // the driver of another version
+  const auto add = [&](const char* key, std::string_view name, std::string_view remedy, std::string_view lacking) {
+    const Json facts = compilers.value(key, Json::object());
+    Finding finding{.name = std::string(name), .remedy = std::string(remedy), .facts = facts, .for_projects = true};
+    const std::string path = facts.value("path", "");
+    const std::string version = facts.value("version", "");
+    finding.found = !path.empty();
+    if (finding.found) {
+      finding.text = version.empty() ? path : fmt::format("{}, {}", version, path);
+    } else if (facts.contains("too_old")) {
+      finding.text = fmt::format("{} is {}, at least {} is needed", facts.value("too_old", ""), version,
+                                 facts.value("minimum", ""));
+    } else {
+      finding.text = "not found";
+    }
+    if (!finding.found) finding.text += fmt::format("; {}: {}", lacking, remedy);
+    findings.push_back(std::move(finding));
+  };
+  constexpr std::string_view whole = "needed for operators of your own alone";
+  add("compiler", "C++ compiler", "apt-get install g++", whole);
+  add("cmake", "CMake", "apt-get install cmake make", whole);
+  add("eigen", "Eigen", "apt-get install libeigen3-dev", whole);
+  add("nvcc", nvcc_name, nvcc_remedy, "needed for plugins of your own alone");
+}
+
 void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findings) {
   Finding python{.name = "Python", .found = !diagnosis.driver.is_null(), .needed = true};
   if (!python.found) {
@@ -131,6 +163,30 @@ void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findi
   // Any one flavor that builds is enough; the first that could be installed is then what is missing.
   if (!can_build) findings[first_flavor].needed = true;
   findings.push_back(gpu(diagnosis.driver["cuda"]));
+  add_compilers(diagnosis.driver.value("compilers", Json::object()), findings);
+}
+
+/// Whether what a project of `graft new` is built with was found; empty where nothing is known.
+std::string project_text(const std::vector<Finding>& findings) {
+  std::vector<std::string> missing;
+  bool has_nvcc = false;
+  bool is_known = false;
+  for (const Finding& finding : findings) {
+    if (!finding.for_projects) continue;
+    is_known = true;
+    if (finding.name == nvcc_name) {
+      has_nvcc = finding.found;
+    } else if (!finding.found) {
+      missing.push_back(finding.remedy);
+    }
+  }
+  if (!is_known) return "";
+  if (!missing.empty()) {
+    return fmt::format("Operators of your own (`graft new`) cannot be built until: {}", fmt::join(missing, "; "));
+  }
+  return has_nvcc
+             ? "Everything is there to build operators of your own (`graft new`), with plugins."
+             : fmt::format("Operators of your own (`graft new`) can be built, without plugins until: {}", nvcc_remedy);
 }
 
 }  // namespace
@@ -168,6 +224,7 @@ Listing doctor_text(const std::vector<Finding>& findings) {
     listing.add("Missing, and what to type:");
     listing.add(std::move(remedies));
   }
+  if (const std::string text = project_text(findings); !text.empty()) listing.add(text);
   return listing;
 }
 

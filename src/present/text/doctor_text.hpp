@@ -18,6 +18,7 @@ struct Finding {
   std::string text = {};
   std::string remedy = {};  ///< What to type where it is missing.
   Json facts = Json::object();
+  bool for_projects = false;  ///< Operators of one's own are compiled with it.
 };
 
 [[nodiscard]] std::vector<Finding> findings_of(const toolkit::Diagnosis& diagnosis);

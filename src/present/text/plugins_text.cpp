@@ -104,6 +104,14 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
                               : fmt::format("; {} could not be made, -v says why", count_text(not_checked, "check"))));
   listing.add("");
   listing.add(std::move(table));
+  listing.add("");
+  // What conforms reads like an approval of all of it.
+  const bool builds = report.tensorrt.value("flavor", "") != "lean";
+  listing.add(fmt::format("Checked: what creators and plugins answer{}.",
+                          builds ? ", and whether an engine with each builds" : ""));
+  listing.add(
+      "Not checked: what the kernels compute. On a machine with a GPU that is compared by `graft canary`, in a");
+  listing.add("network, and for operators of your own by the program NAME_cases of a project of `graft new`.");
   return listing;
 }
 

@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,12 @@ def passes(prefix: Path, folder: Path, *command: object) -> str:
     return done.stdout
 
 
+def network_of(project: Path) -> Path:
+    """Of a project with the operator of the template."""
+    folder = KINDS[project.name.removeprefix("my_")]
+    return project / folder / f"{folder}_network.py"
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def project(request: pytest.FixtureRequest, prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project without CUDA, built; its folder has the name of its kind."""
@@ -52,7 +60,7 @@ def test_it_passes_its_own_tests(prefix: Path, project: Path) -> None:
     assert tested and int(tested[1]) > 30, told
     assert f"{project.name}_cases_gpu will be skipped: this build is without CUDA, so it has no CUDA kernels" in told
     assert f"{project.name}_cases_gpu (Skipped)" in told
-    assert "Ran 5 tests" in told
+    assert "Ran 6 tests" in told
 
 
 @pytest.mark.parametrize("project", ["reduction"], indirect=True)
@@ -60,7 +68,7 @@ def test_an_application_loads_it(prefix: Path, project: Path) -> None:
     """What include/graft/toolkit/operators.hpp says, with the installed package alone."""
     folder = project.parent / "application"
     folder.mkdir()
-    passes(prefix, folder, os.environ["GRAFT_PYTHON"], project / "tests" / "network.py", "network.onnx")
+    passes(prefix, folder, os.environ["GRAFT_PYTHON"], network_of(project), "network.onnx")
     (folder / "own_operators.cpp").write_text(SOURCE.read_text())
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(application LANGUAGES CXX)\n"
@@ -160,7 +168,7 @@ def test_its_tests_see_a_pattern_that_matches_nothing(prefix: Path, project: Pat
     fusion = project / "gated_tanh" / "gated_tanh_fusion.yaml"
     told = seen(prefix, project, fusion, "Sigmoid(gate)", "Sigmoid(Neg(gate))")
     assert failures(told) == {"test_convert_finds_the_operator", *WITH_THE_OPERATOR}
-    assert "makes Tanh, Sigmoid, Mul, Neg of tests/network.py, not GatedTanh, Neg:" in told
+    assert "makes Tanh, Sigmoid, Mul, Neg of gated_tanh/gated_tanh_network.py, not GatedTanh, Neg:" in told
     assert re.search(r"gated_tanh/gated_tanh_fusion\.yaml:2:3 matches \d nodes: .*the pattern wants Neg", told), told
     assert told.count("AssertionError: nothing to test: `graft convert` finds no GatedTanh") == 1
 
@@ -170,7 +178,7 @@ def test_its_tests_see_a_wrong_reference_kernel(prefix: Path, project: Path) -> 
     kernel = project / "gated_tanh" / "gated_tanh_cpu.cpp"
     told = seen(prefix, project, kernel, "std::tanh", "std::sin")
     assert re.search(
-        r"the CPU kernel, gated_tanh/gated_tanh_cpu\.cpp, differs from `expected` in tests/network\.py at \d+ of 1600 "
+        r"the CPU kernel, gated_tanh/gated_tanh_cpu\.cpp, differs from `expected` in gated_tanh/gated_tanh_network\.py at \d+ of 1600 "
         r"elements, first y\[0, 0, \d\]: expected -?0\.\d+, got -?0\.\d+",
         told,
     ), told
@@ -190,7 +198,7 @@ def test_its_tests_see_a_wrong_function(prefix: Path, project: Path) -> None:
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_tests_see_a_wrong_network(prefix: Path, project: Path) -> None:
-    network = project / "tests" / "network.py"
+    network = network_of(project)
     told = seen(prefix, project, network, "-np.tanh(x)", "-np.sin(x)")
     assert failures(told) == {"test_kernel_computes_it", "test_function_computes_it"}
 
@@ -201,3 +209,122 @@ def test_its_cases_see_what_they_lack(prefix: Path, project: Path) -> None:
     assert "no case of bf16" in seen(prefix, project, cases, ", graft::DType::bf16}", "}")
     told = seen(prefix, project, cases, "allowed is the shape of `x`", "another message")
     assert "FAILED GatedTanh f32_2x3_shapes on the CPU: refused with: GatedTanh: `gate` is 3x2" in told
+
+
+@pytest.fixture
+def with_second(prefix: Path, project: Path) -> Iterator[Path]:
+    """The project with one more operator, an elementwise one."""
+    operators = (project / f"{project.name}.inc").read_text()
+    passes(prefix, project.parent, "graft", "new", project.name, "--operator", "SecondOne")
+    yield project
+    (project / f"{project.name}.inc").write_text(operators)
+    shutil.rmtree(project / "second_one")
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_a_second_operator_is_tested_as_the_first(prefix: Path, with_second: Path) -> None:
+    passes(prefix, with_second, "cmake", "--build", "build")
+    told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
+    assert "100% tests passed, 0 tests failed out of 3" in told
+    assert "Ran 11 tests" in told
+    folder = with_second / "second_one"
+    wrong = seen(prefix, with_second, folder / "second_one.hpp", "Sigmoid(steep)", "Tanh(steep)")
+    assert (
+        "`function` in second_one/second_one.hpp differs from `expected` in second_one/second_one_network.py" in wrong
+    )
+    assert "test_function_computes_it (__main__.SecondOne" in wrong and "(__main__.GatedTanh" not in wrong
+    wrong = seen(prefix, with_second, folder / "second_one_fusion.yaml", 'beta: "@beta"', 'beta: "@beta * 2"')
+    assert "FAIL: test_convert_finds_the_operator (__main__.SecondOne" in wrong and "(__main__.GatedTanh" not in wrong
+
+    # Without a network of its own, which ctest says, and with that of another operator.
+    network = folder / "second_one_network.py"
+    network.unlink()
+    told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
+    assert "my_two_inputs_commands tests neither function nor fusion of SecondOne: there is no " in told
+    assert "Ran 6 tests" in told
+    network.write_text((with_second / "gated_tanh" / "gated_tanh_network.py").read_text())
+    done = run(prefix, with_second, "ctest", "--test-dir", "build", "--output-on-failure")
+    assert done.returncode != 0
+    assert (
+        "second_one/second_one_network.py and gated_tanh/gated_tanh_network.py have a network of the same"
+        in done.stdout
+    )
+    network.write_text(network.read_text().replace("GatedTanh", "NoneOfIts"))
+    done = run(prefix, with_second, "ctest", "--test-dir", "build", "--output-on-failure")
+    assert (
+        "second_one/second_one_network.py has a node NoneOfIts, which is no operator of my_two_inputs.inc"
+        in done.stdout
+    )
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "GRAFT_OPERTOR(second_one, my_two_inputs::SecondOne)",
+            "my_two_inputs.inc:3: found: GRAFT_OPERTOR(second_one,",
+        ),
+        ("GRAFT_OPERATOR()", "my_two_inputs.inc:3: found: GRAFT_OPERATOR() A line for each operator is allowed"),
+        ("GRAFT_OPERATOR(second_one)", "my_two_inputs.inc:3: found: GRAFT_OPERATOR(second_one)"),
+        ("GRAFT_OPERATOR(sekond, my_two_inputs::SecondOne)", "there is no sekond/sekond.hpp beside the list"),
+        ("GRAFT_OPERATOR(gated_tanh, my_two_inputs::SecondOne)", "the folder gated_tanh is listed twice"),
+        ("int a[2]; [", "my_two_inputs.inc:3: found: int a?2?? ?"),
+        ("", "Add the line GRAFT_OPERATOR(second_one, my_two_inputs::SecondOne), or add it as a comment"),
+        ("// left out: GRAFT_OPERATOR(second_one, my_two_inputs::SecondOne)", None),
+        ("  GRAFT_OPERATOR( second_one , my_two_inputs::SecondOne )  // with a comment [1]; and more", None),
+    ],
+)
+def test_a_wrong_line_of_the_list_is_named(prefix: Path, with_second: Path, line: str, message: str | None) -> None:
+    operators = with_second / f"{with_second.name}.inc"
+    *first, _ = operators.read_text().splitlines()
+    operators.write_text("\n".join([*first, line]))
+    done = run(prefix, with_second, "cmake", "-S", ".", "-B", "build")
+    told = " ".join(done.stderr.split())
+    assert message in told if message else not told
+    assert (done.returncode == 0) == (message is None or line == "")
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_a_list_without_operators_is_refused(prefix: Path, with_second: Path) -> None:
+    (with_second / f"{with_second.name}.inc").write_text("// none yet\n\n")
+    done = run(prefix, with_second, "cmake", "-S", ".", "-B", "build")
+    assert done.returncode != 0
+    assert "my_two_inputs.inc: it lists no operator Write a line for each: GRAFT_OPERATOR(" in " ".join(
+        done.stderr.split()
+    )
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_a_class_that_is_not_there_is_an_error_in_the_list(prefix: Path, with_second: Path) -> None:
+    operators = with_second / f"{with_second.name}.inc"
+    operators.write_text(operators.read_text().replace("::SecondOne", "::SecondOnce"))
+    done = run(prefix, with_second, "cmake", "--build", "build")
+    assert done.returncode != 0
+    assert re.search(r"my_two_inputs\.inc:3:\d+: error: .SecondOnce. is not a member of .my_two_inputs.", done.stderr)
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_tests_that_python_cannot_run_say_why(prefix: Path, project: Path, tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    python.write_text(f'#!/bin/sh\nexec {os.environ["GRAFT_PYTHON"]} -S "$@"\n')
+    python.chmod(0o755)
+    passes(prefix, project, "env", f"GRAFT_PYTHON={python}", "cmake", "-S", ".", "-B", "build")
+    try:
+        told = passes(prefix, project, "sh", "-c", "ctest --test-dir build 2>&1")
+    finally:
+        passes(prefix, project, "cmake", "-S", ".", "-B", "build")
+    assert "my_two_inputs_commands (Skipped)" in told
+    assert re.search(r"^my_two_inputs_commands will be skipped: .*No module named 'numpy'$", told, re.M), told
+    assert "Activate the environment that has NumPy and onnx" in told
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_a_configuration_that_finds_no_graft_says_what_to_do(project: Path, tmp_path: Path) -> None:
+    """Neither on PATH, nor in the Python that is active."""
+    command = ["cmake", "-S", str(project), "-B", str(tmp_path / "build")]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    told = " ".join(done.stderr.split())
+    assert done.returncode != 0
+    assert "(ModuleNotFoundError: No module named 'graft') Activate the environment that has its wheel" in told
+    assert "-DCMAKE_PREFIX_PATH=DIR" in told

@@ -21,7 +21,7 @@ ENVIRONMENT = os.environ | {
 NVCC = os.environ["GRAFT_CUDA_COMPILER"]
 DOCUMENTS = pathlib.Path(sys.prefix) / "share" / "doc" / "graft"
 # As the guide has it.
-PREFIX = """export CMAKE_PREFIX_PATH="$(python3 -c 'import graft; print(graft.cmake_prefix())')\""""
+PREFIX = """CMAKE_PREFIX_PATH="$(python3 -c 'import graft; print(graft.cmake_prefix())')" && export CMAKE_PREFIX_PATH"""
 
 
 def run(folder: pathlib.Path, command: str, code: int = 0) -> str:
@@ -62,7 +62,8 @@ def test_a_pattern_that_cannot_be_read_ends_the_build(tmp_path: pathlib.Path) ->
     run(tmp_path, "graft new my_ops")
     fusion = tmp_path / "my_ops" / "beta_swish" / "beta_swish_fusion.yaml"
     fusion.write_text("- match: y = Mul(x, HardSigmoid<alpha=0.2>(x))\n  with: BetaSwish\n")
-    build = f"{PREFIX} && cmake -S my_ops -B build -DGRAFT_CUDA=OFF && cmake --build build 2>&1"
+    # The Python that is active knows where the package is.
+    build = "cmake -S my_ops -B build -DGRAFT_CUDA=OFF && cmake --build build 2>&1"
     told = run(tmp_path, build, code=2)
     assert "beta_swish/beta_swish_fusion.yaml:1:10: the pattern, line 1, column 23: " in told
     assert "write `HardSigmoid(x){alpha=0.2}`" in told
@@ -108,3 +109,23 @@ def test_links_of_the_documents_lead_somewhere(folder: str) -> None:
         # A file's name has a dot, a folder's path a slash; a lambda of C++ in a code block has neither.
         for target in re.findall(r"\[[^]\n]*\]\(([^)#\s]*[./][^)#\s]*)", page.read_text()):
             assert "://" in target or (page.parent / target).exists(), f"{page.relative_to(DOCUMENTS)}: {target}"
+
+
+def test_the_readme_is_about_what_is_installed() -> None:
+    text = (DOCUMENTS / "README.md").read_text()
+    assert text.rstrip().endswith("License: Apache-2.0.")
+    assert "## Where to go on" in text
+    for of_the_checkout in ("## The code", "`src/", "`tests`", "to change Graft"):
+        assert of_the_checkout not in text
+
+
+def test_the_tests_of_a_project_run_in_the_environment_of_the_wheel(tmp_path: pathlib.Path) -> None:
+    """Also where it is not active, and `python3` is one without NumPy: the configuration that is printed names the package."""
+    told = json.loads(run(tmp_path, "graft new my_ops --json"))
+    bare = ENVIRONMENT | {"PATH": "/usr/bin:/bin"}
+    for command in (f"{told['next'][0]} -DGRAFT_CUDA=OFF", *told["next"][1:3]):
+        done = subprocess.run(
+            ["bash", "-euc", command], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    assert re.search(r"my_ops_commands \.+ +Passed", done.stdout), done.stdout

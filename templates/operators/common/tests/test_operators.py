@@ -1,4 +1,10 @@
-# The library in graft's commands: the operator computes what the network does, is found in it, and is built.
+# The library in graft's commands: each operator computes what its network does, is found in it, and is built.
+"""Of each operator of the library that has a network, beside its definition: <operator>/<operator>_network.py.
+
+`test_operators.py untested` prints what these tests leave out, and why.
+"""
+
+import importlib
 import json
 import os
 import subprocess
@@ -7,23 +13,76 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # the operators' folders stay as they are
+PROJECT = Path(__file__).resolve().parent.parent
+GRAFT = os.environ["GRAFT_BIN"]
+LIBRARY = os.environ["LIBRARY"]
+ONLY_WHAT_IS_UNTESTED = sys.argv[1:] == ["untested"]
+SKIPPED = 77
+
 try:
     import numpy as np
     import onnx
 except ImportError as error:
-    print(f"skipped: {error}; pip install numpy onnx")
-    sys.exit(77)
-from network import SHAPES, expected, network, with_operator
+    if ONLY_WHAT_IS_UNTESTED:
+        print("will be skipped: ", end="")
+    print(
+        f"{sys.executable}: {error}\nActivate the environment that has NumPy and onnx, as that of Graft's wheel has, or "
+        "name its Python in GRAFT_PYTHON, and configure again in a new build folder"
+    )
+    sys.exit(0 if ONLY_WHAT_IS_UNTESTED else SKIPPED)
 
-GRAFT = os.environ["GRAFT_BIN"]
-LIBRARY = os.environ["LIBRARY"]
+
+def operators():
+    """Of the library, by name."""
+    command = [GRAFT, "ops", "--operators", LIBRARY, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return sorted(each["name"] for each in json.loads(done.stdout)["operators"] if each["library"] is not None)
 
 
-class Operators(unittest.TestCase):
+def networks():
+    """By operator, the modules that have one. The operator is that of the node which `with_operator` writes."""
+    found = {}
+    for path in sorted(PROJECT.glob("*/*_network.py")):
+        if path.stem != f"{path.parent.name}_network":
+            continue
+        sys.path.insert(0, str(path.parent))
+        module = importlib.import_module(path.stem)
+        sys.path.pop(0)
+        place = path.relative_to(PROJECT)
+        names = {node.op_type for node in module.with_operator().graph.node if node.domain == "graft"}
+        if len(names) != 1:
+            sys.exit(f"{place}: `with_operator` writes nodes of {len(names)} operators in the domain graft; write one")
+        (name,) = names
+        if name in found:
+            sys.exit(f"{place} and {found[name][0]} have a network of the same operator, {name}: write one of its own")
+        found[name] = (place, module)
+    return found
+
+
+OPERATORS = operators()
+NETWORKS = networks()
+WITHOUT_NETWORK = [name for name in OPERATORS if name not in NETWORKS]
+
+
+class Library(unittest.TestCase):
+    def test_every_network_is_of_an_operator_of_the_library(self):
+        for name, (place, _) in NETWORKS.items():
+            self.assertIn(name, OPERATORS, f"{place} has a node {name}, which is no operator of my_ops.inc")
+
+
+class OfAnOperator:
+    """The tests of one operator, for each of which `load_tests` makes a class."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+        self.place, self.network = NETWORKS[self.operator]
+        self.files = str(self.place).removesuffix("_network.py")
+        self.wanted = [node.op_type for node in self.network.with_operator().graph.node]
 
     def graft(self, *arguments, allowed=(0,)):
         """Runs a command with the library in the test's folder; returns its exit code, its JSON and its warnings."""
@@ -34,50 +93,53 @@ class Operators(unittest.TestCase):
 
     def convert(self):
         """Writes converted.onnx; returns its operators, and why they are not others."""
-        onnx.save(network(), self.folder / "network.onnx")
+        onnx.save(self.network.network(), self.folder / "network.onnx")
         _, answer, why = self.graft("convert", "network.onnx", "-o", "converted.onnx", "--explain")
         for miss in answer["near_misses"]:
             if miss["pass"] == "fuse_library_operators":
                 why += f"{miss['pattern']} matches {miss['matched_nodes']} nodes: {miss['reason']}\n"
         if "fusion.yaml" not in why and "fuse_library_operators" not in why:
-            why += "no pattern in beta_swish/beta_swish_fusion.yaml comes near it\n"
+            why += f"no pattern in {self.files}_fusion.yaml comes near it\n"
         return [node.op_type for node in onnx.load(self.folder / "converted.onnx").graph.node], why
 
     def require_operator(self):
         """What a test does with converted.onnx says nothing where the operator is not in it."""
         operators, _ = self.convert()
-        if operators != ["BetaSwish", "Neg"]:
-            self.fail("nothing to test: `graft convert` finds no BetaSwish, see test_convert_finds_the_operator")
+        if operators != self.wanted:
+            self.fail(f"nothing to test: `graft convert` finds no {self.operator}, see test_convert_finds_the_operator")
 
     def assert_computes(self, kernels, what):
         """That the operator's node computes what `expected` does."""
         random = np.random.default_rng(1)
-        inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+        shapes = self.network.SHAPES
+        inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
         np.savez(self.folder / "in.npz", **inputs)
-        onnx.save(with_operator(), self.folder / "operator.onnx")
+        onnx.save(self.network.with_operator(), self.folder / "operator.onnx")
         self.graft("run", "operator.onnx", "-i", "in.npz", "-o", "out.npz", "--kernels", kernels)
         with np.load(self.folder / "out.npz") as out:
             found = out["y"]
-        wanted = expected(*(array.astype(np.float64) for array in inputs.values()))
+        wanted = self.network.expected(*(array.astype(np.float64) for array in inputs.values()))
         self.assertEqual(found.shape, wanted.shape, f"the shape of y, by {what}")
         wrong = np.argwhere(~np.isclose(found, wanted, rtol=1e-5, atol=1e-6))
         if len(wrong):
             at = tuple(wrong[0].tolist())
             self.fail(
-                f"{what} differs from `expected` in tests/network.py at {len(wrong)} of {wanted.size} elements, "
+                f"{what} differs from `expected` in {self.place} at {len(wrong)} of {wanted.size} elements, "
                 f"first y{list(at)}: expected {wanted[at]:.7g}, got {found[at]:.7g}"
             )
 
     def test_kernel_computes_it(self):
-        self.assert_computes("own", "the CPU kernel, beta_swish/beta_swish_cpu.cpp,")
+        self.assert_computes("own", f"the CPU kernel, {self.files}_cpu.cpp,")
 
     def test_function_computes_it(self):
-        self.assert_computes("functions", "`function` in beta_swish/beta_swish.hpp")
+        self.assert_computes("functions", f"`function` in {self.files}.hpp")
 
     def test_convert_finds_the_operator(self):
         operators, why = self.convert()
-        if operators != ["BetaSwish", "Neg"]:
-            self.fail(f"`graft convert` makes {', '.join(operators)} of tests/network.py, not BetaSwish, Neg:\n{why}")
+        if operators != self.wanted:
+            self.fail(
+                f"`graft convert` makes {', '.join(operators)} of {self.place}, not {', '.join(self.wanted)}:\n{why}"
+            )
 
     def test_f16_stays_close(self):
         self.require_operator()
@@ -92,8 +154,27 @@ class Operators(unittest.TestCase):
         code, answer, _ = self.graft(*build, allowed=(0, missing))
         if code == missing:
             self.skipTest(answer["error"]["message"])
-        self.assertEqual([plugin["name"] for plugin in answer["network"]["plugins"]], ["BetaSwish"])
+        self.assertEqual([plugin["name"] for plugin in answer["network"]["plugins"]], [self.operator])
+
+
+def load_tests(loader, tests, _pattern):
+    for name in OPERATORS:
+        if name in NETWORKS:
+            of_it = type(name, (OfAnOperator, unittest.TestCase), {"operator": name})
+            tests.addTests(loader.loadTestsFromTestCase(of_it))
+    return tests
+
+
+def untested():
+    """What these tests leave out."""
+    if WITHOUT_NETWORK:
+        print(
+            f"tests neither function nor fusion of {', '.join(WITHOUT_NETWORK)}: there is no "
+            "<operator>/<operator>_network.py whose `with_operator` has its node"
+        )
 
 
 if __name__ == "__main__":
-    unittest.main()
+    untested()
+    if not ONLY_WHAT_IS_UNTESTED:
+        unittest.main()

@@ -1,5 +1,5 @@
 # A network that has RmsNorm in standard ONNX operators, as an exporter writes it.
-"""network.py FILE.onnx writes the network."""
+"""rms_norm_network.py FILE.onnx writes the network."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # A network that has SelectRows in standard ONNX operators, as an exporter writes it.
-"""network.py FILE.onnx writes the network."""
+"""select_rows_network.py FILE.onnx writes the network."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # A network that has GatedTanh in standard ONNX operators, as an exporter writes it.
-"""network.py FILE.onnx writes the network."""
+"""gated_tanh_network.py FILE.onnx writes the network."""
 
 import sys
 

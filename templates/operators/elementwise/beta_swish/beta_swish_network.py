@@ -1,5 +1,5 @@
 # A network that has BetaSwish in standard ONNX operators, as an exporter writes it.
-"""network.py FILE.onnx writes the network."""
+"""beta_swish_network.py FILE.onnx writes the network."""
 
 import sys
 

@@ -1,0 +1,67 @@
+# What a library of operators is compiled with: whether CMake would find each, and its version.
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from typing import Any
+
+# As deps.toml and the projects of `graft new` have them.
+NVCC_MINIMUM = "12.8"
+CMAKE_MINIMUM = "3.25"
+
+
+def version_of(program: str, pattern: str) -> str | None:
+    """None for what does not run or says no version."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(pattern, done.stdout)
+    return found[1] if done.returncode == 0 and found else None
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dict[str, Any]:
+    """The first that is new enough; `too_old` has the first that is not, where none is."""
+    too_old: dict[str, Any] = {}
+    for program in programs:
+        path = shutil.which(program) if program else None
+        version = version_of(path, pattern) if path else None
+        if path and version and numbers(version) >= numbers(minimum or "0"):
+            return {"path": path, "version": version, "minimum": minimum}
+        if path and version and not too_old:
+            too_old = {"too_old": path, "version": version}
+    return {"path": "", "minimum": minimum} | too_old
+
+
+def find_eigen() -> str:
+    """The folder of its CMake package, where find_package looks without more being said; empty where there is none."""
+    prefixes = [pathlib.Path(text) for text in os.environ.get("CMAKE_PREFIX_PATH", "").split(":") if text]
+    programs = [pathlib.Path(text) for text in os.environ.get("PATH", "").split(":") if text]
+    prefixes += [folder.parent if folder.name in ("bin", "sbin") else folder for folder in programs]
+    folders = [pathlib.Path(text) for text in [os.environ.get("Eigen3_DIR", "")] if text]  # noqa: SIM112 (CMake's)
+    for prefix in [*prefixes, pathlib.Path("/usr/local"), pathlib.Path("/usr")]:
+        folders += [prefix / "share" / "eigen3" / "cmake", prefix / "lib" / "cmake" / "eigen3"]
+    return next((str(folder) for folder in folders if (folder / "Eigen3Config.cmake").is_file()), "")
+
+
+def compilers() -> dict[str, Any]:
+    # The order of cmake/FindCudaCompiler.cmake; the last two are those of a checkout and of the wheel's `[cuda]`.
+    checkout = pathlib.Path(sys.prefix).parent / "cuda" / "bin" / "nvcc"
+    wheel = pathlib.Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "nvcc"
+    nvcc = [os.environ.get("CUDACXX"), "nvcc", "/usr/local/cuda/bin/nvcc", str(checkout), str(wheel)]
+    eigen = find_eigen()
+    return {
+        "cmake": first_of(["cmake"], r"version (\d+(?:\.\d+)+)", CMAKE_MINIMUM),
+        "compiler": first_of([os.environ.get("CXX"), "c++", "g++", "clang++"], r"\s(\d+(?:\.\d+)+)"),
+        "eigen": {"path": eigen},
+        "nvcc": first_of(nvcc, r"release (\d+\.\d+)", NVCC_MINIMUM),
+    }
