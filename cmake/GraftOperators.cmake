@@ -345,7 +345,7 @@ function(graft_add_plugin_library name)
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}" SKIP_BUILD_RPATH ON)
   if(DEFINED GRAFT_PROGRAM AND NOT CMAKE_CROSSCOMPILING AND (NOT DEFINED GRAFT_CHECK_LIBRARIES OR GRAFT_CHECK_LIBRARIES))
     add_custom_command(TARGET ${name} POST_BUILD COMMAND "${GRAFT_PROGRAM}" ops --operators "$<TARGET_FILE:${name}>" > /dev/null
-                       COMMENT "Checking the operators and fusions of ${name}" VERBATIM)
+                       COMMENT "Checking the functions and fusions of ${name}" VERBATIM)
   endif()
 endfunction()
 

@@ -41,7 +41,7 @@ def test_from_nothing_to_an_engine_by_the_commands_that_are_printed(tmp_path: pa
     assert f"-DCMAKE_PREFIX_PATH={graft.cmake_prefix()}" in configure
     run(tmp_path, f"{configure} -DCMAKE_CUDA_COMPILER={NVCC}")
     printed = [run(tmp_path, f"{command} 2>&1") for command in others]
-    assert "Checking the operators and fusions of my_ops" in printed[0]
+    assert "Checking the functions and fusions of my_ops" in printed[0]
     tests = next(text for text in printed if "tests passed" in text)
     assert "100% tests passed, 0 tests failed out of 3" in tests
     # Plainly, what is not tested here, and what to do to have it tested.
