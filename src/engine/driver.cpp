@@ -199,7 +199,7 @@ constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>(
     {"--profiling-verbosity", Setting::verbosity},
     {"--time-limit", Setting::time_limit},
     {"--plugin-library", Setting::plugin_libraries},
-    {"--operators LIB", Setting::operator_libraries},
+    {"--operators", Setting::operator_libraries},
     {"--tensorrt", Setting::tensorrt},
     {"--verbose", Setting::verbose},
     {"`graft quantize MODEL -o OUT --precision f16 --typed-io`", Setting::quantize_typed_io},

@@ -108,7 +108,7 @@ def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> 
         next_step = (
             f"No plugin named {', '.join(missing)} is registered with the node's plugin_version and "
             f"plugin_namespace: load the library that holds it with {named('--plugin-library')}, one of your own operators with "
-            f"{named('--operators LIB')}, or give the model its functions"
+            f"{named('--operators')}, or give the model its functions"
         )
     return EngineError("parse", f"{path}: the parser of {version} refuses it: {described}", next_step, errors=errors)
 
