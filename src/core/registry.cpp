@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/remove_operators.hpp"
 #include "graft/input_order.hpp"
 
 namespace graft {
@@ -150,6 +151,17 @@ Status add_operator_library(OperatorLibrary library) {
   next.libraries.push_back(std::move(library));
   registries().publish(std::move(next));
   return {};
+}
+
+void remove_operator_library(std::string_view file) {
+  const std::lock_guard lock(registries().writers());
+  Registry next = registries().newest();
+  for (const OperatorLibrary& library : next.libraries) {
+    if (library.file != file) continue;
+    for (const OperatorType* gone : library.operators) std::erase(next.operators, gone);
+  }
+  std::erase_if(next.libraries, [&](const OperatorLibrary& library) { return library.file == file; });
+  registries().publish(std::move(next));
 }
 
 std::span<const OperatorLibrary> operator_libraries() { return registries().newest().libraries; }

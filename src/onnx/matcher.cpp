@@ -233,6 +233,12 @@ class PatternParser {
     const Token close = lexer_.peek();
     lexer_.expect(")");
     const OperatorSchema* schema = call.is_standard ? find_schema(call.op_type) : nullptr;
+    // An attribute that became an input may stand in its place, so that fewer inputs than the schema's may be right.
+    if (schema != nullptr && call.arguments.empty() && !call.takes_more && schema->fewest_inputs > 0) {
+      lexer_.fail_at(start,
+                     fmt::format("{} without inputs; write those of the node, `_` for any, `*` for all that follow",
+                                 call.op_type));
+    }
     if (schema != nullptr && call.arguments.size() > schema->most_inputs) {
       lexer_.fail_at(start,
                      fmt::format("{} has {}, the pattern gives it {}", call.op_type,
@@ -454,7 +460,8 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
 
 class Search {
  public:
-  explicit Search(const Pattern::Data& pattern) : pattern_(pattern), line_nodes_(pattern.lines.size(), nullptr) {}
+  explicit Search(const Pattern::Data& pattern, int most = most_steps)
+      : pattern_(pattern), line_nodes_(pattern.lines.size(), nullptr), most_steps_(most) {}
 
   std::optional<Match> run(Node& root) {
     root_ = &root;
@@ -480,6 +487,7 @@ class Search {
   }
 
   [[nodiscard]] std::size_t furthest() const { return furthest_; }
+  [[nodiscard]] int steps() const { return steps_; }
   [[nodiscard]] bool has_reached_next() const { return has_reached_next_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
@@ -518,7 +526,7 @@ class Search {
   }
 
   bool at_call(const Call& call, Node& node, std::size_t output, const NodeContinuation& next) {
-    if (++steps_ > most_steps) return fail("the search took too many steps");
+    if (++steps_ > most_steps_) return fail("the search took too many steps");
     if (node.op_type != call.op_type || node.domain != call.domain) {
       return fail(fmt::format("{}: the pattern wants {} here", describe(node), call.op_type));
     }
@@ -569,7 +577,7 @@ class Search {
   }
 
   bool at_slot(const Expression& expression, const Slot& slot, const std::string& where, const Continuation& next) {
-    if (++steps_ > most_steps) return fail("the search took too many steps");
+    if (++steps_ > most_steps_) return fail("the search took too many steps");
     if (std::holds_alternative<Any>(expression.form)) return next();
     if (const auto* alternatives = std::get_if<Alternatives>(&expression.form)) {
       return std::any_of(alternatives->options.begin(), alternatives->options.end(),
@@ -712,6 +720,7 @@ class Search {
   std::vector<Node*> line_nodes_;    // what each line of the pattern stands for
   std::vector<Node*> matched_;       // none twice, all of the root's graph
   std::vector<const Node*> passed_;  // looked through, between matched nodes
+  int most_steps_;
   int steps_ = 0;
   std::size_t furthest_ = 0;
   bool has_reached_next_ = false;
@@ -751,14 +760,22 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
   return parts;
 }
 
-/// Why the pattern does not go on from a node at which a part of it matches.
+/// Why the pattern does not go on from a node at which a part of it matches: at the reader that comes furthest.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node) {
-  const auto& uses = node.output(0)->uses;
   const std::string begin = fmt::format("{} and what it reads match", describe(node));
-  if (uses.empty()) return begin + "; no node reads its result";
-  Search search(pattern.data());
-  search.count_matched(*part.reader, *uses.front().node);
-  return fmt::format("{}; then {}", begin, search.reason());
+  std::string reason;
+  std::size_t furthest = 0;
+  for (const Value* output : node.outputs) {
+    if (output == nullptr) continue;
+    for (const Use& use : output->uses) {
+      Search search(pattern.data());
+      search.count_matched(*part.reader, *use.node);
+      if (!reason.empty() && search.furthest() <= furthest) continue;
+      furthest = search.furthest();
+      reason = search.reason();
+    }
+  }
+  return reason.empty() ? begin + "; no node reads its result" : fmt::format("{}; then {}", begin, reason);
 }
 
 void put_in_order(std::span<Match> matches, const Graph& graph) {
@@ -841,14 +858,19 @@ MatchResult find_matches(const Pattern& pattern, Graph& graph) {
 }
 
 std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs) {
-  const auto& types = pattern.root_types();
+  std::unordered_map<std::string, std::vector<Node*>> by_type;
+  for (Graph* graph : graphs) {
+    for (Node* node : graph->nodes()) by_type[node->op_type].push_back(node);
+  }
+  int steps = most_steps;  // for all together: this is only for a message
   std::optional<NearMiss> best;
   bool has_reached_next = false;
-  for (Graph* graph : graphs) {
-    for (Node* node : graph->nodes()) {
-      if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
-      Search search(pattern.data());
+  for (const std::string& type : pattern.root_types()) {
+    for (Node* node : by_type[type]) {
+      if (steps <= 0) break;
+      Search search(pattern.data(), steps);
       if (search.run(*node)) continue;
+      steps -= search.steps();
       if (best &&
           std::pair(search.furthest(), search.has_reached_next()) <= std::pair(best->matched_nodes, has_reached_next)) {
         continue;
@@ -858,18 +880,24 @@ std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* c
     }
   }
   if (best && best->matched_nodes + (has_reached_next ? 1 : 0) >= 2) return best;
+  const Part* nearest = nullptr;
+  Node* nearest_node = nullptr;
   std::size_t most = 1;
-  for (const Part& part : inner_parts(pattern.data())) {
-    for (Graph* graph : graphs) {
-      for (Node* node : graph->nodes()) {
-        const std::size_t count = Search(pattern.data()).count_matched(*part.call, *node);
-        if (count <= most) continue;
-        most = count;
-        best = NearMiss{node, count, pattern.data().node_count, reason_beyond(pattern, part, *node)};
-      }
+  const std::vector<Part> parts = inner_parts(pattern.data());
+  for (const Part& part : parts) {
+    for (Node* node : by_type[std::get<Call>(part.call->form).op_type]) {
+      if (steps <= 0) break;
+      Search search(pattern.data(), steps);
+      const std::size_t count = search.count_matched(*part.call, *node);
+      steps -= search.steps();
+      if (count <= most) continue;
+      most = count;
+      nearest = &part;
+      nearest_node = node;
     }
   }
-  return best;
+  if (nearest == nullptr) return best;
+  return NearMiss{nearest_node, most, pattern.data().node_count, reason_beyond(pattern, *nearest, *nearest_node)};
 }
 
 }  // namespace graft::onnx

@@ -178,16 +178,20 @@ std::vector<std::string> write_templates(const fs::path& folder, const std::stri
   return written;
 }
 
-/// The list of operators in the folder of a project: the one file NAME.inc beside a CMakeLists.txt. The folder may have
-/// another name than the project, as a clone has.
+/// The list of operators in the folder of a project: the one file NAME.inc that its CMakeLists.txt makes a library of.
+/// The folder may have another name than the project, as a clone has.
 std::optional<fs::path> list_of(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(folder / "CMakeLists.txt", ignored)) return {};
+  std::ifstream file(folder / "CMakeLists.txt");
+  std::stringstream lines;
+  if (!(lines << file.rdbuf())) return {};
+  std::error_code failed;
   std::optional<fs::path> list;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() != ".inc") continue;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    const fs::path& path = entry->path();
+    const std::string use = fmt::format("OPERATORS {}", path.filename().string());
+    if (path.extension() != ".inc" || lines.str().find(use) == std::string::npos) continue;
     if (list) return {};
-    list = entry.path();
+    list = path;
   }
   return list;
 }

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <utility>
 
+#include "core/remove_operators.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "onnx/operator_bodies.hpp"
@@ -57,8 +58,13 @@ const OperatorType& find_type(const std::string& name) {
 std::vector<std::string> load_operators(const std::filesystem::path& library) {
   const std::string file = library.string();
   const OperatorLibrary& loaded = load_operator_library(file);
-  static_cast<void>(passes::library_fusions(loaded));  // throws for one that cannot be read
-  for (const OperatorType* type : loaded.operators) onnx::check_bodies(*type);
+  try {
+    static_cast<void>(passes::library_fusions(loaded));
+    for (const OperatorType* type : loaded.operators) onnx::check_bodies(*type);
+  } catch (...) {
+    remove_operator_library(loaded.file);  // or each later conversion would read its fusions again
+    throw;
+  }
   std::vector<std::string> names;
   for (const OperatorType* type : loaded.operators) names.emplace_back(type->name);
   return names;

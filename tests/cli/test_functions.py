@@ -1,6 +1,7 @@
 # The ONNX functions of operators that are not Graft's: what is wrong with one is said when the library is loaded, and what
 # runs a function where the kernel or the plugin was meant. What ONNX accepts is judged by onnx's own checker.
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -73,12 +74,24 @@ def test_a_wrong_function_is_refused_when_its_library_is_loaded(graft, line):
     assert message.count("FunctionUnderTest") == 2 and "defect" not in message, message
 
 
+def check_by_onnx(line):
+    """Throws where ONNX's own parser or checker refuses the line in a model."""
+    line = re.sub(r"\b_\b", '""', line)
+    text = f'<ir_version: 8, opset_import: ["" : 17]> agraph (float[N] x) => (float[N] y) {{ a = Relu(x)\n {line} }}'
+    onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
+
+
 @pytest.mark.parametrize("line", [line for line in WRONG_LINES if "{" not in line and "@" not in line])
 def test_onnx_refuses_them_too(line):
     """Where ONNX's text form has the line at all."""
-    text = f'<ir_version: 8, opset_import: ["" : 17]> agraph (float[N] x) => (float[N] y) {{ a = Relu(x)\n {line} }}'
     with pytest.raises((onnx.parser.ParseError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
-        onnx.checker.check_model(onnx.parser.parse_model(text.replace("_", '""')), full_check=True)
+        check_by_onnx(line)
+
+
+def test_onnx_takes_a_right_line():
+    """Or the test above could not fail."""
+    check_by_onnx("y = Clip(a, _, a)")
+    check_by_onnx("y = Elu<alpha=0.5>(a)")
 
 
 @pytest.mark.parametrize(

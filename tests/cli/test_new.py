@@ -182,6 +182,17 @@ def test_what_is_not_added_leaves_the_project_as_it_is(graft, tmp_path, argument
     )
 
 
+def test_a_project_that_is_not_of_graft_stays_as_it_is(graft, tmp_path):
+    """It has a table of its own, NAME.inc, that no library of operators is made of."""
+    (tmp_path / "CMakeLists.txt").write_text("project(app)\nadd_library(app app.cpp)\n")
+    (tmp_path / "opcodes.inc").write_text("X(a)\nX(b)\n")
+    (tmp_path / "x.inc").mkdir()
+    before = contents(tmp_path)
+    answer = graft("new", ".", "--operator", "Second", cwd=tmp_path)
+    assert answer.code == 2, answer.out
+    assert contents(tmp_path) == before
+
+
 @pytest.mark.parametrize("bytes_of_a_file", [1, 500])
 def test_a_full_disk_adds_nothing(graft, tmp_path, bytes_of_a_file):
     """The list does not fit, or the list does and the operator's files do not."""

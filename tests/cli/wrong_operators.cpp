@@ -39,37 +39,36 @@ constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "# To be wri
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: LeakyReLU\n"}};
 #endif
 
-const graft::ExportedOperators exported{
+const graft::ExportedOperators exported {
 #ifdef WRONG_VERSION
-    .version = 99,
+  .version = 99,
 #else
-    .version = graft::operator_library_version,
+  .version = graft::operator_library_version,
 #endif
 #ifdef WRONG_HEADERS
-    .headers = "0123456789abcdef",
+  .headers = "0123456789abcdef",
 #else
-    .headers = GRAFT_HEADERS_DIGEST,
+  .headers = GRAFT_HEADERS_DIGEST,
 #endif
 #ifdef WRONG_STANDARD_LIBRARY
-    .standard_library = "another standard library",
+  .standard_library = "another standard library",
 #else
-    .standard_library = graft::standard_library,
+  .standard_library = graft::standard_library,
 #endif
-    .graft_version = "0.0.1",
-    .plugin_namespace = "",
-    .operators = types.data(),
+  .graft_version = "0.0.1", .plugin_namespace = "", .operators = types.data(),
 #ifdef WRONG_COUNT
-    .count = 0,
+  .count = 0,
 #else
-    .count = types.size(),
+  .count = types.size(),
 #endif
-    .fusions = fusions.data(),
+  .fusions = fusions.data(),
 #if defined(WRONG_FUSION) || defined(WRONG_EMPTY_FUSION)
-    .fusion_count = fusions.size(),
+  .fusion_count = fusions.size(),
 #else
-    .fusion_count = 0,
+  .fusion_count = 0,
 #endif
-    .folders = "fine"};
+  .folders = "fine"
+};
 
 }  // namespace
 

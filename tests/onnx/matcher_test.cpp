@@ -283,6 +283,27 @@ TEST(Matcher, NearestIsThePartThatMatchesWhereTheEndDiffers) {
   EXPECT_NE(near.reason.find("(Clip) and what it reads match; then node"), std::string::npos) << near.reason;
 }
 
+TEST(Matcher, NearestNamesTheReaderThatComesFurthest) {
+  onnx::Model model = text_model(
+      {{"x"}}, "a = Relu(x)\nb = Sigmoid(a)\nother = Neg(b)\nz = Mul(b, x)\ny = Exp(z)\nw = Add(other, y)", {"w"});
+  const onnx::NearMiss near = nearest_of(model, "y = Log(Mul(Sigmoid(Relu(x)), @c))");
+  EXPECT_EQ(near.node->op_type, "Sigmoid");
+  EXPECT_NE(near.reason.find("(Mul): input 1 is no constant"), std::string::npos) << near.reason;
+}
+
+TEST(Matcher, NearestEnds) {
+  std::string nodes = "v0 = Add(x, x)\nv1 = Add(v0, x)\n";
+  for (int i = 2; i < 300; ++i) {
+    nodes += "v" + std::to_string(i) + " = Add(v" + std::to_string(i - 1) + ", v" + std::to_string(i - 2) + ")\n";
+  }
+  onnx::Model model = text_model({{"x"}}, nodes + "y = Neg(v299)", {"y"});
+  std::string pattern = "Sin(x)";
+  for (int i = 0; i < 18; ++i) pattern = "Add(" + pattern + ", a)";
+  onnx::Graph* graph = &model.graph();
+  // Nothing of it matches, for want of a Sin; without a bound this took 84 s.
+  EXPECT_FALSE(nearest_match(onnx::Pattern("y = Abs(" + pattern + ")"), {&graph, 1}));
+}
+
 TEST(Matcher, BadPatternsNameTheirPlace) {
   const BadPattern patterns[] = {
       {"", "a pattern needs a line"},
@@ -315,6 +336,7 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
        "beta"},
       {"y = Relu(x){alpha=1}", "Relu has no attributes"},
       {"y = Relu(x, 6)", "line 1, column 5: Relu has one input, the pattern gives it 2"},
+      {"y = Add()", "Add without inputs"},
       {"y = Clip(x, 0, 6, 7)", "Clip has 3 inputs at most, the pattern gives it 4"},
   };
   for (const BadPattern& bad : patterns) {

@@ -179,6 +179,28 @@ def test_what_is_no_such_library_is_refused(file, message):
         graft.ops.load_operators(file)
 
 
+@pytest.mark.parametrize("library", ["libwrong_empty_fusion.so", "libwrong_fusion.so"])
+def test_a_library_that_is_refused_leaves_nothing_behind(library):
+    """In a process of its own: what is loaded stays."""
+    code = (
+        "import sys, graft, onnx.helper as make\n"
+        "for _ in range(2):\n"
+        "    try:\n"
+        "        graft.load_operators(sys.argv[1])\n"
+        "    except graft.Error as error:\n"
+        "        assert 'fine_fusion.yaml' in str(error), error\n"
+        "    else:\n"
+        "        raise SystemExit('it was not refused')\n"
+        "ports = [make.make_tensor_value_info(name, 1, [3]) for name in 'xy']\n"
+        "graph = make.make_graph([make.make_node('Relu', ['x'], ['y'])], 'g', ports[:1], ports[1:])\n"
+        "model = make.make_model(graph, opset_imports=[make.make_opsetid('', 17)], ir_version=9)\n"
+        "graft.convert(model)\n"
+    )
+    command = [sys.executable, "-c", code, LIBRARIES / library]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_rest_of_the_package_may_load_it_too():
     """In a process of its own: what is loaded stays."""
     code = (
