@@ -68,7 +68,7 @@ std::map<std::string, std::string> function_bodies(const OperatorType& type) {
 }
 
 void check_bodies(const OperatorType& type) {
-  std::map<std::string, std::string> bodies;
+  std::map<std::string, std::string> bodies;              // of one rank: a model has no two
   std::set<std::pair<std::string, std::size_t>> checked;  // with the number of inputs
   const auto is_new = [&](const std::string& name, const std::string& body, const FunctionInputs& inputs) {
     const auto known = bodies.emplace(name, body).first;
@@ -88,7 +88,11 @@ void check_bodies(const OperatorType& type) {
     }
   };
   // A model does not always say what the rank is.
-  for (const int rank : {usual_rank, -1}) for_each_form(type, rank, check);
+  for (const int rank : {usual_rank, -1}) {
+    bodies.clear();
+    checked.clear();
+    for_each_form(type, rank, check);
+  }
 }
 
 }  // namespace graft::onnx

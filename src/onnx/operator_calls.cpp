@@ -1,7 +1,7 @@
 // Which calls of functions are operators.
 #include "onnx/operator_calls.hpp"
 
-#include <utility>
+#include <set>
 
 #include "graft/registry.hpp"
 #include "onnx/operator_node.hpp"
@@ -16,12 +16,18 @@ bool is_plain_call(const FunctionKey& function) {
 
 std::vector<const Node*> calls_without_operator(const Model& model) {
   std::vector<const Node*> calls;
-  const auto look = [&](const Node& node) {
-    const bool is_call = node.domain == onnx_domain && model.find_function(node) != nullptr;
-    if (is_call && !find_operator_for(node)) calls.push_back(&node);
-  };
-  model.graph().for_each_node(look);
-  for (const auto& entry : model.functions) std::as_const(*entry.second.body).for_each_node(look);
+  std::set<const Graph*> seen;
+  std::vector<const Graph*> open{&model.graph()};
+  while (!open.empty()) {
+    const Graph* graph = open.back();
+    open.pop_back();
+    graph->for_each_node([&](const Node& node) {
+      const auto* function = model.find_function(node);
+      if (function == nullptr || find_operator_for(node)) return;
+      if (node.domain == onnx_domain) calls.push_back(&node);
+      if (seen.insert(function->body.get()).second) open.push_back(function->body.get());
+    });
+  }
   return calls;
 }
 

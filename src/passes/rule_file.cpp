@@ -10,6 +10,7 @@
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "onnx/mapped_file.hpp"
+#include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "passes/rule_attributes.hpp"
@@ -484,6 +485,8 @@ class Reader : private YamlReader {
     if (text == nullptr || !rule.pattern->constant_names().contains(*text)) return;
     const AttributeInfo* info = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
     if (info != nullptr && info->type == AttributeType::text) return;
+    const onnx::OperatorSchema* schema = rule.with.domain.empty() ? onnx::find_schema(rule.with.op_type) : nullptr;
+    if (schema != nullptr && schema->attribute_type(name) == AttributeType::text) return;
     throw Error(
         fmt::format("{}: attribute `{}` is the text {}; for the constant of that name in the pattern write \"@{}\"",
                     value.place.to_string(), name, *text, *text));
