@@ -87,6 +87,13 @@ std::string one_of(const std::vector<const json*>& creators, const char* field) 
   return fmt::format("{} or {}", fmt::join(strings, ", "), last);
 }
 
+std::string name_the_library(std::string_view too) {
+  return fmt::format(
+      "name the library that holds it{}: {} LIB.so, of your own operators {}; `graft plugins LIB.so` lists what is in "
+      "one",
+      too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
+}
+
 PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   const auto standard = onnx::nearest_standard_operator(node.op_type);
   std::vector<std::string> names;
@@ -110,12 +117,9 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
             advice, plugin_of(*named.back())};
   }
   if (!any_library) {
-    return {
-        "library_missing",
-        fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
-        fmt::format("name the library that holds it: {} LIB.so, of your own operators {}; `graft plugins LIB.so` lists "
-                    "what is in one",
-                    setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries))};
+    return {"library_missing",
+            fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
+            name_the_library("")};
   }
   std::vector<const json*> loaded;
   for (const json& creator : creators) {
@@ -124,9 +128,7 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   return {"library_missing",
           fmt::format("no plugin is registered under the name {}, nor a similar one; loaded: {}", node.op_type,
                       joined(loaded, [](const json& c) { return text_of(c, "library"); })),
-          fmt::format("name the library that holds it too: {} LIB.so, of your own operators {}; `graft plugins LIB.so` "
-                      "lists what is in one",
-                      setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries))};
+          name_the_library(" too")};
 }
 
 PluginCause wrong_version(const onnx::Node& node, const std::vector<const json*>& same_name) {

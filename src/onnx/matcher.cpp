@@ -761,15 +761,17 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
 }
 
 /// Why the pattern does not go on from a node at which a part of it matches: at the reader that comes furthest.
-std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node) {
+std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
   const std::string begin = fmt::format("{} and what it reads match", describe(node));
   std::string reason;
   std::size_t furthest = 0;
   for (const Value* output : node.outputs) {
     if (output == nullptr) continue;
     for (const Use& use : output->uses) {
-      Search search(pattern.data());
+      if (!reason.empty() && steps <= 0) break;
+      Search search(pattern.data(), std::max(steps, 1));
       search.count_matched(*part.reader, *use.node);
+      steps -= search.steps();
       if (!reason.empty() && search.furthest() <= furthest) continue;
       furthest = search.furthest();
       reason = search.reason();
@@ -897,7 +899,8 @@ std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* c
     }
   }
   if (nearest == nullptr) return best;
-  return NearMiss{nearest_node, most, pattern.data().node_count, reason_beyond(pattern, *nearest, *nearest_node)};
+  return NearMiss{nearest_node, most, pattern.data().node_count,
+                  reason_beyond(pattern, *nearest, *nearest_node, steps)};
 }
 
 }  // namespace graft::onnx

@@ -79,12 +79,15 @@ void check_bodies(const OperatorType& type) {
     }
     return checked.emplace(name, inputs.count).second;
   };
+  std::set<std::pair<std::string, std::size_t>> forms;
   const auto check = [&](const Operator& op, const FunctionInputs& inputs) {
     const auto function = op.function(inputs);
-    const bool has_new = function && is_new(function->name, function->body, inputs);
+    const auto form = op.native_form(inputs);
+    const bool has_new_function = function && is_new(function->name, function->body, inputs);
+    const bool has_new_form = form && forms.emplace(*form, inputs.count).second;
     for (std::int64_t opset = working_opset; opset <= newest_opset; ++opset) {
-      if (has_new) static_cast<void>(make_function(op, inputs, opset));
-      static_cast<void>(make_native_form(op, inputs, opset));
+      if (has_new_function) static_cast<void>(make_function(op, inputs, opset));
+      if (has_new_form) static_cast<void>(make_native_form(op, inputs, opset));
     }
   };
   // A model does not always say what the rank is.

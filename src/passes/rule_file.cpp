@@ -450,22 +450,15 @@ class Reader : private YamlReader {
 
   void check_input_count(const YAML::Node& node, const Rule& rule,
                          const std::set<std::string, std::less<>>& names) const {
-    std::size_t fewest = 0;
-    std::size_t most = 0;
-    std::vector<std::string> ports;
-    if (const OperatorType* type = rule.with.graft) {
-      fewest = type->required_input_count();
-      most = type->most_inputs();
-      for (std::size_t i = 0; i < type->input_count(); ++i) ports.emplace_back(type->ports[i].name);
-    } else if (const onnx::OperatorSchema* schema =
-                   rule.with.domain.empty() ? onnx::find_schema(rule.with.op_type, onnx::newest_opset) : nullptr) {
-      fewest = schema->fewest_inputs;
-      most = schema->most_inputs;
-    } else {
-      return;
-    }
+    const auto counts = rule.with.port_counts();
     const std::size_t given = rule.inputs ? rule.inputs->size() : 1;
-    if (given >= fewest && given <= most) return;
+    if (!counts || (given >= counts->fewest_inputs && given <= counts->most_inputs)) return;
+    const std::size_t fewest = counts->fewest_inputs;
+    const std::size_t most = counts->most_inputs;
+    std::vector<std::string> ports;
+    for (std::size_t i = 0; rule.with.graft != nullptr && i < rule.with.graft->input_count(); ++i) {
+      ports.emplace_back(rule.with.graft->ports[i].name);
+    }
     const std::string allowed = fewest == most ? std::to_string(most)
                                 : given > most ? fmt::format("{} at most", most)
                                                : fmt::format("{} or more", fewest);
@@ -526,6 +519,13 @@ class Reader : private YamlReader {
 };
 
 }  // namespace
+
+std::optional<PortCounts> RuleOperator::port_counts() const {
+  if (graft != nullptr) return PortCounts{graft->required_input_count(), graft->most_inputs(), graft->output_count()};
+  const onnx::OperatorSchema* schema = domain.empty() ? onnx::find_schema(op_type, onnx::newest_opset) : nullptr;
+  if (schema == nullptr) return std::nullopt;
+  return PortCounts{schema->fewest_inputs, schema->most_inputs, schema->most_outputs};
+}
 
 std::vector<Rule> parse_rules(const std::string& text, const std::string& name) { return Reader(name).read(text); }
 

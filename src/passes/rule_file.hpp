@@ -92,6 +92,13 @@ struct Selector {
   std::map<std::size_t, TensorCondition> inputs;
 };
 
+/// How many inputs and outputs a node may have.
+struct PortCounts {
+  std::size_t fewest_inputs = 0;
+  std::size_t most_inputs = 0;
+  std::size_t most_outputs = 0;
+};
+
 /// The operator that comes.
 struct RuleOperator {
   const OperatorType* graft = nullptr;  ///< Null for operators that are not Graft's.
@@ -109,6 +116,8 @@ struct RuleOperator {
     return graft == nullptr ? "" : std::string(graft->ports[graft->input_count()].scale);
   }
   [[nodiscard]] bool computes_in_int8() const { return !input_scale().empty() && !output_scale().empty(); }
+  /// Nothing for operators that are neither Graft's nor ONNX's.
+  [[nodiscard]] std::optional<PortCounts> port_counts() const;
 };
 
 struct Rule {

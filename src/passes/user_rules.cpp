@@ -433,19 +433,9 @@ class RuleRun {
   }
 
   void check_counts(const Region& region, const Plan& plan) const {
-    std::size_t fewest = 0;
-    std::size_t most = plan.inputs.size();
-    std::size_t outputs = plan.outputs.size();
-    if (plan.with.graft != nullptr) {
-      fewest = plan.with.graft->required_input_count();
-      most = plan.with.graft->most_inputs();
-      outputs = plan.with.graft->output_count();
-    } else if (const onnx::OperatorSchema* form =
-                   plan.with.domain.empty() ? onnx::find_schema(plan.with.op_type, onnx::newest_opset) : nullptr) {
-      fewest = form->fewest_inputs;
-      most = form->most_inputs;
-      outputs = form->most_outputs;
-    }
+    const auto counts = plan.with.port_counts();
+    if (!counts) return;
+    const auto [fewest, most, outputs] = *counts;
     if (plan.inputs.size() < fewest || plan.inputs.size() > most) {
       std::vector<std::string> names;
       for (const PlannedInput& input : plan.inputs) names.push_back(input.name.empty() ? "_" : input.name);
