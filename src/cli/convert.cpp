@@ -157,7 +157,7 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
     say_section(console, console.paint(present::problems_title(conversion.nodes, verdict), present::color_of(verdict)),
                 present::problems_table(conversion.nodes, verdict));
   }
-  for (const std::string& warning : present::rejection_warnings(report)) console.warn(warning);
+  for (const std::string& warning : rejection_warnings(report)) console.warn(warning);
 }
 
 void check_probe(const ConvertArguments& arguments) {

@@ -73,7 +73,7 @@ void add_run(Program& program) {
   command
       ->add_option("--kernels", arguments->kernels,
                    "how Graft's operators are computed: functions (as standard operators) or own (their own CPU "
-                   "kernels) (functions)")
+                   "kernels, in the types of the file) (functions)")
       ->type_name("WHICH")
       ->check(one_of({"functions", "own"}));
   add_engine_option(*command, arguments->engine);

@@ -278,7 +278,8 @@ void add_verify(Program& program) {
   add_engine_option(*command, arguments->engine);
   command
       ->add_option("--kernels", arguments->kernels,
-                   "how the candidate's Graft operators are computed: functions or own (functions)")
+                   "how the candidate's Graft operators are computed: functions or own (kernels, in the types of "
+                   "the file) (functions)")
       ->type_name("WHICH")
       ->check(one_of({"functions", "own"}));
 }

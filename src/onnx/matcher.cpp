@@ -82,7 +82,7 @@ struct Pattern::Data {
   std::vector<Line> lines;
   std::vector<std::string> root_types;
   std::set<std::string, std::less<>> value_names;
-  std::set<std::string, std::less<>> constant_names;
+  std::map<std::string, Pattern::Capture, std::less<>> constant_names;
   std::size_t node_count = 0;
 };
 
@@ -157,7 +157,7 @@ class PatternParser {
     }
     if (lexer_.accept("@")) {
       ConstantName constant{lexer_.expect_name("the name of a constant")};
-      data_.constant_names.insert(constant.name);
+      ++data_.constant_names[constant.name].places;
       return make(std::move(constant));
     }
     const bool is_special = token.kind == Token::Kind::name && (token.text == "inf" || token.text == "nan");
@@ -294,7 +294,9 @@ class PatternParser {
     lexer_.expect("=");
     if (lexer_.accept("@")) {
       condition.bind = lexer_.expect_name("a name");
-      data_.constant_names.insert(condition.bind);
+      Pattern::Capture& constant = data_.constant_names[condition.bind];
+      ++constant.places;
+      constant.is_attribute = true;
     } else if (lexer_.peek().kind == Token::Kind::text) {
       condition.text = lexer_.next().text;
     } else if (lexer_.accept("[")) {
@@ -458,6 +460,13 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
   return text.empty() ? "something else" : text;
 }
 
+/// What stands where a further node or number should.
+enum class There : std::uint8_t {
+  nothing,  ///< Or something of another kind.
+  another,  ///< Another operator, another number.
+  nearly,   ///< The right operator, of which an attribute or an input is not as the pattern says.
+};
+
 class Search {
  public:
   explicit Search(const Pattern::Data& pattern, int most = most_steps)
@@ -488,18 +497,17 @@ class Search {
 
   [[nodiscard]] std::size_t furthest() const { return furthest_; }
   [[nodiscard]] int steps() const { return steps_; }
-  [[nodiscard]] bool has_reached_next() const { return has_reached_next_; }
+  [[nodiscard]] There there() const { return there_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
   using Continuation = std::function<bool()>;
   using NodeContinuation = std::function<bool(Node&)>;
 
-  /// `reached`: the operator of a further node was right, and what is said about that node was not.
-  bool fail(const std::string& reason, bool reached = false) {
-    if (reason_.empty() || std::pair(matched_.size(), reached) > std::pair(furthest_, has_reached_next_)) {
+  bool fail(const std::string& reason, There there = There::nothing) {
+    if (reason_.empty() || std::pair(matched_.size(), there) > std::pair(furthest_, there_)) {
       furthest_ = matched_.size();
-      has_reached_next_ = reached;
+      there_ = there;
       reason_ = reason;
     }
     return false;
@@ -528,7 +536,8 @@ class Search {
   bool at_call(const Call& call, Node& node, std::size_t output, const NodeContinuation& next) {
     if (++steps_ > most_steps_) return fail("the search took too many steps");
     if (node.op_type != call.op_type || node.domain != call.domain) {
-      return fail(fmt::format("{}: the pattern wants {} here", describe(node), call.op_type));
+      return fail(fmt::format("{}: the pattern wants {} here", describe(node), call.op_type),
+                  node.is("Constant") ? There::nothing : There::another);
     }
     if (std::find(matched_.begin(), matched_.end(), &node) != matched_.end()) {
       return fail(fmt::format("{} would have to stand for two nodes of the pattern", describe(node)));
@@ -547,7 +556,7 @@ class Search {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (!listed[i] && !call.takes_more && !slots[i].absent()) {
         constants_ = before;
-        return fail(fmt::format("{}: it has an input {}, the pattern has none", describe(node), i), true);
+        return fail(fmt::format("{}: it has an input {}, the pattern has none", describe(node), i), There::nearly);
       }
     }
     matched_.push_back(&node);
@@ -588,7 +597,8 @@ class Search {
       if (!constant) return fail(fmt::format("{} is no constant, the pattern wants {}", where, number->value));
       const auto scalar = constant->scalar();
       if (scalar && same_number(*scalar, number->value)) return next();
-      return fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*constant), number->value));
+      return fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*constant), number->value),
+                  There::another);
     }
     if (const auto* name = std::get_if<ConstantName>(&expression.form)) {
       const auto constant = slot.constant();
@@ -644,7 +654,7 @@ class Search {
     std::optional<TensorData> found;
     if (const NodeAttribute* attribute = node.attribute(condition.attribute)) {
       found = to_tensor(*attribute);
-      if (!found) return fail(where + " is of a kind that patterns do not look into", true);
+      if (!found) return fail(where + " is of a kind that patterns do not look into", There::nearly);
     }
     if (node.domain.empty()) {
       for (const AttributeInput& entry : attribute_inputs(node.op_type)) {
@@ -652,7 +662,7 @@ class Search {
           continue;
         found = slots[entry.input].constant();
         listed[entry.input] = true;
-        if (!found) return fail(where + " is an input that is no constant", true);
+        if (!found) return fail(where + " is an input that is no constant", There::nearly);
       }
     }
     if (!found && node.domain.empty()) {
@@ -660,12 +670,13 @@ class Search {
         found = to_tensor(NodeAttribute(*value));
       }
     }
-    if (!found) return fail(where + " is absent", true);
+    if (!found) return fail(where + " is absent", There::nearly);
     if (!condition.bind.empty()) return bind(condition.bind, *found, where, [] { return true; });
     if (condition.text) {
       const bool equal = found->strings && found->strings->size() == 1 && found->strings->front() == *condition.text;
       return equal ||
-             fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text), true);
+             fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text),
+                  There::nearly);
     }
     const auto numbers = found->numbers();
     const bool equal =
@@ -673,7 +684,7 @@ class Search {
         std::equal(numbers->begin(), numbers->end(), condition.numbers.begin(), condition.numbers.end(), same_number);
     return equal || fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*found),
                                      fmt::join(condition.numbers, ", ")),
-                         true);
+                         There::nearly);
   }
 
   bool nothing_escapes() {
@@ -723,7 +734,7 @@ class Search {
   int most_steps_;
   int steps_ = 0;
   std::size_t furthest_ = 0;
-  bool has_reached_next_ = false;
+  There there_ = There::nothing;
   std::string reason_;
 };
 
@@ -801,7 +812,9 @@ Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
 const std::vector<std::string>& Pattern::root_types() const { return data_->root_types; }
 const std::set<std::string, std::less<>>& Pattern::value_names() const { return data_->value_names; }
-const std::set<std::string, std::less<>>& Pattern::constant_names() const { return data_->constant_names; }
+const std::map<std::string, Pattern::Capture, std::less<>>& Pattern::constant_names() const {
+  return data_->constant_names;
+}
 
 bool Match::has(std::string_view name) const { return values.contains(name) || constants.contains(name); }
 
@@ -866,22 +879,19 @@ std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* c
   }
   int steps = most_steps;  // for all together: this is only for a message
   std::optional<NearMiss> best;
-  bool has_reached_next = false;
+  There there = There::nothing;
   for (const std::string& type : pattern.root_types()) {
     for (Node* node : by_type[type]) {
       if (steps <= 0) break;
       Search search(pattern.data(), steps);
       if (search.run(*node)) continue;
       steps -= search.steps();
-      if (best &&
-          std::pair(search.furthest(), search.has_reached_next()) <= std::pair(best->matched_nodes, has_reached_next)) {
-        continue;
-      }
+      if (best && std::pair(search.furthest(), search.there()) <= std::pair(best->matched_nodes, there)) continue;
       best = NearMiss{node, search.furthest(), pattern.data().node_count, search.reason()};
-      has_reached_next = search.has_reached_next();
+      there = search.there();
     }
   }
-  if (best && best->matched_nodes + (has_reached_next ? 1 : 0) >= 2) return best;
+  if (best && best->matched_nodes + (there == There::nearly ? 1 : 0) >= 2) return best;
   const Part* nearest = nullptr;
   Node* nearest_node = nullptr;
   std::size_t most = 1;

@@ -36,6 +36,12 @@ namespace graft::onnx {
 /// may be shared.
 class Pattern {
  public:
+  /// Where a pattern has `@name`.
+  struct Capture {
+    int places = 0;
+    bool is_attribute = false;  ///< In braces, in one of them.
+  };
+
   /// Throws Error naming line and column of `what`, or of the pattern by its name where `what` is empty.
   explicit Pattern(std::string_view text, std::string name = "pattern", const std::string& what = "");
   ~Pattern();
@@ -47,7 +53,7 @@ class Pattern {
   [[nodiscard]] const std::vector<std::string>& root_types() const;
   /// The names that a match can have in `values`, and in `constants`.
   [[nodiscard]] const std::set<std::string, std::less<>>& value_names() const;
-  [[nodiscard]] const std::set<std::string, std::less<>>& constant_names() const;
+  [[nodiscard]] const std::map<std::string, Capture, std::less<>>& constant_names() const;
 
   struct Data;
   [[nodiscard]] const Data& data() const { return *data_; }

@@ -1,7 +1,12 @@
 // Counting and naming in reports.
 #include "passes/report.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+
+#include "onnx/node_ref.hpp"
 
 namespace graft::passes {
 
@@ -17,6 +22,30 @@ std::string_view to_string(OperatorChoice::Kind kind) {
 std::size_t ConvertReport::count(std::string_view pass) const {
   return static_cast<std::size_t>(
       std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
+}
+
+std::vector<std::string> replaced_texts(const Rewrite& rewrite) {
+  std::vector<std::string> texts;
+  if (!rewrite.others.empty()) texts.push_back(rewrite.others);
+  for (const NodeRef& node : rewrite.nodes) texts.push_back(onnx::describe(node));
+  return texts;
+}
+
+std::string replaced_text(const Rewrite& rewrite) {
+  const std::vector<std::string> texts = replaced_texts(rewrite);
+  constexpr std::size_t few = 2;
+  return texts.size() <= few ? fmt::format("{}", fmt::join(texts, ", ")) : fmt::format("{} nodes", texts.size());
+}
+
+std::vector<std::string> rejection_warnings(const ConvertReport& report) {
+  std::vector<std::string> warnings;
+  for (const Rewrite& rewrite : report.rejected) {
+    if (rewrite.pass.starts_with("rules_")) continue;
+    warnings.push_back(fmt::format("{}: not done: {}{} in the place of {}: {}", rewrite.pass, rewrite.replacement,
+                                   rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place),
+                                   replaced_text(rewrite), rewrite.proof));
+  }
+  return warnings;
 }
 
 std::string_view to_string(ProofKind kind) {

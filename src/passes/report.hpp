@@ -29,7 +29,13 @@ struct Rewrite {
   std::string reason;          ///< Why it may be done.
   std::string proof;           ///< What was run to prove it; of a rejected one, what disagreed.
   ProofKind proof_kind = ProofKind::own;
+  std::string place = {};  ///< Of a library's fusion: "my_ops/swish_fusion.yaml:2:3". Otherwise empty.
 };
+
+/// What a rewrite is about, a text for each: "3 Constant nodes", "node 'conv1' (Conv)".
+[[nodiscard]] std::vector<std::string> replaced_texts(const Rewrite& rewrite);
+/// The same in a line: a number where there are many.
+[[nodiscard]] std::string replaced_text(const Rewrite& rewrite);
 
 /// A place where a pattern began to match and failed.
 struct NearMissNote {
@@ -90,5 +96,8 @@ struct ConvertReport {
   /// Those of `pass`.
   [[nodiscard]] std::size_t count(std::string_view pass) const;
 };
+
+/// A line for each rewrite that was rejected, those that rules asked for aside: their outcomes say it.
+[[nodiscard]] std::vector<std::string> rejection_warnings(const ConvertReport& report);
 
 }  // namespace graft::passes

@@ -319,7 +319,8 @@ bool Rewriter::apply(const Proposal& proposal) {
                   .replacement = proposal.replacement,
                   .reason = proposal.reason,
                   .proof = verdict.text,
-                  .proof_kind = verdict.kind};
+                  .proof_kind = verdict.kind,
+                  .place = proposal.place};
   for (const onnx::Node* node : proposal.nodes) rewrite.nodes.push_back(ref_of(*node));
   if (!verdict.proven) {
     report_.rejected.push_back(std::move(rewrite));

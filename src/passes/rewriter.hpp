@@ -42,6 +42,7 @@ struct Proposal {
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
   /// Not empty: the proof where the engine does not have an operator of the original, so that there is nothing to run.
   std::string where_engine_lacks_it = {};
+  std::string place = {};  ///< See Rewrite::place.
 };
 
 /// A rewrite that looked like a proven one does not hold, and others have been taken for proven.

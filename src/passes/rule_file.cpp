@@ -485,10 +485,31 @@ class Reader : private YamlReader {
                     value.place.to_string(), name, *text, *text));
   }
 
+  /// `@name` at one place is also how a pattern says that an input has to be a constant.
+  void check_may_be_unread(const YAML::Node& node, const Rule& rule, const std::string& name) const {
+    const onnx::Pattern::Capture& constant = rule.pattern->constant_names().at(name);
+    const bool is_given = std::any_of(rule.attributes.begin(), rule.attributes.end(),
+                                      [&](const auto& attribute) { return attribute.first == name; });
+    const AttributeInfo* own = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
+    if (own != nullptr && !is_given) {
+      fail(node, fmt::format("the pattern has @{0}, and nothing reads it: the attribute `{0}` of {1} would be at its "
+                             "default; write it under `attributes`, as in {{{0}: \"@{0}\"}}",
+                             name, rule.with.to_string()));
+    }
+    if (constant.is_attribute && constant.places == 1) {
+      fail(node, fmt::format("the pattern has @{0}, and nothing reads it; give it to an attribute of {1}, as in "
+                             "{{attribute: \"@{0}\"}}, or leave it out of the braces",
+                             name, rule.with.to_string()));
+    }
+  }
+
   /// What a rule reads of its pattern has to be there, whether or not a network matches it.
   void check_names(const YAML::Node& node, const Rule& rule) const {
     const auto& values = rule.pattern->value_names();
     const auto& constants = rule.pattern->constant_names();
+    std::set<std::string, std::less<>> unread;
+    for (const auto& [name, constant] : constants) unread.insert(name);
+    const std::vector<std::string> constant_names(unread.begin(), unread.end());
     if (!rule.inputs && !values.contains("x")) {
       fail(node,
            fmt::format("`inputs` is missing: which names of the pattern the operator reads, in its order; they are {}",
@@ -501,6 +522,7 @@ class Reader : private YamlReader {
         throw Error(fmt::format("{}: the inputs of a pattern go by their names in it", input.place.to_string()));
       }
       const std::string plain = name->starts_with('@') ? name->substr(1) : *name;
+      unread.erase(plain);
       if (plain == "_" || values.contains(plain) || constants.contains(plain)) continue;
       throw Error(fmt::format("{}: the pattern has no name {}; its names are {}", input.place.to_string(), *name,
                               joined({values.begin(), values.end()})));
@@ -508,13 +530,15 @@ class Reader : private YamlReader {
     for (const auto& [name, value] : rule.attributes) {
       check_is_no_constant(rule, name, value);
       static_cast<void>(evaluate(value, [&](const std::string& constant) -> std::optional<RuleValue::Data> {
+        unread.erase(constant);
         if (constants.contains(constant)) return 1.;
         throw Error(
             fmt::format("{}: attribute `{}` is computed from @{}, which the pattern does not have; its "
                         "constants are {}",
-                        value.place.to_string(), name, constant, joined({constants.begin(), constants.end()})));
+                        value.place.to_string(), name, constant, joined(constant_names)));
       }));
     }
+    for (const std::string& name : unread) check_may_be_unread(node, rule, name);
   }
 };
 

@@ -240,6 +240,7 @@ class RuleRun {
     }
     Proposal proposal = proposal_of(region, *plan);
     proposal.reason = rule_.reason.empty() ? std::string(plan->with.graft->doc) : rule_.reason;
+    proposal.place = rule_.place.to_string();
     rewriter_.apply(proposal);
   }
 

@@ -97,7 +97,7 @@ void add_conversion(nb::module_& module) {
       .def_ro("rewrites", &ConvertResult::rewrites)
       .def_ro("rejected", &ConvertResult::rejected, "Rewrites that were not made, since their proof failed.")
       .def_ro("choices", &ConvertResult::choices)
-      .def_ro("warnings", &ConvertResult::warnings, "What rewrites assume.")
+      .def_ro("warnings", &ConvertResult::warnings, "What rewrites assume, and which were rejected and why.")
       .def_ro("failed_rules", &ConvertResult::failed_rules,
               "Rules that are not optional and were not done everywhere, and why.")
       .def_ro("proofs_run", &ConvertResult::proofs_run);

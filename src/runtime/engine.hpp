@@ -18,8 +18,9 @@ using TensorMap = std::map<std::string, onnx::TensorData, std::less<>>;
 
 /// How Graft's own operators are computed.
 enum class OperatorKernels : std::uint8_t {
-  functions,  ///< As their ONNX functions, inlined, where they have one; otherwise by the operator's own CPU kernel.
-  own,        ///< By the operator's own CPU kernel.
+  functions,   ///< As their ONNX functions, inlined, where they have one; otherwise by the operator's own CPU kernel.
+  own,         ///< By the operator's own CPU kernel, in the types that the model declares: results in f16 are rounded.
+  own_in_f32,  ///< By the same in f32 in the place of f16 and bf16, where it takes that, like the nodes around it.
 };
 
 /// Which of many ways to round a model's arithmetic takes; see CompileOptions::noise.

@@ -63,7 +63,7 @@ void complete(const graft::onnx::Model& reference, const graft::onnx::Model& can
     throw Error(fmt::format("{} says how inputs are made up; with {} none are\nLeave one of both out",
                             options.names.ranges, options.names.data));
   }
-  if (options.common.candidate_kernels == runtime::OperatorKernels::own) check_has_kernels(candidate);
+  if (options.common.candidate_kernels != runtime::OperatorKernels::functions) check_has_kernels(candidate);
   complete_inputs(reference, candidate, options.common, options.names);
 }
 
@@ -90,7 +90,7 @@ verify::LayerOptions layer_options(const CompareOptions& options) {
 }  // namespace
 
 void check_engine(const CompareOptions& options) {
-  check_own_kernels(options.engine, options.common.candidate_kernels == runtime::OperatorKernels::own);
+  check_own_kernels(options.engine, options.common.candidate_kernels != runtime::OperatorKernels::functions);
 }
 
 void check_tolerances(const graft::verify::VerifyOptions& options) {

@@ -119,7 +119,7 @@ std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
 
 RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,
                     int threads, CpuEngine engine) {
-  check_own_kernels(engine, kernels == runtime::OperatorKernels::own);
+  check_own_kernels(engine, kernels != runtime::OperatorKernels::functions);
   std::map<std::string, Shape, std::less<>> shapes;
   for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
   const std::unique_ptr<runtime::CompiledModel> compiled =

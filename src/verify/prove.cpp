@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
@@ -348,6 +349,25 @@ bool has_operators(const onnx::Model& model) {
   return found;
 }
 
+/// Whether numbers in f16 or bf16 go on into arithmetic. The original computes those in f32, and kernels have to, or
+/// every further node would make more of their roundings; where one operator alone computes, its outputs are rounded as
+/// the original's are, and its kernel is tried in the type that it will run in.
+bool narrow_inside(const onnx::Model& model) {
+  onnx::Model inferred = model.clone();
+  infer_shapes(inferred);
+  bool found = false;
+  std::as_const(inferred.graph()).for_each_node([&](const onnx::Node& node) {
+    for (const onnx::Value* output : node.outputs) {
+      const bool is_narrow =
+          output != nullptr && (output->type == onnx::ElementType::f16 || output->type == onnx::ElementType::bf16);
+      if (!is_narrow || output->constant()) continue;
+      found = found || std::any_of(output->uses.begin(), output->uses.end(),
+                                   [](const auto& use) { return !has_trait(*use.node, onnx::trait::moves_data); });
+    }
+  });
+  return found;
+}
+
 struct Candidate {
   std::unique_ptr<runtime::CompiledModel> model;
   std::string how;
@@ -369,10 +389,12 @@ class Proof {
     try {
       const bool own = has_operators(after_);
       candidates_.push_back({engine_.compile(after_), own ? " (operators as functions)" : ""});
-      if (own)
-        candidates_.push_back(
-            {engine_.compile(after_, {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0}),
-             " (operators' own kernels)"});
+      if (own) {
+        const bool in_f32 = narrow_inside(after_);
+        const auto kernels = in_f32 ? runtime::OperatorKernels::own_in_f32 : runtime::OperatorKernels::own;
+        candidates_.push_back({engine_.compile(after_, {.kernels = kernels, .extra_outputs = {}, .threads = 0}),
+                               in_f32 ? " (operators' own kernels, in f32)" : " (operators' own kernels)"});
+      }
     } catch (const Error& refused) {
       return not_proven(fmt::format("the rewrite cannot be run: {}", refused.what()));
     }

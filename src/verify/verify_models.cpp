@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/operator_node.hpp"
 #include "verify/choices.hpp"
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
@@ -65,6 +66,14 @@ class Verification {
     if (!options.may_be_narrower) return;
     reference_narrow_ = narrow_types(reference);
     candidate_narrow_ = narrow_types(candidate);
+    if (options.candidate_kernels == runtime::OperatorKernels::functions) return;
+    candidate.graph().for_each_node([&](const onnx::Node& node) {
+      rounds_in_kernels_ =
+          rounds_in_kernels_ ||
+          (find_operator_for(node) && std::any_of(node.outputs.begin(), node.outputs.end(), [&](const auto* output) {
+             return candidate_narrow_.contains(output);
+           }));
+    });
   }
 
   VerifyReport run() {
@@ -83,10 +92,10 @@ class Verification {
     }
     if (!inputs_agree) return std::move(report_);
 
-    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
-      return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
-             rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
-    });
+    const bool rounds = rounds_in_kernels_ || std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
+                          return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
+                                 rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
+                        });
     for (const IoPair& pair : outputs) find_choice(pair);
     std::set<std::string> scores;
     for (const auto& [output, judged] : choices_) {
@@ -233,7 +242,8 @@ class Verification {
     if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
-  /// Two models that are narrow alike compute alike but for the order of sums: the outputs' own type is enough.
+  /// Two models that are narrow alike compute alike but for the order of sums, unless kernels of operators round: the
+  /// outputs' own type is enough.
   void set_tolerance(OutputReport& output, onnx::ElementType type) const {
     output.why_tolerance.clear();
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
@@ -247,9 +257,13 @@ class Verification {
     if (reference == nullptr || candidate == nullptr) return;
     const onnx::ElementType left = rounding_of_reference(*reference, type);
     const onnx::ElementType right = rounding_of_candidate(*candidate, type);
-    if (left == right && !quantized_) return;
+    const bool kernels_round = rounds_in_kernels_ && bits_of(right) < bits_of(onnx::ElementType::f32);
+    if (left == right && !quantized_ && !kernels_round) return;
     output.tolerance = output_tolerance(left, right, quantized_, rounded);
     output.why_tolerance = why_tolerance(type, left, right, quantized_);
+    if (output.why_tolerance.empty() && kernels_round) {
+      output.why_tolerance = fmt::format("the candidate's kernels compute it in {}", to_string(right));
+    }
   }
 
   /// An output in one run.
@@ -364,6 +378,7 @@ class Verification {
   bool quantized_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
+  bool rounds_in_kernels_ = false;  ///< The candidate's operators run by kernels of their own, some in f16 or bf16.
   std::vector<IoPair> inputs_;
   std::map<std::string, JudgedChoice> choices_;  ///< By the reference's output.
   bool is_exchanged_ = false;                    ///< An input's channels are in another place in the candidate.

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from conftest import save
-from onnx import helper
+from onnx import TensorProto, helper
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
 WRONG = LIBRARIES / "libwrong_functions.so"  # its second operator has the function that GRAFT_TEST_FUNCTION holds
@@ -244,3 +244,56 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
         if each["verdict"] == "unsupported"
     ]
     assert "an operator of your own is in its library: --operators LIB" in node["advice"]
+
+
+def softsign(path, element_type):
+    """Three nodes, of which the library's fusion replaces one: its kernel is right in f32, and wrong in f16."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], "before"),
+        helper.make_node("Softsign", ["a"], ["b"], "it"),
+        helper.make_node("Neg", ["b"], ["y"], "after"),
+    ]
+    values = [helper.make_tensor_value_info(name, element_type, [2, 3]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+SOFTSIGN = {"env": {"GRAFT_TEST_FUNCTION": "y = Softsign(x)"}}
+
+
+def test_a_kernel_is_proven_in_the_type_that_it_will_run_in(graft, tmp_path):
+    converted = tmp_path / "converted.onnx"
+    command = ["-o", converted, "--operators", WRONG]
+    answer = graft("convert", softsign(tmp_path / "f32.onnx", TensorProto.FLOAT), *command, **SOFTSIGN)
+    assert answer.code == 0 and answer.err == "", answer.err
+    assert [node.op_type for node in onnx.load(converted).graph.node] == ["Relu", "FunctionUnderTest", "Neg"]
+
+    answer = graft("convert", softsign(tmp_path / "f16.onnx", TensorProto.FLOAT16), *command, **SOFTSIGN)
+    assert answer.code == 0, answer.err
+    assert [node.op_type for node in onnx.load(converted).graph.node] == ["Relu", "Softsign", "Neg"]
+    assert re.match(
+        r"warning: fuse_library_operators: not done: FunctionUnderTest<.*> \(function_under_test/function_under_test_fusion\.yaml:2:\d+\) "
+        r"in the place of node 'it' \(Softsign\): output '\w+' with .* \(operators' own kernels\): ",
+        answer.err,
+    ), answer.err
+
+
+def test_verify_runs_kernels_in_the_type_that_the_file_declares(graft, tmp_path):
+    for element_type, code in ((TensorProto.FLOAT, 0), (TensorProto.FLOAT16, 1)):
+        reference, converted = softsign(tmp_path / "m.onnx", element_type), tmp_path / "converted.onnx"
+        command = ["convert", reference, "-o", converted, "--operators", WRONG, "--no-prove"]
+        assert graft(*command, **SOFTSIGN).code == 0
+        command = ["verify", reference, converted, "--operators", WRONG]
+        assert graft(*command, **SOFTSIGN).code == 0
+        for more in ([], ["--layers"]):
+            answer = graft(*command, "--kernels", "own", *more, **SOFTSIGN)
+            assert answer.code == code, answer.out + answer.err
+        if code == 0:
+            continue
+        assert "FunctionUnderTest" in answer.out, "the layer at which the models part"
+        # `run` shows the mistake too: it is in the kernel that the device's would be compared with.
+        np.savez(tmp_path / "in.npz", x=np.ones([2, 3], np.float16))
+        command = ["run", converted, "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--operators", WRONG]
+        assert graft(*command, "--kernels", "own", **SOFTSIGN).code == 0
+        assert (np.load(tmp_path / "out.npz")["y"] == -1).all()

@@ -515,6 +515,16 @@ BAD = [
     ("- match: y = Relu(a)\n  with: Identity\n", "`inputs` is missing"),
     ("- match: y = Relu(x)\n  with: Identity\n  inputs: [z]\n", "the pattern has no name z; its names are x, y"),
     (
+        "- match: y = Max(x, Mul(x, @alpha))\n  with: LeakyReLU\n",
+        "the pattern has @alpha, and nothing reads it: the attribute `alpha` of graft::LeakyReLU would be at its default; write it "
+        'under `attributes`, as in {alpha: "@alpha"}',
+    ),
+    (
+        "- match: y = Elu(x){alpha=@slope}\n  with: LeakyReLU\n",
+        'the pattern has @slope, and nothing reads it; give it to an attribute of graft::LeakyReLU, as in {attribute: "@slope"}, '
+        "or leave it out of the braces",
+    ),
+    (
         "- match: y = Mul(x, @slope)\n  with: LeakyReLU\n  attributes: {alpha: '@slop'}\n",
         "`alpha` is computed from @slop, which the pattern does not have; its constants are slope",
     ),

@@ -269,6 +269,16 @@ TEST(Matcher, NearestDoesNotDependOnTheOrderOfArguments) {
   }
 }
 
+TEST(Matcher, NearestIsWhereAnotherNodeStandsRatherThanNone) {
+  onnx::Model model = text_model(
+      {{"x"}, {"g"}}, "k = Constant<value_float=3.0>()\ns = Mul(g, k)\ngate = HardSigmoid(s)\ny = Mul(x, gate)", {"y"});
+  for (const char* pattern : {"y = Mul(x, Sigmoid(Mul(@s, g)))", "y = Mul(Sigmoid(Mul(g, @s)), x)"}) {
+    EXPECT_NE(nearest_of(model, pattern).reason.find("(HardSigmoid): the pattern wants Sigmoid here"),
+              std::string::npos)
+        << nearest_of(model, pattern).reason;
+  }
+}
+
 TEST(Matcher, NearestIsThePartThatMatchesWhereTheEndDiffers) {
   onnx::Model model = text_model({{"x"}},
                                  "three = Constant<value_float=3.0>()\nzero = Constant<value_float=0.0>()\n"

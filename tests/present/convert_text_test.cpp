@@ -63,7 +63,13 @@ TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
   report.rejected = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   report.rejected[0].proof = "y differs";
   report.rejected[1].pass = "rules_first";
-  EXPECT_THAT(rejection_warnings(report), ElementsAre("fuse_something: not done at node 'a' (Div): y differs"));
+  report.rejected[0].replacement = "Swish<>";
+  EXPECT_THAT(rejection_warnings(report),
+              ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div): y differs"));
+  report.rejected[0].place = "swish_fusion.yaml:2:3";
+  EXPECT_THAT(rejection_warnings(report),
+              ElementsAre("fuse_something: not done: Swish<> (swish_fusion.yaml:2:3) in the "
+                          "place of node 'a' (Div): y differs"));
 }
 
 TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {

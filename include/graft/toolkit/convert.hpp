@@ -66,7 +66,7 @@ struct ConvertResult {
   std::vector<Rewrite> rewrites;
   std::vector<Rewrite> rejected;
   std::vector<OperatorChoice> choices;
-  std::vector<std::string> warnings;      ///< What rewrites assume.
+  std::vector<std::string> warnings;      ///< What rewrites assume, and which were rejected and why.
   std::vector<std::string> failed_rules;  ///< Rules that are not optional and were not done everywhere, and why.
   std::size_t proofs_run = 0;
   std::shared_ptr<const Conversion> details = {};  ///< For graft/toolkit/present.hpp.

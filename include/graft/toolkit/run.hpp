@@ -15,8 +15,8 @@ namespace graft::toolkit {
 
 struct SessionOptions {
   int threads = 0;  ///< 0: as many as the machine has cores.
-  /// Compute Graft's operators by their own CPU kernels, not as their ONNX functions. Error where the
-  /// library of one is not loaded, so that there is no kernel.
+  /// Compute Graft's operators by their own CPU kernels, in the types that the model declares, not as their ONNX
+  /// functions. Error where the library of one is not loaded, so that there is no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;
   /// Of the compilation, which is one step for the engine; the token is looked at before each run too.

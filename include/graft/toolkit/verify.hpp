@@ -45,8 +45,8 @@ struct VerifyOptions {
   std::optional<double> absolute = {};
   /// Least signal to noise ratio of each output, in place of a tolerance: one of both is refused.
   std::optional<double> snr_db = {};
-  /// Compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions. Error where the
-  /// library of one is not loaded, so that there is no kernel.
+  /// Compute the candidate's Graft operators by their own CPU kernels, in the types that it declares, not as their ONNX
+  /// functions. Error where the library of one is not loaded, so that there is no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;  ///< Runs both models.
   Watch watch = {};

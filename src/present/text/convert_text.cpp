@@ -17,9 +17,7 @@ namespace graft::present {
 namespace {
 
 std::string nodes_text(const passes::Rewrite& rewrite, bool all) {
-  const std::vector<std::string> nodes = replaced_texts(rewrite);
-  constexpr std::size_t few = 2;
-  return all || nodes.size() <= few ? fmt::format("{}", fmt::join(nodes, ", ")) : count_text(nodes.size(), "node");
+  return all ? fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")) : replaced_text(rewrite);
 }
 
 /// A line that stands for several rewrites alike: a network repeats itself.
@@ -109,13 +107,6 @@ bool tidies_up(std::string_view pass) {
                                                       "fold_constants",    "remove_identities", "move_transposes",
                                                       "cancel_transposes", "remove_leftovers"};
   return std::find(passes.begin(), passes.end(), pass) != passes.end();
-}
-
-std::vector<std::string> replaced_texts(const passes::Rewrite& rewrite) {
-  std::vector<std::string> texts;
-  if (!rewrite.others.empty()) texts.push_back(rewrite.others);
-  for (const NodeRef& node : rewrite.nodes) texts.push_back(onnx::describe(node));
-  return texts;
 }
 
 std::string summary_text(const toolkit::Conversion& conversion) {
@@ -215,15 +206,6 @@ std::vector<std::string> rule_errors(const passes::ConvertReport& report) {
     errors.push_back(std::move(text));
   }
   return errors;
-}
-
-std::vector<std::string> rejection_warnings(const passes::ConvertReport& report) {
-  std::vector<std::string> warnings;
-  for (const passes::Rewrite& rewrite : report.rejected) {
-    if (rewrite.pass.starts_with("rules_")) continue;
-    warnings.push_back(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
-  }
-  return warnings;
 }
 
 Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {

@@ -16,9 +16,6 @@ namespace graft::present {
 /// Whether a pass prepares the network for the others, or tidies up after them.
 [[nodiscard]] bool tidies_up(std::string_view pass);
 
-/// Returns what a rewrite is about, a text for each: "3 Constant nodes", "node 'conv1' (Conv)".
-[[nodiscard]] std::vector<std::string> replaced_texts(const passes::Rewrite& rewrite);
-
 /// "12 nodes before, 4 after, 3 proofs, 1.2 MB of weights".
 [[nodiscard]] std::string summary_text(const toolkit::Conversion& conversion);
 
@@ -41,7 +38,6 @@ namespace graft::present {
 [[nodiscard]] std::vector<std::string> rule_errors(const passes::ConvertReport& report);
 
 /// A warning for each rewrite that was rejected, those of rules apart, which rule_errors has.
-[[nodiscard]] std::vector<std::string> rejection_warnings(const passes::ConvertReport& report);
 
 /// Nodes with that verdict; those with the same reason and operator in one row.
 [[nodiscard]] Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);

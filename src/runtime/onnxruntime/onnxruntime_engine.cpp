@@ -121,7 +121,7 @@ class OnnxruntimeEngine final : public Engine {
 
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
-    if (options.kernels == OperatorKernels::own && holds_operators(model)) return other_.compile(model, options);
+    if (options.kernels != OperatorKernels::functions && holds_operators(model)) return other_.compile(model, options);
     if (options.noise) {
       CompileOptions still = options;
       still.noise = nullptr;

@@ -48,7 +48,7 @@ void keep_shapes_without_elements(onnx::Graph& graph) {
   });
 }
 
-void place_operators(PreparedModel& prepared) {
+void place_operators(PreparedModel& prepared, bool in_declared_types) {
   prepared.model.graph().for_each_node([&](onnx::Node& node) {
     std::shared_ptr<const Operator> op = make_operator(node);
     if (op == nullptr) return;
@@ -64,7 +64,7 @@ void place_operators(PreparedModel& prepared) {
                   " takes " + type.input_count_text() + " and " + std::to_string(type.output_count()) +
                   ", none left out");
     }
-    PlacedOperator placed{std::move(op), onnx::describe(node)};
+    PlacedOperator placed{std::move(op), onnx::describe(node), in_declared_types};
     node.attributes.clear();
     node.metadata.clear();
     node.op_type = engine_operator;
@@ -126,7 +126,7 @@ void round_narrow_types(onnx::Model& model) {
 PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options) {
   // Before functions are attached and inlined: messages have the names of the file's nodes.
   check_operators(model);
-  if (options.kernels == runtime::OperatorKernels::own) check_has_kernels(model);
+  if (options.kernels != runtime::OperatorKernels::functions) check_has_kernels(model);
   PreparedModel prepared{.model = model.clone(), .operators = {}};
   onnx::Model& copy = prepared.model;
   add_extra_outputs(copy, options.extra_outputs);
@@ -140,7 +140,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
   compute_antialias(copy);
   prepared.integers = compute_integers(copy);
   if (options.round_inside) round_narrow_types(copy);
-  place_operators(prepared);
+  place_operators(prepared, options.kernels == runtime::OperatorKernels::own);
   inline_functions(copy);
   raise_what_is_misread(copy);
   keep_shapes_without_elements(copy.graph());

@@ -22,6 +22,7 @@ inline constexpr std::string_view engine_rounding = "Round";
 struct PlacedOperator {
   std::shared_ptr<const Operator> op;
   std::string node;
+  bool in_declared_types = true;  ///< Its kernel runs in these, whatever the plugin makes of f16 and bf16.
 };
 
 /// No function is called any more, and every operator of Graft that is left runs by its own kernel.

@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/setting.hpp"
 #include "onnx/elements.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
@@ -90,9 +91,9 @@ struct KernelTypes {
 
 /// One of Graft's operators as OpenVINO sees it. Stateless: the CPU plugin may evaluate one object on several threads.
 ///
-/// The plugin changes types on the way: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. Where the operator has
-/// a type row for what arrives, that row runs (f32 in the place of f16); otherwise the inputs are converted to the
-/// types that the model declares.
+/// The plugin changes types on the way: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. What the node shows is
+/// the type row for what arrives, where the operator has one; otherwise that for the types that the model declares. Its
+/// kernel runs in that row, or in the declared one, to and from which it converts.
 class OperatorNode : public ov::op::Op {
  public:
   OPENVINO_OP("Operator", "graft");
@@ -157,7 +158,7 @@ class OperatorNode : public ov::op::Op {
   bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
     std::vector<ov::element::Type> arrived;
     for (const ov::Tensor& input : inputs) arrived.push_back(input.get_element_type());
-    const KernelTypes types = kernel_types(arrived);
+    const KernelTypes types = placed_.in_declared_types ? kernel_types(declared_) : kernel_types(arrived);
 
     ov::TensorVector sources;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -438,7 +439,10 @@ std::string foreign_nodes(const onnx::Model& model) {
   if (found.empty()) return "";
   std::string text;
   for (const std::string& node : found) text += (text.empty() ? "; unknown to ONNX and to Graft: " : ", ") + node;
-  return text;
+  return fmt::format(
+      "{}; an operator of your own is known once its library is loaded ({}), or in a model that has its "
+      "function",
+      text, setting_name(Setting::operator_libraries));
 }
 
 /// ONNX divides integers towards zero. OpenVINO's reader asks for Python's division, which the CPU plugin ignores and

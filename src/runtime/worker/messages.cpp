@@ -224,7 +224,7 @@ onnx::Model decode_model(std::string body) {
 ModelToCompile decode_compile(std::string body) {
   BodyReader reader(std::move(body));
   ModelToCompile result;
-  result.options.kernels = reader.number_up_to(OperatorKernels::own);
+  result.options.kernels = reader.number_up_to(OperatorKernels::own_in_f32);
   for (std::uint64_t left = reader.number(); left != 0; --left) result.options.extra_outputs.push_back(reader.text());
   result.options.threads = reader.number_up_to(std::numeric_limits<int>::max());
   result.options.streams = reader.number_up_to(std::numeric_limits<int>::max());

@@ -136,6 +136,19 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
   }
 }
 
+TEST(CpuEngine, OwnKernelsRunInTheDeclaredTypeOrInF32) {
+  // What a kernel in f16 writes is rounded, also where the network goes on in f32.
+  const onnx::Model model = text_model({{"x", onnx::ElementType::f16, {3}}},
+                                       "a = graft::LeakyReLU<alpha=0.1>(x)\ny = Cast<to=float>(a)", {"y"});
+  const TensorMap inputs{{"x", tensor(onnx::ElementType::f16, {3}, {-3, -7, 5})}};
+  const auto found = [&](runtime::OperatorKernels kernels) {
+    return numbers_of(runtime::openvino_engine().compile(model, {.kernels = kernels})->run(inputs), "y");
+  };
+  constexpr float alpha = 0.1F;
+  EXPECT_THAT(found(runtime::OperatorKernels::own), ElementsAre(-0.300048828125, -0.7001953125, 5));
+  EXPECT_THAT(found(runtime::OperatorKernels::own_in_f32), ElementsAre(-3 * alpha, -7 * alpha, 5));
+}
+
 TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
   const onnx::Model model = text_model({{"x", onnx::ElementType::i64, {batch, 2}}},
                                        "y, z = graft::DoubledPlus<bias=3>(x)\n"
