@@ -58,6 +58,10 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
+/// What the operator says of itself. Throws body_error where its definition throws an exception.
+[[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
+[[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
+
 /// The function of an operator with these attributes for these inputs, as the operator's text says. Nothing where it
 /// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it. Throws Error
 /// naming operator, line and column for a text that cannot be read or that ONNX's schemas refuse in either operator

@@ -62,7 +62,7 @@ void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
 std::map<std::string, std::string> function_bodies(const OperatorType& type) {
   std::map<std::string, std::string> bodies;
   for_each_form(type, usual_rank, [&](const Operator& op, const FunctionInputs& inputs) {
-    if (auto function = op.function(inputs)) bodies.emplace(std::move(function->name), std::move(function->body));
+    if (auto function = function_of(op, inputs)) bodies.emplace(std::move(function->name), std::move(function->body));
   });
   return bodies;
 }
@@ -81,8 +81,8 @@ void check_bodies(const OperatorType& type) {
   };
   std::set<std::pair<std::string, std::size_t>> forms;
   const auto check = [&](const Operator& op, const FunctionInputs& inputs) {
-    const auto function = op.function(inputs);
-    const auto form = op.native_form(inputs);
+    const auto function = function_of(op, inputs);
+    const auto form = native_form_of(op, inputs);
     const bool has_new_function = function && is_new(function->name, function->body, inputs);
     const bool has_new_form = form && forms.emplace(*form, inputs.count).second;
     for (std::int64_t opset = working_opset; opset <= newest_opset; ++opset) {

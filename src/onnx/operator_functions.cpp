@@ -112,7 +112,7 @@ bool is_for_others(const Node& node, const OperatorType& type,
   }
   for (const auto& [name, value] : attributes) given.push_back({name, value});
   const std::unique_ptr<Operator> op = type.create();
-  return !op->set(given).ok() || op->native_form(function_inputs(node)).has_value();
+  return !op->set(given).ok() || native_form_of(*op, function_inputs(node)).has_value();
 }
 
 using TypeAfterCast = ElementType (*)(ElementType);
@@ -211,15 +211,27 @@ FunctionInputs function_inputs(const Node& node) {
   return inputs;
 }
 
+std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs) {
+  std::optional<Function> function;
+  if (Status status = op.function(inputs, function); !status.ok()) throw body_error(op.type(), status.message());
+  return function;
+}
+
+std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs) {
+  std::optional<std::string> form;
+  if (Status status = op.native_form(inputs, form); !status.ok()) throw body_error(op.type(), status.message());
+  return form;
+}
+
 std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs, std::int64_t opset) {
-  const auto function = op.function(inputs);
+  const auto function = function_of(op, inputs);
   if (!function) return std::nullopt;
   return parse_function(op.type(), inputs.count, function->name, "function " + function->name, function->body, opset);
 }
 
 std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                    std::int64_t opset) {
-  const auto text = op.native_form(inputs);
+  const auto text = native_form_of(op, inputs);
   if (!text) return std::nullopt;
   return parse_function(op.type(), inputs.count, "native_form", "native form", *text, opset);
 }

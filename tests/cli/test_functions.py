@@ -125,6 +125,19 @@ def test_a_name_has_one_body(graft):
     assert "y = Relu(x)" in answer.err and "y = Neg(x)" in answer.err
 
 
+def test_an_exception_of_a_definition_names_operator_and_library(graft):
+    place = f"library of operators {WRONG.resolve()}: operator FunctionUnderTest: its "
+    answer = checked(graft, "throw an exception")
+    assert answer.code == 2, answer.err
+    assert answer.json["error"]["message"] == place + "`function` throws an exception: no such rank"
+    answer = checked(graft, "throw a number")
+    assert answer.code == 2, answer.err
+    assert answer.json["error"]["message"] == place + "`function` throws an exception, which is no std::exception"
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="throw an exception")
+    assert answer.code == 2, answer.err
+    assert answer.json["error"]["message"] == place + "`native_form` throws an exception: no such rank"
+
+
 def test_native_forms_are_read_too(graft):
     assert checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<alpha=@beta>(x)").code == 0
     answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<aplha=@beta>(x)")
