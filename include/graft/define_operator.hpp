@@ -466,14 +466,22 @@ class OperatorOf final : public Operator {
     return infos;
   }
 
-  [[nodiscard]] std::optional<Function> function([[maybe_unused]] const FunctionInputs& inputs) const override {
-    if constexpr (detail::has_function<D>) return definition_.function(inputs);
-    return std::nullopt;
+  [[nodiscard]] Status function([[maybe_unused]] const FunctionInputs& inputs,
+                                std::optional<Function>& result) const override {
+    result.reset();
+    if constexpr (detail::has_function<D>) {
+      return without_exceptions("function", [&] { result = definition_.function(inputs); });
+    }
+    return {};
   }
 
-  [[nodiscard]] std::optional<std::string> native_form([[maybe_unused]] const FunctionInputs& inputs) const override {
-    if constexpr (detail::has_native_form<D>) return definition_.native_form(inputs);
-    return std::nullopt;
+  [[nodiscard]] Status native_form([[maybe_unused]] const FunctionInputs& inputs,
+                                   std::optional<std::string>& result) const override {
+    result.reset();
+    if constexpr (detail::has_native_form<D>) {
+      return without_exceptions("native_form", [&] { result = definition_.native_form(inputs); });
+    }
+    return {};
   }
 
   [[nodiscard]] bool is_data_movement() const override {
@@ -509,6 +517,18 @@ class OperatorOf final : public Operator {
     std::array<TensorDesc, has_optional_inputs ? tensor_count : 0> inputs_;
     std::size_t count_;
   };
+
+  template <class Call>
+  static Status without_exceptions(std::string_view member, const Call& call) {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      return invalid_argument("its `" + std::string(member) + "` throws an exception: " + error.what());
+    } catch (...) {
+      return invalid_argument("its `" + std::string(member) + "` throws an exception, which is no std::exception");
+    }
+    return {};
+  }
 
   static bool carries_kernels() { return detail::cuda_side<D>.kernels != nullptr; }
   static Status no_kernels() { return unsupported("this program carries no CUDA kernels of " + std::string(D::name)); }

@@ -277,11 +277,12 @@ class Operator {
   /// In the order of preference; empty in a program that carries no kernels. Makes no CUDA call.
   [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
 
-  /// Nothing where standard operators cannot express it.
-  [[nodiscard]] virtual std::optional<Function> function(const FunctionInputs& inputs) const = 0;
+  /// Nothing where standard operators cannot express it. Fails where the definition throws an exception, which must not
+  /// cross from a library into the program: each has a C++ runtime of its own.
+  [[nodiscard]] virtual Status function(const FunctionInputs& inputs, std::optional<Function>& result) const = 0;
   /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is
-  /// none.
-  [[nodiscard]] virtual std::optional<std::string> native_form(const FunctionInputs& inputs) const = 0;
+  /// none. Fails as `function` does.
+  [[nodiscard]] virtual Status native_form(const FunctionInputs& inputs, std::optional<std::string>& result) const = 0;
   /// Every element of the results is one that it reads, or 0: an int8 scale of the input is right for the output.
   [[nodiscard]] virtual bool is_data_movement() const = 0;
 

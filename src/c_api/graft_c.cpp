@@ -435,8 +435,12 @@ const char* graft_function(const graft_operator* op, const char* dtype, std::int
   return graft::guarded<const char*>(nullptr, [&] {
     const auto parsed = graft::parse_dtype(dtype);
     if (!parsed) throw std::invalid_argument(std::string("there is no type ") + dtype);
-    const auto function =
-        op->op->function({.dtype = *parsed, .count = static_cast<std::size_t>(std::max(input_count, 0)), .rank = rank});
+    std::optional<graft::Function> function;
+    const graft::FunctionInputs inputs{
+        .dtype = *parsed, .count = static_cast<std::size_t>(std::max(input_count, 0)), .rank = rank};
+    if (graft::Status status = op->op->function(inputs, function); !status.ok()) {
+      throw std::invalid_argument(std::string(op->op->type().name) + ": " + status.message());
+    }
     nlohmann::ordered_json json;
     if (function) json = {{"name", function->name}, {"body", function->body}};
     text = json.dump();

@@ -69,7 +69,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   const std::optional<DType> dtype =
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
   const bool is_kept = node.metadata.contains(std::string(onnx::keep_note));  // `graft convert` leaves it a plugin too
-  if (const auto form = dtype && !is_kept ? op->native_form(function_inputs(node)) : std::nullopt;
+  if (const auto form = dtype && !is_kept ? onnx::native_form_of(*op, function_inputs(node)) : std::nullopt;
       form && !forecast.stays.contains(ref_of(node))) {
     return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
   }

@@ -52,11 +52,17 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 
 /// The same for the text of an operator's function or native form, with the operator's attributes and outputs; the
 /// inputs must be there. Throws Error also where ONNX's schemas, in operator set 17, have no such node: an operator,
-/// attribute or number of inputs. `what` names the text in messages.
-void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text);
+/// attribute or number of inputs. `what` names the text in messages. With `row`, words for the types that the inputs
+/// then have, as "in f16", also where the types of a line are wrong with those.
+void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
+                std::string_view row = {});
 
 /// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
+
+/// What the operator says of itself. Throws body_error where its definition throws an exception.
+[[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
+[[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
 
 /// The function of an operator with these attributes for these inputs, as the operator's text says. Nothing where it
 /// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it. Throws Error
@@ -68,6 +74,10 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// The same of the operator's native form.
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
+
+/// Throws Error where the types of the operator's function or native form are wrong for inputs of this row of types, in
+/// operator set 17: it names the row as well.
+void check_types(const Operator& op, const FunctionInputs& inputs, const TypeRow& row);
 
 /// What is wrong with a text of an operator, for messages: it names the operator, and the library that it came with,
 /// which somebody else has to correct; of Graft's own operators it is a defect.

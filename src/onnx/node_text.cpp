@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/suggest.hpp"
+#include "onnx/body_types.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/lexer.hpp"
 #include "onnx/onnx-ml.pb.h"
@@ -53,8 +54,16 @@ std::string_view line_of(std::string_view text, int number) {
 class NodeParser {
  public:
   /// `op`: the operator whose body it is; then ONNX's schemas are asked too.
-  NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op)
-      : graph_(graph), text_(text), what_(std::move(what)), lexer_(text, what_), types_(types), operator_(op) {}
+  /// With `row` the types are followed: words for those of the inputs.
+  NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op,
+             std::string_view row = {})
+      : graph_(graph),
+        text_(text),
+        what_(std::move(what)),
+        lexer_(text, what_),
+        types_(types),
+        operator_(op),
+        row_(row) {}
 
   void parse() {
     while (lexer_.peek().kind != Token::Kind::end) {
@@ -125,7 +134,9 @@ class NodeParser {
     Node* node =
         graph_.add_node_with_outputs(std::move(op_type), std::move(inputs), std::move(values), nullptr, domain);
     node->attributes = std::move(attributes);
+    settle_empty_lists(*node);
     if (operator_ != nullptr) check_schema(*node, named);
+    if (!row_.empty()) check_types(*node, named);
   }
 
   /// As the lexer's, for messages that name what was found.
@@ -188,6 +199,23 @@ class NodeParser {
     if (const auto fault = schema_fault(node, working_opset)) fail_at(named, *fault);
   }
 
+  void check_types(Node& node, const Token& named) const {
+    if (const auto fault = type_fault(node)) fail_at(named, fmt::format("{}: {}", row_, *fault));
+  }
+
+  /// Brackets with nothing between them say nothing of a type.
+  static void settle_empty_lists(Node& node) {
+    const OperatorSchema* schema = find_schema(node.op_type);
+    if (schema == nullptr || !node.domain.empty()) return;
+    for (auto& [name, attribute] : node.attributes) {
+      const auto* integers = attribute.get<std::vector<std::int64_t>>();
+      if (integers == nullptr || !integers->empty()) continue;
+      const char kind = schema->attribute_kind(name);
+      if (kind == 'F') attribute.data = std::vector<float>();
+      if (kind == 'S') attribute.data = std::vector<std::string>();
+    }
+  }
+
   Number parse_number() {
     const Token token = lexer_.next();
     Number number{0, false, 0};
@@ -219,6 +247,17 @@ class NodeParser {
     return numbers;
   }
 
+  /// After the bracket.
+  std::vector<std::string> parse_texts() {
+    std::vector<std::string> texts;
+    do {
+      if (lexer_.peek().kind != Token::Kind::text) lexer_.fail("a text is missing");
+      texts.push_back(lexer_.next().text);
+    } while (lexer_.accept(","));
+    lexer_.expect("]");
+    return texts;
+  }
+
   NodeAttribute parse_value() {
     const Token token = lexer_.peek();
     if (lexer_.accept("@")) {
@@ -228,6 +267,10 @@ class NodeParser {
     }
     if (token.kind == Token::Kind::text) return AttributeData(lexer_.next().text);
     if (token.is("[")) {
+      const Lexer start = lexer_;
+      lexer_.next();
+      if (lexer_.peek().kind == Token::Kind::text) return AttributeData(parse_texts());
+      lexer_ = start;
       const std::vector<Number> numbers = parse_list();
       std::vector<std::int64_t> ints;
       std::vector<float> floats;
@@ -265,6 +308,7 @@ class NodeParser {
   Lexer lexer_;
   const AttributeTypes& types_;
   const OperatorType* operator_;
+  std::string_view row_;
 };
 
 void add_outputs(Graph& graph, const std::string& what, const std::vector<std::string>& outputs) {
@@ -284,12 +328,13 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
   add_outputs(graph, what, outputs);
 }
 
-void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text) {
+void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
+                std::string_view row) {
   const AttributeTypes types = [&](std::string_view attribute) -> std::optional<AttributeType> {
     const AttributeInfo* info = type.find_attribute(attribute);
     return info == nullptr ? std::nullopt : std::optional(info->type);
   };
-  NodeParser(graph, text, what, types, &type).parse();
+  NodeParser(graph, text, what, types, &type, row).parse();
   std::vector<std::string> outputs;
   for (const Port& port : type.ports) {
     if (port.is_output()) outputs.emplace_back(port.name);

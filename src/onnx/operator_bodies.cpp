@@ -13,35 +13,81 @@
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/text.hpp"
 
 namespace graft::onnx {
 namespace {
 
-/// One operator for each combination of what its attributes choose between.
-std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& type) {
+using Choice = std::vector<NamedAttribute>;
+
+/// What each attribute that is a choice may be.
+std::vector<Choice> choices_of(const OperatorType& type) {
   constexpr double few = 8;
-  std::vector<std::unique_ptr<Operator>> all;
-  all.push_back(type.create());
+  std::vector<Choice> all;
   for (const AttributeInfo& info : type.attributes) {
-    std::vector<AttributeValue> values;
-    for (const std::string_view choice : info.choices) values.emplace_back(std::string(choice));
+    Choice values;
+    for (const std::string_view choice : info.choices) values.push_back({info.name, std::string(choice)});
     if (info.type == AttributeType::integer && info.range.highest - info.range.lowest < few) {
       for (auto v = static_cast<std::int64_t>(info.range.lowest); v <= static_cast<std::int64_t>(info.range.highest);
            ++v) {
-        values.emplace_back(v);
+        values.push_back({info.name, v});
       }
     }
-    if (values.empty()) continue;
-    std::vector<std::unique_ptr<Operator>> next;
-    for (const auto& op : all) {
-      for (const AttributeValue& value : values) {
-        auto changed = op->clone();
-        if (changed->set(info.name, value).ok()) next.push_back(std::move(changed));
+    if (!values.empty()) all.push_back(std::move(values));
+  }
+  return all;
+}
+
+/// All combinations, or, where those are too many for a library to be loaded at once, each value beside the defaults of
+/// the others: a body seldom depends on more than one or two attributes together.
+std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
+  constexpr std::size_t most = 256;
+  std::size_t count = 1;
+  for (const Choice& values : choices) count = std::min(count * values.size(), most + 1);
+  std::vector<Choice> all{{}};
+  for (const Choice& values : choices) {
+    if (count > most) {
+      for (const NamedAttribute& value : values) all.push_back({value});
+      continue;
+    }
+    std::vector<Choice> next;
+    for (const Choice& before : all) {
+      for (const NamedAttribute& value : values) {
+        next.push_back(before);
+        next.back().push_back(value);
       }
     }
     all = std::move(next);
   }
   return all;
+}
+
+/// One operator for each combination of what its attributes choose between that it does not refuse: the functions of
+/// others are never asked for, and may not be defined.
+std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& type) {
+  std::vector<std::unique_ptr<Operator>> all;
+  for (const Choice& choice : combinations_of(choices_of(type))) {
+    auto op = type.create();
+    if (op->set(choice).ok()) all.push_back(std::move(op));
+  }
+  return all;
+}
+
+/// A row may be for some ranks alone, of the first input: the others' are not known.
+bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t count) {
+  std::vector<int> ranks(count, -1);
+  for (int rank = 0; rank <= 8; ++rank) {
+    ranks[0] = rank;
+    if (op.accepts(row, ranks)) return true;
+  }
+  return false;
+}
+
+/// Its lines as they are understood: spaces and comments do not make another body.
+std::string lines_of(const FunctionDefinition& function) {
+  std::string lines;
+  for (const Node* node : function.body->nodes()) lines += to_text(*node) + "\n";
+  return lines;
 }
 
 /// For inputs of every type and number.
@@ -51,7 +97,7 @@ void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
   for (const auto& op : with_every_choice(type)) {
     for (const TypeRow& row : type.type_rows) {
       for (std::size_t count = type.required_input_count(); count <= most; ++count) {
-        visit(*op, FunctionInputs{.dtype = row.formats[0].dtype, .count = count, .rank = rank});
+        visit(*op, FunctionInputs{.dtype = row.formats[0].dtype, .count = count, .rank = rank}, row);
       }
     }
   }
@@ -61,39 +107,44 @@ void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
 
 std::map<std::string, std::string> function_bodies(const OperatorType& type) {
   std::map<std::string, std::string> bodies;
-  for_each_form(type, usual_rank, [&](const Operator& op, const FunctionInputs& inputs) {
-    if (auto function = op.function(inputs)) bodies.emplace(std::move(function->name), std::move(function->body));
+  for_each_form(type, usual_rank, [&](const Operator& op, const FunctionInputs& inputs, const TypeRow& /*row*/) {
+    if (auto function = function_of(op, inputs)) bodies.emplace(std::move(function->name), std::move(function->body));
   });
   return bodies;
 }
 
 void check_bodies(const OperatorType& type) {
-  std::map<std::string, std::string> bodies;              // of one rank: a model has no two
-  std::set<std::pair<std::string, std::size_t>> checked;  // with the number of inputs
-  const auto is_new = [&](const std::string& name, const std::string& body, const FunctionInputs& inputs) {
-    const auto known = bodies.emplace(name, body).first;
-    if (known->second != body) {
-      throw body_error(
-          type, fmt::format("function {} has two bodies; give one of them another name\nOne is\n{}\nThe other\n{}",
-                            name, known->second, body));
-    }
-    return checked.emplace(name, inputs.count).second;
+  std::map<std::string, std::pair<std::string, std::string>> bodies;  // of one rank; as text, and as it is understood
+  std::set<std::string> known;                                        // bodies, with the number of inputs
+  const auto add_function = [&](const Function& function, const Operator& op, const FunctionInputs& inputs) {
+    const auto found = bodies.find(function.name);
+    if (found != bodies.end() && found->second.first == function.body) return;
+    const std::string lines = lines_of(*make_function(op, inputs, working_opset));
+    const auto& [text, other] = bodies.emplace(function.name, std::pair(function.body, lines)).first->second;
+    if (other == lines) return;
+    throw body_error(type,
+                     fmt::format("function {} has two bodies; give one of them another name\nOne is\n{}\nThe other\n{}",
+                                 function.name, text, function.body));
   };
-  std::set<std::pair<std::string, std::size_t>> forms;
-  const auto check = [&](const Operator& op, const FunctionInputs& inputs) {
-    const auto function = op.function(inputs);
-    const auto form = op.native_form(inputs);
-    const bool has_new_function = function && is_new(function->name, function->body, inputs);
-    const bool has_new_form = form && forms.emplace(*form, inputs.count).second;
-    for (std::int64_t opset = working_opset; opset <= newest_opset; ++opset) {
-      if (has_new_function) static_cast<void>(make_function(op, inputs, opset));
-      if (has_new_form) static_cast<void>(make_native_form(op, inputs, opset));
+  const auto check = [&](const Operator& op, const FunctionInputs& inputs, const TypeRow& row) {
+    const auto function = function_of(op, inputs);
+    const auto form = native_form_of(op, inputs);
+    if (function) add_function(*function, op, inputs);
+    const std::string text = fmt::format("{}\n{}\n{}\n{}", function ? function->name : "",
+                                         function ? function->body : "", form.value_or(""), inputs.count);
+    if (known.insert(text).second) {
+      for (std::int64_t opset = working_opset; opset <= newest_opset; ++opset) {
+        static_cast<void>(make_function(op, inputs, opset));
+        static_cast<void>(make_native_form(op, inputs, opset));
+      }
     }
+    std::string dtypes;
+    for (std::size_t i = 0; i < row.count; ++i) dtypes += fmt::format(" {}", to_string(row.formats[i].dtype));
+    if (accepts_for_a_rank(op, row, inputs.count) && known.insert(text + dtypes).second) check_types(op, inputs, row);
   };
   // A model does not always say what the rank is.
   for (const int rank : {usual_rank, -1}) {
     bodies.clear();
-    checked.clear();
     for_each_form(type, rank, check);
   }
 }

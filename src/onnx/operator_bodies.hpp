@@ -16,7 +16,8 @@ inline constexpr int usual_rank = 4;
 [[nodiscard]] std::map<std::string, std::string> function_bodies(const OperatorType& type);
 
 /// Throws Error, as make_function does, where one of them or a native form cannot be read or ONNX's schemas refuse it
-/// in an operator set from 17 on; also where two bodies that differ have one name.
+/// in an operator set from 17 on, where its types are wrong in one of the rows of types that the operator has, and
+/// where two bodies that differ in more than spaces and comments have one name.
 void check_bodies(const OperatorType& type);
 
 }  // namespace graft::onnx

@@ -1,5 +1,6 @@
 // The functions that Graft's nodes carry, and their exchange for plugins and native layers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -38,6 +39,43 @@ FunctionDefinition parse_function(const OperatorType& type, std::size_t input_co
     }
   }
   return function;
+}
+
+/// Words for what the inputs have by a row: "in f16", or "with x in f16 and index in i32".
+std::string row_text(const OperatorType& type, const TypeRow& row, std::size_t count) {
+  std::vector<std::string> each;
+  bool are_same = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const DType dtype = type.format_of(row, count, i).dtype;
+    are_same = are_same && dtype == row.formats[0].dtype;
+    each.push_back(fmt::format("{} in {}", type.input_name(i), to_string(dtype)));
+  }
+  if (are_same) return fmt::format("in {}", to_string(row.formats[0].dtype));
+  return fmt::format("with {}", fmt::join(each, ", "));
+}
+
+void check_types_of(const OperatorType& type, std::size_t count, const TypeRow& row, const std::string& what,
+                    std::string_view text) {
+  const std::string words = row_text(type, row, count);
+  Graph body;
+  body.opset_imports[""] = working_opset;
+  for (std::size_t i = 0; i < count; ++i) {
+    body.add_input(type.input_name(i))->type = to_element_type(type.format_of(row, count, i).dtype);
+  }
+  try {
+    parse_body(body, type, what, text, words);
+  } catch (const Error& error) {
+    throw body_error(type, error.what());
+  }
+  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+    const Value& output = *body.outputs()[i];
+    const ElementType wanted = to_element_type(type.format_of(row, count, count + i).dtype);
+    if (type.ports[type.input_count() + i].is_size() || !output.type || *output.type == wanted) continue;
+    throw body_error(type, fmt::format("{}: {}: it makes the output '{}' of {}, where the operator's types have {}: "
+                                       "cast it in its last line, as in {} = Cast<to={}>({}_before)",
+                                       what, words, output.name, to_string(*output.type), to_string(wanted),
+                                       output.name, to_string(wanted), output.name));
+  }
 }
 
 /// With every attribute, and every output that its operator has: TensorRT's parser and ONNX Runtime want as many as a
@@ -112,7 +150,7 @@ bool is_for_others(const Node& node, const OperatorType& type,
   }
   for (const auto& [name, value] : attributes) given.push_back({name, value});
   const std::unique_ptr<Operator> op = type.create();
-  return !op->set(given).ok() || op->native_form(function_inputs(node)).has_value();
+  return !op->set(given).ok() || native_form_of(*op, function_inputs(node)).has_value();
 }
 
 using TypeAfterCast = ElementType (*)(ElementType);
@@ -211,17 +249,40 @@ FunctionInputs function_inputs(const Node& node) {
   return inputs;
 }
 
+std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs) {
+  std::optional<Function> function;
+  if (Status status = op.function(inputs, function); !status.ok()) throw body_error(op.type(), status.message());
+  if (function && function->name.empty()) {
+    throw body_error(op.type(), "its `function` returns a Function without a name: give it the operator's, `name`");
+  }
+  return function;
+}
+
+std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs) {
+  std::optional<std::string> form;
+  if (Status status = op.native_form(inputs, form); !status.ok()) throw body_error(op.type(), status.message());
+  return form;
+}
+
 std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs, std::int64_t opset) {
-  const auto function = op.function(inputs);
+  const auto function = function_of(op, inputs);
   if (!function) return std::nullopt;
   return parse_function(op.type(), inputs.count, function->name, "function " + function->name, function->body, opset);
 }
 
 std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                    std::int64_t opset) {
-  const auto text = op.native_form(inputs);
+  const auto text = native_form_of(op, inputs);
   if (!text) return std::nullopt;
   return parse_function(op.type(), inputs.count, "native_form", "native form", *text, opset);
+}
+
+void check_types(const Operator& op, const FunctionInputs& inputs, const TypeRow& row) {
+  const std::size_t count = std::min(inputs.count, op.type().most_inputs());
+  if (const auto function = function_of(op, inputs)) {
+    check_types_of(op.type(), count, row, "function " + function->name, function->body);
+  }
+  if (const auto form = native_form_of(op, inputs)) check_types_of(op.type(), count, row, "native form", *form);
 }
 
 Error body_error(const OperatorType& type, const std::string& message) {

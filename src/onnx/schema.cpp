@@ -100,9 +100,13 @@ bool OperatorSchema::has_attribute(std::string_view attribute) const {
   return find_entry(attributes, attribute).has_value();
 }
 
-std::optional<AttributeType> OperatorSchema::attribute_type(std::string_view attribute) const {
+char OperatorSchema::attribute_kind(std::string_view attribute) const {
   const auto entry = find_entry(attributes, attribute);
-  switch (entry ? entry->schema.kind : '-') {
+  return entry ? entry->schema.kind : '-';
+}
+
+std::optional<AttributeType> OperatorSchema::attribute_type(std::string_view attribute) const {
+  switch (attribute_kind(attribute)) {
     case 'f': return AttributeType::float_number;
     case 'i': return AttributeType::integer;
     case 's': return AttributeType::text;

@@ -40,6 +40,8 @@ struct OperatorSchema {
 
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   [[nodiscard]] bool has_attribute(std::string_view attribute) const;
+  /// As AttributeSchema::kind; '-' for an attribute that it does not have.
+  [[nodiscard]] char attribute_kind(std::string_view attribute) const;
   /// Nothing for an attribute that it does not have, and for kinds that no AttributeValue holds.
   [[nodiscard]] std::optional<AttributeType> attribute_type(std::string_view attribute) const;
   /// The default in the newest operator set; nothing where there is none.

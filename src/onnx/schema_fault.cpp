@@ -44,7 +44,7 @@ std::string_view words_of(char kind) {
     case 's': return "a text, as \"linear\"";
     case 'F': return "a list of real numbers, as [1.0, 2.0]";
     case 'I': return "a list of integers, as [1, 2]";
-    case 'S': return "a list of texts";
+    case 'S': return "a list of texts, as [\"Tanh\", \"Relu\"]";
     case 't': return "a tensor, as f16(1)";
     default: return "no value that a line can hold";
   }

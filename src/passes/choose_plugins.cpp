@@ -32,7 +32,8 @@ using NativeForms = std::map<std::string, NativeForm, std::less<>>;
 NativeForms native_forms() {
   NativeForms result;
   for (const OperatorType* type : operators()) {
-    const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
+    const auto text =
+        onnx::native_form_of(*type->create(), {.dtype = DType::f32, .count = type->input_count(), .rank = -1});
     if (!text) continue;
     onnx::Graph form;
     for (std::size_t i = 0; i < type->input_count(); ++i) form.add_input(type->input_name(i));
@@ -129,14 +130,14 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
     return;
   }
   const auto dtype = dtype_of(node);
-  if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt) {
+  if (const auto form = dtype ? onnx::native_form_of(*op, function_inputs(node)) : std::nullopt) {
     const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
     if (replace(rewriter, node, *form, reason, onnx::replace_with_native_form)) {
       rewriter.choose(who, name, native, reason);
       return;
     }
   }
-  if (mode == PluginMode::never && dtype && op->function(function_inputs(node))) {
+  if (mode == PluginMode::never && dtype && onnx::function_of(*op, function_inputs(node))) {
     const std::string reason = "asked for: no plugins; standard operators compute the same";
     if (replace(rewriter, node, "the body of its ONNX function", reason, onnx::replace_with_function_body)) {
       rewriter.choose(who, name, function, reason);

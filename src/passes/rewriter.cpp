@@ -13,6 +13,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
+#include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
@@ -580,7 +581,7 @@ void Rewriter::choose(const NodeRef& node, std::string_view op, OperatorChoice::
 
 bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs) const {
   if (model_.graph().opset() < onnx::working_opset) return false;
-  return options_.plugins != PluginMode::never || op.native_form(inputs).has_value();
+  return options_.plugins != PluginMode::never || onnx::native_form_of(op, inputs).has_value();
 }
 
 std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op, std::vector<std::string> inputs,

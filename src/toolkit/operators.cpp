@@ -10,6 +10,7 @@
 #include "core/remove_operators.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
+#include "onnx/functions.hpp"
 #include "onnx/operator_bodies.hpp"
 #include "operator_library/load.hpp"
 #include "passes/library_fusions.hpp"
@@ -34,8 +35,8 @@ OperatorFacts facts_of(const OperatorType& type) {
   return {.type = &type,
           .library = library == nullptr ? std::string() : library->file,
           .functions = functions_of(type),
-          .native_form = type.create()->native_form(
-              {.dtype = DType::f32, .count = type.required_input_count(), .rank = onnx::usual_rank})};
+          .native_form = onnx::native_form_of(
+              *type.create(), {.dtype = DType::f32, .count = type.required_input_count(), .rank = onnx::usual_rank})};
 }
 
 const OperatorType& find_type(const std::string& name) {

@@ -125,6 +125,90 @@ def test_a_name_has_one_body(graft):
     assert "y = Relu(x)" in answer.err and "y = Neg(x)" in answer.err
 
 
+# A function that is wrong in f16 and bf16, and what is said of the first of the two.
+WRONG_TYPES = {
+    "k = Constant<value_float=2.0>()\ny = Mul(k, x)": "line 2, column 5: in f16: Mul of f32 'k' and f16 'x', which have to be of "
+    "one type: cast one in a line above, as in k_cast = CastLike(k, x), and give Mul that",
+    "k = Constant<value_float=@beta>()\ny = Mul(x, k)": "line 2, column 5: in f16: Mul of f16 'x' and f32 'k', which have to be of "
+    "one type: cast one in a line above, as in k_cast = CastLike(k, x), and give Mul that",
+    "w = Cast<to=f32>(x)\ns = Sigmoid(w)\ny = Mul(s, x)": "line 3, column 5: in f16: Mul of f32 's' and f16 'x', which have",
+    "k = Constant<value=f16(2)>()\ny = Mul(k, x)": "line 2, column 5: in f32: Mul of f16 'k' and f32 'x', which have",
+    "y = Cast<to=f32>(x)": "in f16: it makes the output 'y' of f32, where the operator's types have f16: cast it in its last "
+    "line, as in y = Cast<to=f16>(y_before)",
+    "y = Where(x, x, x)": "line 1, column 5: in f32: input 0 of Where, 'x', is f32; it has to be bool, as comparisons are",
+    "z = Relu(x)\nn = Shape(z)\ny = Add(z, n)": "line 3, column 5: in f32: Add of f32 'z' and i64 'n', which have",
+    "c = Greater(x, x)\ny = Add(x, c)": "line 2, column 5: in f32: Add of f32 'x' and bool 'c', which have",
+}
+
+
+@pytest.mark.parametrize("body", WRONG_TYPES)
+def test_the_types_of_a_function_are_followed_in_every_row(graft, body):
+    answer = checked(graft, body)
+    assert answer.code == 2, answer.err
+    message = answer.json["error"]["message"]
+    place = f"library of operators {WRONG.resolve()}: operator FunctionUnderTest: function FunctionUnderTest"
+    assert message.startswith(place) and WRONG_TYPES[body] in message, message
+
+
+def test_a_native_form_is_followed_too(graft):
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Cast<to=f32>(x)")
+    assert answer.code == 2
+    assert "native form: in f16: it makes the output 'y' of f32" in answer.err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k32 = Constant<value_float=2.0>()\nk = CastLike(k32, x)\ny = Mul(k, x)",
+        "x32 = Cast<to=f32>(x)\nk = Constant<value_float=@beta>()\ny32 = Mul(k, x32)\ny = CastLike(y32, x)",
+        "k = Constant<value_floats=[2.0]>()\nk_cast = CastLike(k, x)\nc = Less(x, k_cast)\ny = Where(c, x, k_cast)",
+        "two = Constant<value_float=2.0>()\ny = Pow(x, two)",  # the exponent has a type of its own
+        "x32 = Cast<to=f32>(x)\nq, s, z = DynamicQuantizeLinear(x32)\ny32 = DequantizeLinear(q, s, z)\ny = CastLike(y32, x)",
+    ],
+)
+def test_a_function_that_holds_in_every_row_is_accepted(graft, body):
+    answer = checked(graft, body)
+    assert answer.code == 0, answer.err
+
+
+def test_lists_of_texts_and_empty_ones(graft):
+    lstm = "y, _, _ = LSTM<hidden_size=1, activations={}, activation_alpha={}>(x, x, x)"
+    for activations, alpha in (('["Sigmoid", "Tanh", "Relu"]', "[]"), ("[]", "[1.0]")):
+        answer = checked(graft, lstm.format(activations, alpha))
+        assert answer.code == 0, answer.err
+    answer = checked(graft, "a = Relu(x)\n" + lstm.format("[1]", "[]"))
+    assert answer.code == 2
+    message = 'attribute `activations` of LSTM is a list of texts, as ["Tanh", "Relu"]; found a list of integers'
+    assert message in answer.json["error"]["message"]
+    answer = checked(graft, lstm.format('["Tanh", 1]', "[]"))
+    assert answer.code == 2 and "a text is missing; found `1`" in answer.err
+    assert checked(graft, "k = Constant<value_floats=[]>()\nk_cast = CastLike(k, x)\ny = Concat<axis=0>(x, k_cast)").code == 0
+
+
+def test_a_function_has_a_name(graft):
+    answer = checked(graft, GRAFT_TEST_WITHOUT_NAME="1")
+    assert answer.code == 2
+    assert "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's, `name`" in answer.err
+
+
+def test_bodies_of_one_name_are_compared_as_they_are_understood(graft):
+    answer = checked(graft, "y = Clip(x,_,x)", GRAFT_TEST_SECOND_FUNCTION="# the same\ny=Clip( x, _, x ) ; ")
+    assert answer.code == 0, answer.err
+
+
+def test_an_exception_of_a_definition_names_operator_and_library(graft):
+    place = f"library of operators {WRONG.resolve()}: operator FunctionUnderTest: its "
+    answer = checked(graft, "throw an exception")
+    assert answer.code == 2, answer.err
+    assert answer.json["error"]["message"] == place + "`function` throws an exception: no such rank"
+    answer = checked(graft, "throw a number")
+    assert answer.code == 2, answer.err
+    assert answer.json["error"]["message"] == place + "`function` throws an exception, which is no std::exception"
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="throw an exception")
+    assert answer.code == 2, answer.err
+    assert answer.json["error"]["message"] == place + "`native_form` throws an exception: no such rank"
+
+
 def test_native_forms_are_read_too(graft):
     assert checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<alpha=@beta>(x)").code == 0
     answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<aplha=@beta>(x)")

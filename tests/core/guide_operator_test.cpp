@@ -8,11 +8,13 @@ namespace {
 
 TEST(GuideOperator, HasAFunctionInEveryType) {
   const std::unique_ptr<graft::Operator> op = graft::operator_type<my::Snake>().create();
-  const auto function = op->function({});
+  std::optional<graft::Function> function;
+  ASSERT_TRUE(op->function({}, function).ok());
   ASSERT_TRUE(function.has_value());
   EXPECT_EQ(function->name, "Snake");
   EXPECT_THAT(function->body, testing::HasSubstr("sine = Sin(angle)"));
-  const auto quantized = op->function({.dtype = graft::DType::i8});
+  std::optional<graft::Function> quantized;
+  ASSERT_TRUE(op->function({.dtype = graft::DType::i8}, quantized).ok());
   ASSERT_TRUE(quantized.has_value());
   EXPECT_EQ(quantized->name, "Snake_i8");
 }

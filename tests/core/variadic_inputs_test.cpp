@@ -141,8 +141,10 @@ TEST(VariadicInputs, AreTheLastAndHaveNoScales) {
 
 TEST(VariadicInputs, HaveAFunctionForEachCount) {
   const auto op = type().create();
-  const auto two = op->function({.count = 3});
-  const auto three = op->function({.count = 4});
+  std::optional<Function> two;
+  std::optional<Function> three;
+  ASSERT_TRUE(op->function({.count = 3}, two).ok());
+  ASSERT_TRUE(op->function({.count = 4}, three).ok());
   ASSERT_TRUE(two && three);
   EXPECT_EQ(two->name, "FastNormalizedFusion_2");
   EXPECT_EQ(three->name, "FastNormalizedFusion_3");

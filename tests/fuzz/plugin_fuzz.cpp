@@ -85,7 +85,9 @@ void use(const Operator& op, TakenBytes& bytes) {
   for (Shape& input : inputs) input = shape_of(bytes);
   std::vector<Shape> outputs;
   if (!op.infer_shapes(inputs, outputs).ok()) return;
-  (void)op.function({.dtype = DType::f32, .count = inputs.size(), .rank = static_cast<int>(bytes.below(6))});
+  std::optional<Function> function;
+  const FunctionInputs of{.dtype = DType::f32, .count = inputs.size(), .rank = static_cast<int>(bytes.below(6))};
+  if (!op.function(of, function).ok()) std::abort();
 }
 
 }  // namespace

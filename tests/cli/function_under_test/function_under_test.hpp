@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 
 #include "graft/define_operator.hpp"
@@ -40,10 +41,14 @@ struct FunctionUnderTest {
     // Where `times` is 2: another body by the same name.
     const std::string other = times == 2 ? text("GRAFT_TEST_SECOND_FUNCTION") : "";
     const std::string body = other.empty() ? text("GRAFT_TEST_FUNCTION") : other;
-    return graft::Function{name, body.empty() ? "y = Identity(x)" : body};
+    if (body == "throw an exception") throw std::out_of_range("no such rank");
+    if (body == "throw a number") throw 1;  // NOLINT(hicpp-exception-baseclass): the test is that any is caught
+    const bool is_named = text("GRAFT_TEST_WITHOUT_NAME").empty();
+    return graft::Function{is_named ? name : "", body.empty() ? "y = Identity(x)" : body};
   }
   [[nodiscard]] std::optional<std::string> native_form(const graft::FunctionInputs& /*inputs*/) const {
     const std::string form = text("GRAFT_TEST_NATIVE_FORM");
+    if (form == "throw an exception") throw std::out_of_range("no such rank");
     return form.empty() ? std::nullopt : std::optional(form);
   }
 };
