@@ -1,5 +1,28 @@
 # From an operator list (a file like src/ops/ops.inc) to the sources and the registry of a program or plugin library.
 
+# graft_without_comments(<variable>): takes those of C++ out of the text, and the byte order mark that editors of Windows put in
+# front of it; the lines stay where they are.
+function(graft_without_comments variable)
+  set(text "${${variable}}")
+  string(ASCII 239 187 191 mark)
+  string(FIND "${text}" "${mark}" at)
+  if(at EQUAL 0)
+    string(SUBSTRING "${text}" 3 -1 text)
+  endif()
+  set(kept "")
+  while(text MATCHES "//[^\n]*|/\\*[^*]*\\*+([^/*][^*]*\\*+)*/")
+    set(comment "${CMAKE_MATCH_0}")
+    string(FIND "${text}" "${comment}" at)
+    string(SUBSTRING "${text}" 0 ${at} before)
+    string(LENGTH "${comment}" length)
+    math(EXPR at "${at} + ${length}")
+    string(SUBSTRING "${text}" ${at} -1 text)
+    string(REGEX REPLACE "[^\n]" "" breaks "${comment}")
+    string(APPEND kept "${before}${breaks}")
+  endwhile()
+  set(${variable} "${kept}${text}" PARENT_SCOPE)
+endfunction()
+
 # graft_read_operators(<list>): sets operator_root, the folder of the list; operator_stem, its name; and, line by line,
 # operator_folders, operator_definitions and operator_lines, what makes a compiler name that line of the list. Whatever else a
 # line says than an operator or a comment is an error, as is an operator without its files: a misspelt line would leave out an
@@ -14,22 +37,25 @@ function(graft_read_operators list)
   endif()
   set(form "GRAFT_OPERATOR(folder, namespace::Definition), for example GRAFT_OPERATOR(beta_swish, my_ops::BetaSwish)")
   file(READ "${list}" text)
-  # What would make other elements of the lines than there are; no operator has them.
-  string(REGEX REPLACE "[][;\\\\]" "?" text "${text}")
-  string(REPLACE "\n" ";" text "${text}")
+  graft_without_comments(text)
+  string(APPEND text "\n")
   set(number 0)
   set(folders "")
   set(definitions "")
   set(lines "")
-  foreach(line IN LISTS text)
+  # Not as a list of lines: `;` and brackets in one would make others of them.
+  while(NOT text STREQUAL "")
     math(EXPR number "${number} + 1")
     set(place "${list}:${number}")
-    string(REGEX REPLACE "//.*" "" line "${line}")
+    string(FIND "${text}" "\n" end)
+    string(SUBSTRING "${text}" 0 ${end} line)
+    math(EXPR end "${end} + 1")
+    string(SUBSTRING "${text}" ${end} -1 text)
     string(STRIP "${line}" line)
     if(line STREQUAL "")
       continue()
     elseif(NOT line MATCHES "^GRAFT_OPERATOR\\( *([a-z0-9_]+) *, *([A-Za-z0-9_:]+) *\\)$")
-      message(FATAL_ERROR "${place}: found: ${line}\nA line for each operator is allowed, and comments with //: ${form}")
+      message(FATAL_ERROR "${place}: found: ${line}\nA line for each operator is allowed, and comments as in C++: ${form}")
     endif()
     set(op "${CMAKE_MATCH_1}")
     set(definition "${CMAKE_MATCH_2}")
@@ -45,7 +71,7 @@ function(graft_read_operators list)
     list(APPEND folders "${op}")
     list(APPEND definitions "${definition}")
     list(APPEND lines "#line ${number} \"${list}\"")
-  endforeach()
+  endwhile()
   if(NOT folders)
     message(FATAL_ERROR "${list}: it lists no operator\nWrite a line for each: ${form}")
   endif()
@@ -453,7 +479,7 @@ endfunction()
 # graft_list_operators(<list> KIND <kind> TYPE <type> ENTRY <expression> RESULT <result>): the source that defines
 # graft::ops::operator_<kind>(), which returns a <type> for each operator on the list. It includes every operator's
 # <op>_cases.hpp, so an operator without cases does not compile, but for OPTIONAL, which leaves it out. In the expression
-# DEFINITION stands for the definition.
+# DEFINITION stands for the definition, FILE for the name of that file.
 function(graft_list_operators list)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "OPTIONAL" "KIND;TYPE;ENTRY;RESULT" "")
   graft_read_operators("${list}")
@@ -466,6 +492,7 @@ function(graft_list_operators list)
       continue()
     endif()
     string(REPLACE "DEFINITION" "${definition}" entry "${ARG_ENTRY}")
+    string(REPLACE "FILE" "${op}/${op}_cases.hpp" entry "${entry}")
     string(APPEND includes "#include \"${operator_root}/${op}/${op}_cases.hpp\"\n")
     string(APPEND entries "${line}\n      {&graft::operator_type<${definition}>(), ${entry}},\n")
   endforeach()
@@ -485,7 +512,7 @@ endfunction()
 
 # graft_operator_cases(<result> <list>): the source that defines graft::ops::operator_cases() for the operators on the list.
 function(graft_operator_cases result list)
-  graft_list_operators("${list}" KIND cases TYPE OperatorCases ENTRY "cases(DEFINITION{})" RESULT source)
+  graft_list_operators("${list}" KIND cases TYPE OperatorCases ENTRY "graft::ops::made_in(\"FILE\", [] { return cases(DEFINITION{}); })" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()
 

@@ -22,7 +22,8 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
   const std::optional<std::string>& prefix = project.package_folder;
   // What has NumPy and onnx where `python3` has neither.
   const char* chosen = std::getenv("GRAFT_PYTHON");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
-  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : present::shell_quoted(chosen);
+  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : present::shell_argument(chosen);
+  const std::string graft = present::shell_argument(project.program);
   const std::string library = fmt::format("--operators {}/build/lib{}.so", path, project.name);
   return {
       fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
@@ -30,9 +31,9 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
       fmt::format("ctest --test-dir {}/build --output-on-failure", path),
       fmt::format("{} {}/{}/{}_network.py network.onnx", python, path, project.operator_folder,
                   project.operator_folder),
-      fmt::format("graft convert network.onnx -o converted.onnx {}", library),
-      fmt::format("graft verify network.onnx converted.onnx {} --kernels own", library),
-      fmt::format("graft build converted.onnx -o network.engine {}", library),
+      fmt::format("{} convert network.onnx -o converted.onnx {}", graft, library),
+      fmt::format("{} verify network.onnx converted.onnx {} --kernels own", graft, library),
+      fmt::format("{} build converted.onnx -o network.engine {}", graft, library),
   };
 }
 

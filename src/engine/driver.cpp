@@ -52,18 +52,6 @@ bool is_program(const fs::path& path) {
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-std::optional<fs::path> on_path(std::string_view program) {
-  const std::string path = folders_in("PATH");
-  std::string_view folders = path;
-  while (!folders.empty()) {
-    const std::size_t end = folders.find(':');
-    fs::path candidate = fs::path(folders.substr(0, end)) / program;
-    if (is_program(candidate)) return candidate;
-    folders = end == std::string_view::npos ? "" : folders.substr(end + 1);
-  }
-  return std::nullopt;
-}
-
 /// Of the application that is a Python program itself.
 fs::path& callers_python() {
   static fs::path interpreter;
@@ -83,7 +71,7 @@ std::optional<fs::path> python_of_wheel() {
 fs::path find_python() {
   if (const char* chosen = std::getenv("GRAFT_PYTHON"); chosen != nullptr && *chosen != '\0') {
     if (!fs::path(chosen).has_parent_path()) {
-      if (const std::optional<fs::path> found = on_path(chosen)) return *found;
+      if (const std::optional<fs::path> found = find_on_path(chosen)) return *found;
     } else if (is_program(chosen)) {
       return chosen;
     }
@@ -93,7 +81,7 @@ fs::path find_python() {
   if (is_program(callers_python())) return callers_python();
   if (const std::optional<fs::path> found = python_of_wheel()) return *found;
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
-  if (const std::optional<fs::path> found = on_path("python3")) return *found;
+  if (const std::optional<fs::path> found = find_on_path("python3")) return *found;
   throw Error(Error::Kind::missing_tool,
               fmt::format("no Python, which drives TensorRT and ONNX Runtime\n{}", install_python));
 }
@@ -256,6 +244,18 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
 }
 
 }  // namespace
+
+std::optional<fs::path> find_on_path(std::string_view program) {
+  const std::string path = folders_in("PATH");
+  std::string_view folders = path;
+  while (!folders.empty()) {
+    const std::size_t end = folders.find(':');
+    fs::path candidate = fs::path(folders.substr(0, end)) / program;
+    if (is_program(candidate)) return candidate;
+    folders = end == std::string_view::npos ? "" : folders.substr(end + 1);
+  }
+  return std::nullopt;
+}
 
 fs::path executable_folder() {
   Dl_info ignored{};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,9 @@ class DriverSession {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Returns the file that a shell runs for the name of a program; empty where PATH has none.
+[[nodiscard]] std::optional<std::filesystem::path> find_on_path(std::string_view program);
 
 /// The folder of the file that holds this code: the running program's, or that of the shared library which it is in.
 [[nodiscard]] std::filesystem::path executable_folder();

@@ -7,8 +7,12 @@
 // nothing.
 #include "operator_library/case_tests.hpp"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,17 +22,43 @@
 
 namespace {
 
+/// The case that runs, for the handler of signals: "FAILED Name f32_1 on the CPU".
+std::string running;
+
+/// A kernel that writes where it must not ends the program; which one did is said before that.
+void name_running_case(int signal) {
+  constexpr std::string_view what = ": its kernel ended the program, as one does that reads or writes out of bounds\n";
+  for (const std::string_view text : {std::string_view(running), what}) {
+    if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) break;
+  }
+  static_cast<void>(std::signal(signal, SIG_DFL));
+  static_cast<void>(std::raise(signal));
+}
+
 /// What a test of all cases came to.
 struct Tally {
+  std::string where;
   int cases = 0;
   int failures = 0;
 
-  void add(const graft::ops::OperatorCase& test, std::string_view where, const std::string& wrong) {
-    ++cases;
-    if (wrong.empty()) return;
-    ++failures;
-    std::printf("FAILED %s %s on the %s: %s\n", std::string(test.op->type().name).c_str(), test.name.c_str(),
-                std::string(where).c_str(), wrong.c_str());
+  /// Runs the cases of an operator. One mistake fails most of them, so the first failures are printed, and a number.
+  template <class Check>
+  void run(const graft::ops::OperatorCases& all, const Check& check) {
+    constexpr int printed = 3;
+    const std::string name(all.type->name);
+    int failed = 0;
+    for (const graft::ops::OperatorCase& test : all.cases) {
+      running = "FAILED " + name + " " + test.name + " on the " + where;
+      const std::optional<std::string> wrong = check(test);
+      if (!wrong) continue;
+      ++cases;
+      if (wrong->empty()) continue;
+      if (++failed <= printed) std::printf("%s: %s\n", running.c_str(), wrong->c_str());
+    }
+    failures += failed;
+    if (failed > printed) {
+      std::printf("FAILED %s in %d more cases on the %s\n", name.c_str(), failed - printed, where.c_str());
+    }
   }
 };
 
@@ -52,19 +82,25 @@ int main(int argc, char** argv) try {
     std::printf("FAILED: %s\n", status.message().c_str());
     return 1;
   }
-  Tally cpu;
-  Tally gpu;
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    static_cast<void>(std::signal(signal, name_running_case));
+  }
+  // Of what was printed nothing is lost where a kernel ends the program.
+  static_cast<void>(std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ));
+  Tally cpu{.where = "CPU"};
+  Tally gpu{.where = "GPU"};
   for (const graft::ops::OperatorCases& all : graft::ops::operator_cases()) {
     const std::string lacking = with_cpu ? graft::ops::check_coverage(all) : "";
     if (!lacking.empty()) {
       ++cpu.failures;
       std::printf("FAILED cases of %s: %s\n", std::string(all.type->name).c_str(), lacking.c_str());
     }
-    for (const graft::ops::OperatorCase& test : all.cases) {
-      if (with_cpu) cpu.add(test, "CPU", graft::ops::check_on_cpu(test));
-      if (with_gpu && test.refused.empty() && !test.large) {
-        gpu.add(test, "GPU", graft::operator_library::check_on_gpu(test));
-      }
+    if (with_cpu) cpu.run(all, [](const auto& test) { return std::optional(graft::ops::check_on_cpu(test)); });
+    if (with_gpu) {
+      gpu.run(all, [](const auto& test) {
+        const bool runs = test.refused.empty() && !test.large;
+        return runs ? std::optional(graft::operator_library::check_on_gpu(test)) : std::nullopt;
+      });
     }
   }
   if (with_cpu) std::printf("CPU: %d cases, %d failures\n", cpu.cases, cpu.failures);

@@ -56,18 +56,29 @@ bool is_text(const char* found, std::string_view expected) { return found != nul
 
 std::string text_of(const char* text) { return text == nullptr ? "unknown" : text; }
 
+/// Whether it exports what TensorRT asks a plugin library for.
+bool exports_plugins(void* library) {
+  return ::dlsym(library, "getCreators") != nullptr || ::dlsym(library, "getPluginCreators") != nullptr;
+}
+
+/// One that is loaded, by its file.
+std::shared_ptr<void> open_again(const OperatorLibrary& library) {
+  void* open = ::dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (open == nullptr) return nullptr;
+  return {open, [](void* each) { ::dlclose(each); }};
+}
+
 /// The library's operators, once it is known that they can be talked to.
 const ExportedOperators& exported_by(const std::string& file, void* library) {
   void* symbol = ::dlsym(library, "graft_operators");
   if (symbol == nullptr) {
-    const bool has_plugins =
-        ::dlsym(library, "getCreators") != nullptr || ::dlsym(library, "getPluginCreators") != nullptr;
     refuse(file, "it has no function graft_operators",
-           has_plugins ? "It is a TensorRT plugin library: name it with " +
-                             std::string(setting_name(Setting::plugin_libraries)) +
-                             ". With operators for the CPU it is made by graft_add_plugin_library of this Graft: "
-                             "docs/guide/add_an_operator.md"
-                       : make_one);
+           exports_plugins(library)
+               ? "It is a TensorRT plugin library: name it with " +
+                     std::string(setting_name(Setting::plugin_libraries)) +
+                     ". With operators for the CPU it is made by graft_add_plugin_library of this Graft: "
+                     "docs/guide/add_an_operator.md"
+               : make_one);
   }
   const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();
   if (exported == nullptr) refuse(file, "it could not list its operators", "Free memory, or build it again");
@@ -124,8 +135,7 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
 }
 
 std::vector<std::string> operator_folders(const OperatorLibrary& library) {
-  const auto close = [](void* open) { ::dlclose(open); };
-  const std::unique_ptr<void, decltype(close)> open(::dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD), close);
+  const std::shared_ptr<void> open = open_again(library);
   void* symbol = open == nullptr ? nullptr : ::dlsym(open.get(), "graft_operators");
   const ExportedOperators* exported =
       symbol == nullptr ? nullptr : reinterpret_cast<decltype(&graft_operators)>(symbol)();
@@ -136,6 +146,11 @@ std::vector<std::string> operator_folders(const OperatorLibrary& library) {
     refuse(library.file, "it does not name the folders of its operators", "Make it from a list of operators, *.inc");
   }
   return folders;
+}
+
+bool has_plugins(const OperatorLibrary& library) {
+  const std::shared_ptr<void> open = open_again(library);
+  return open != nullptr && exports_plugins(open.get());
 }
 
 }  // namespace graft

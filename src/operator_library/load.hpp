@@ -18,4 +18,7 @@ const OperatorLibrary& load_operator_library(const std::string& file);
 /// that was linked from others.
 [[nodiscard]] std::vector<std::string> operator_folders(const OperatorLibrary& library);
 
+/// Whether TensorRT finds plugins in a loaded library: one that was built without CUDA has none.
+[[nodiscard]] bool has_plugins(const OperatorLibrary& library);
+
 }  // namespace graft

@@ -384,6 +384,30 @@ const CpuContext in_pieces{[](std::int64_t count, const CpuContext::Body& body) 
   }
 }};
 
+bool is_finite(const HostTensor& tensor) {
+  bool finite = true;
+  check(dispatch_every(tensor.desc.dtype, [&](auto element) -> Status {
+    using Element = decltype(element);
+    const auto* stored = reinterpret_cast<const Element*>(tensor.bytes.data());
+    for_each_element(tensor.desc,
+                     [&](std::int64_t at, std::int64_t) { finite = finite && std::isfinite(as_number(stored[at])); });
+    return {};
+  }));
+  return finite;
+}
+
+/// Says which result overflowed: NaN, or for inputs of ordinary size infinity; empty where none did.
+std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
+  const auto found = std::find_if(expected.numbers.begin(), expected.numbers.end(), [&](float number) {
+    return std::isnan(number) || (std::isinf(number) && fill == Fill::normal);
+  });
+  if (found == expected.numbers.end()) return "";
+  return "element " + std::to_string(found - expected.numbers.begin()) + " of " + to_string(expected.extents) +
+         ": the reference kernel computes " + (std::isnan(*found) ? "NaN" : "infinity") +
+         " of finite inputs\nWrite it so that nothing overflows, or `.may_overflow = true` in the case if that is "
+         "right";
+}
+
 std::string check_refusal(const OperatorCase& test, const std::string& message) {
   if (test.refused.empty()) return "refused: " + message;
   if (message.find(test.refused) != std::string::npos) return "";
@@ -437,7 +461,10 @@ std::string check_on_cpu(const OperatorCase& test) {
   if (!status.ok()) return "the reference kernel: " + status.message();
   const auto expected = expected_outputs(*test.op, inputs, test.shape_values);
   const OperatorType& type = test.op->type();
+  const bool may_overflow = test.may_overflow || !std::all_of(inputs.begin(), inputs.end(), is_finite);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string overflow = may_overflow ? "" : find_overflow(expected[i], test.fill);
+    if (!overflow.empty()) return overflow;
     const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);
     const std::string wrong = compare(outputs[i], expected[i], f32_error(4), scale, test.absolute);
     if (!wrong.empty()) return wrong;

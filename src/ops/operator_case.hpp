@@ -5,10 +5,12 @@
 // `std::vector<TimedCase> timings(const Definition&)` in the same file, if it is there, lists what `graft bench` times.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,10 +49,20 @@ struct OperatorCase {
   void (*arrange)(std::span<HostTensor> inputs) = nullptr;
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
   std::vector<Extents> shape_values = {};  ///< Of each shape input.
-  bool any_order = false;  ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
+  bool any_order = false;     ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
+  bool may_overflow = false;  ///< Finite inputs may give NaN, as 0 / 0 does, and normal ones infinity.
 };
 
-using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
+/// An attribute of a case. Numbers may be written as they come, `1.5` for a float and `3U` for an integer.
+struct CaseAttribute : std::pair<std::string, AttributeValue> {
+  CaseAttribute(std::string name, AttributeValue value) : pair(std::move(name), std::move(value)) {}
+  template <std::floating_point Value>
+  requires(!std::same_as<Value, float>) CaseAttribute(std::string name, Value value)
+      : pair(std::move(name), static_cast<float>(value)) {}
+  template <std::unsigned_integral Value>
+  CaseAttribute(std::string name, Value value) : pair(std::move(name), static_cast<std::int64_t>(value)) {}
+};
+using Attributes = std::vector<CaseAttribute>;
 
 /// Throws std::invalid_argument with the operator's message if it refuses an attribute.
 [[nodiscard]] std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes);
@@ -163,12 +175,23 @@ struct OperatorCases {
 };
 [[nodiscard]] const std::vector<OperatorCases>& operator_cases();
 
+/// What `make` returns, the cases of a file; whatever it throws begins with the file's name.
+template <class Make>
+[[nodiscard]] auto made_in(std::string_view file, const Make& make) {
+  try {
+    return make();
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(std::string(file) + ": " + error.what());
+  }
+}
+
 /// What `cases` lacks: names that are there twice, type rows without a case, nothing that is refused. Empty where it
 /// lacks nothing.
 [[nodiscard]] std::string check_coverage(const OperatorCases& all);
 
 /// Whether `check` refuses what it has to and nothing else, and whether the reference kernel computes in the case's
-/// type what it computes in f32, its loops in pieces that run backwards. Empty, or what is wrong.
+/// type what it computes in f32, its loops in pieces that run backwards; and that nothing overflows there,
+/// which all kernels would agree on if they make the same mistake. Empty, or what is wrong.
 [[nodiscard]] std::string check_on_cpu(const OperatorCase& test);
 
 /// Every operator's timed cases, and how random ones are drawn, in the same order. Defined by the build.

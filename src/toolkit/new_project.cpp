@@ -196,20 +196,54 @@ std::optional<fs::path> list_of(const fs::path& folder) {
   return list;
 }
 
-/// The list with a line for the operator. Throws Error where it has one.
+/// Each character of comments becomes a space, so that lines stay where they are.
+std::string without_comments(std::string text) {
+  for (std::size_t begin = 0; (begin = text.find('/', begin)) != std::string::npos; ++begin) {
+    const std::string_view mark = std::string_view(text).substr(begin, 2);
+    if (mark != "//" && mark != "/*") continue;
+    const std::size_t end = mark == "//" ? text.find('\n', begin) : text.find("*/", begin + 2);
+    const std::size_t after = end == std::string::npos ? text.size() : mark == "//" ? end : end + 2;
+    for (; begin < after; ++begin) {
+      if (text[begin] != '\n') text[begin] = ' ';
+    }
+    --begin;
+  }
+  return text;
+}
+
+/// The number of the first line that is of the operator, or of another in its folder.
+std::optional<int> line_of(const std::string& text, const Names& names) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line.erase(std::remove_if(line.begin(), line.end(), [](unsigned char c) { return std::isspace(c) != 0; }),
+               line.end());
+    if (line.find(fmt::format("GRAFT_OPERATOR({},", names.operator_folder)) != std::string::npos ||
+        line.find(fmt::format("::{})", names.operator_name)) != std::string::npos) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The list with a line for the operator. Throws Error where it has one, or has it as a comment and the folder is
+/// there.
 std::string list_with(const fs::path& list, const Names& names) {
   std::ifstream file(list);
   std::stringstream lines;
   if (!(lines << file.rdbuf())) throw Error(fmt::format("{}: cannot be read", list.string()));
   std::string text = lines.str();
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    if (line.find(fmt::format("GRAFT_OPERATOR({},", names.operator_folder)) == std::string::npos &&
-        line.find(fmt::format("::{})", names.operator_name)) == std::string::npos) {
-      continue;
-    }
+  if (const std::optional<int> line = line_of(without_comments(text), names)) {
     throw Error(fmt::format("{}:{}: the operator {} is listed already, and all stays as it is\nGive another name",
-                            list.string(), number, names.operator_name));
+                            list.string(), *line, names.operator_name));
+  }
+  std::error_code ignored;
+  const bool has_folder = fs::exists(list.parent_path() / names.operator_folder, ignored);
+  if (const std::optional<int> line = line_of(text, names); line && has_folder) {
+    throw Error(
+        fmt::format("{}:{}: the operator {} is there and left out, as its line is a comment; all stays as it is\nMake "
+                    "the line one of the list again, or give another name",
+                    list.string(), *line, names.operator_name));
   }
   if (!text.empty() && text.back() != '\n') text += '\n';
   text += fmt::format("GRAFT_OPERATOR({}, {}::{})\n", names.operator_folder, namespace_of(names.project),
@@ -238,6 +272,19 @@ std::vector<std::string> add_operator(const fs::path& folder, const fs::path& li
     throw;
   }
   return files;
+}
+
+/// A program of a wheel is started by the script in the environment's folder of programs.
+std::string program_name() {
+  const fs::path programs = engine::executable_folder();
+  fs::path program = programs / "graft";
+  std::error_code ignored;
+  if (const fs::path package = programs.parent_path(); package.filename() == "graft") {
+    const fs::path environment = package.parent_path().parent_path().parent_path().parent_path();
+    if (fs::is_regular_file(environment / "bin" / "graft", ignored)) program = environment / "bin" / "graft";
+  }
+  const std::optional<fs::path> found = engine::find_on_path("graft");
+  return found && fs::equivalent(*found, program, ignored) ? "graft" : program.string();
 }
 
 /// CMake looks beside the folders on PATH by itself.
@@ -312,6 +359,7 @@ WrittenProject write_project(const NewProject& project) {
   }
   std::sort(written.files.begin(), written.files.end());
   find_package(written);
+  written.program = program_name();
   return written;
 }
 

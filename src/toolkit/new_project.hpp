@@ -41,6 +41,8 @@ struct WrittenProject {
   bool has_package = false;
   /// Where CMake finds this package, if it does not look there anyway.
   std::optional<std::string> package_folder;
+  /// What a shell calls this program by: `graft` where PATH leads to it, else its path.
+  std::string program;
 };
 
 /// Writes all of it, or nothing. Where the folder is such a project, adds the operator that is named: its folder, and

@@ -10,7 +10,11 @@
 #include "core/remove_operators.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
+<<<<<<< HEAD
 #include "onnx/functions.hpp"
+=======
+#include "graft/setting.hpp"
+>>>>>>> proj4
 #include "onnx/operator_bodies.hpp"
 #include "operator_library/load.hpp"
 #include "passes/library_fusions.hpp"
@@ -50,8 +54,9 @@ const OperatorType& find_type(const std::string& name) {
     }
   }
   const auto meant = nearest(name, known);
-  throw Error(fmt::format("graft ops: no operator or plugin is called {}\n{}", name,
-                          meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them all"));
+  throw Error(fmt::format("graft ops: no operator or plugin is called {}\n{} One of your own is known with {}", name,
+                          meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them all.",
+                          setting_name(Setting::operator_libraries)));
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ NVCC = "Cuda compilation tools, release {}, V1"
     [
         ("3.31.2", "13.0", True, "Everything is there to build operators of your own (`graft new`), with plugins."),
         ("3.25.0", "99.0", False, "cannot be built until: apt-get install libeigen3-dev"),
-        ("3.9.7", "12.8", True, "cannot be built until: apt-get install cmake make"),
-        (None, "12.8", False, "cannot be built until: apt-get install cmake make; apt-get install libeigen3-dev"),
+        ("3.9.7", "12.8", True, "cannot be built until: apt-get install cmake"),
+        (None, "12.8", False, "cannot be built until: apt-get install cmake; apt-get install libeigen3-dev"),
     ],
 )
 def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cmake, nvcc, eigen, last):
@@ -62,6 +62,7 @@ def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cma
     programs = tmp_path / "bin"
     fake_program(programs, "g++", "g++ (Debian 12.2.0-14) 12.2.0")
     fake_program(programs, "nvcc", NVCC.format(nvcc))
+    fake_program(programs, "make", "GNU Make 4.3")
     if cmake:
         fake_program(programs, "cmake", f"cmake version {cmake}")
     (tmp_path / "share" / "eigen3" / "cmake").mkdir(parents=True)
@@ -82,6 +83,33 @@ def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cma
             last = "Everything is there to build operators of your own"
     text = graft("doctor", env={"PATH": str(programs), "GRAFT_PYTHON": sys.executable, "CUDACXX": ""}).out
     assert last in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("programs", "environment", "last"),
+    [
+        ({"g++": "g++ (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)", "make": "GNU Make 4.3"}, {}, "apt-get install g++, or "),
+        ({"g++": "g++ (GCC) 10.2.1", "clang++": "Debian clang version 14.0.6", "make": "GNU Make 4.3"}, {}, "g++, or "),
+        ({"c++": "Debian clang version 11.0.1-2", "make": "GNU Make 4.3"}, {}, "apt-get install g++, or "),
+        ({"g++": "g++ (GCC) 11.4.0", "make": "GNU Make 4.3"}, {}, ""),
+        ({"g++": "g++ (GCC) 8.5.0", "new": "clang version 18.1.3 (1)", "make": "GNU Make 4.3"}, {"CXX": "new"}, ""),
+        ({"g++": "g++ (GCC) 12.2.0"}, {}, "apt-get install make"),
+        ({"g++": "g++ (GCC) 12.2.0", "ninja": "1.11.1"}, {}, "apt-get install make"),
+        ({"g++": "g++ (GCC) 12.2.0", "make": "GNU Make 4.3"}, {"CMAKE_GENERATOR": "Ninja"}, "install ninja-build"),
+        ({"g++": "g++ (GCC) 12.2.0", "ninja": "1.11.1"}, {"CMAKE_GENERATOR": "Ninja"}, ""),
+    ],
+)
+def test_it_looks_at_what_cmake_takes(graft, tmp_path, programs, environment, last):
+    """The first compiler that is there, which may be too old, and the program of the generator."""
+    folder = tmp_path / "bin"
+    for name, version in (programs | {"cmake": "cmake version 3.31.2"}).items():
+        fake_program(folder, name, version)
+    (tmp_path / "share" / "eigen3" / "cmake").mkdir(parents=True)
+    (tmp_path / "share" / "eigen3" / "cmake" / "Eigen3Config.cmake").touch()
+    bare = {"PATH": str(folder), "GRAFT_PYTHON": sys.executable, "CUDACXX": "", "CXX": "", "CMAKE_GENERATOR": ""}
+    said = graft("doctor", env=bare | environment).out.splitlines()[-1]
+    assert ("cannot be built until: " in said) == bool(last), said
+    assert last in said
 
 
 def test_an_nvcc_that_is_too_old_is_passed_over(graft, tmp_path):

@@ -293,12 +293,26 @@ def test_inspect_says_that_the_library_makes_it_a_plugin(graft, models):
 
 def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
     _, converted, answer = models
-    command = f"graft build {converted} -o {tmp_path / 'converted'}.engine --operators {LIBRARY.resolve()}"
+    # This library was built without CUDA: `graft build` refuses it, and builds the operator from its function.
+    command = f"graft build {converted} -o {tmp_path / 'converted'}.engine"
     assert f"next  {command}\n" in answer.out
-    assert "without --operators, Snake would be built from its function" in answer.out
+    assert "builds Snake from its function: the library was built without CUDA, so it has no plugins" in answer.out
+    assert graft(*command.replace("graft ", "", 1).split(), "--target", "sm89").code == 0
+    if PLUGINS.is_file():
+        with_plugins = graft("convert", tmp_path / "m.onnx", "-o", converted, "--operators", PLUGINS).out
+        assert f"next  {command} --operators {PLUGINS.resolve()}\n" in with_plugins
+        assert "without --operators, Snake would be built from its function" in with_plugins
     again = graft("convert", models[0], "-o", tmp_path / "again.onnx", "--operators", LIBRARY, "--passes=remove_dead")
     assert again.code == 0 and "graft build" not in again.out, again.out  # no operator of the library is in it
-    assert f"--operators {LIBRARY.resolve()}" in graft("inspect", converted, "--operators", LIBRARY).out
+
+    def advised(library):
+        (step,) = graft("inspect", models[0], "--operators", library, "--json").json["next"]
+        return step["command"]
+
+    native = f"graft build {models[0]} -o {models[0].with_suffix('')}.engine"
+    assert advised(LIBRARY) == native
+    if PLUGINS.is_file():
+        assert advised(PLUGINS) == f"{native} --operators {PLUGINS.resolve()}"
 
 
 def test_build_says_what_it_builds_from_functions(graft, models, tmp_path):

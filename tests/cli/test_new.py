@@ -45,10 +45,28 @@ def test_the_help_lists_every_template(graft):
         assert operator in text
 
 
-@pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", "'/usr/bin/python3'")])
+@pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", "/usr/bin/python3")])
 def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path, chosen, python):
     answer = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": chosen})
     assert f"{python} my_ops/beta_swish/beta_swish_network.py network.onnx" in answer.json["next"]
+
+
+def test_the_next_steps_take_this_program(graft, tmp_path):
+    """By its path, where PATH leads to none or to another."""
+    program = os.environ["GRAFT_BIN"]
+    other = tmp_path / "other" / "graft"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    link = tmp_path / "link"
+    link.mkdir()
+    (link / "graft").symlink_to(program)
+    for path, printed in (("/nowhere", program), (other.parent, program), (f"{link}:{other.parent}", "graft")):
+        folder = tmp_path / f"in_{len(os.listdir(tmp_path))}"
+        folder.mkdir()
+        answer = graft("new", "my_ops", "--json", cwd=folder, env={"PATH": f"{path}:/usr/bin:/bin"})
+        commands = [command.split()[0] for command in answer.json["next"]]
+        assert commands[4:] == [printed] * 3, (path, commands)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,6 +177,31 @@ def test_the_project_may_have_been_moved_and_its_list_edited(graft, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "comment",
+    [
+        "// GRAFT_OPERATOR(second, my_ops::Second)",
+        "/* GRAFT_OPERATOR(first, my_ops::First)\n * GRAFT_OPERATOR( second, my_ops::Second )\n **/ // /*",
+    ],
+)
+def test_a_line_that_is_a_comment_lists_nothing(graft, tmp_path, comment):
+    assert graft("new", "my_ops", cwd=tmp_path).code == 0
+    operators = tmp_path / "my_ops" / "my_ops.inc"
+    before = operators.read_text() + comment + "\n"
+    operators.write_text(before)
+    (tmp_path / "my_ops" / "second").mkdir()
+    answer = graft("new", "my_ops", "--operator", "Second", cwd=tmp_path)
+    at = 1 + next(i for i, line in enumerate(before.splitlines()) if "econd" in line)
+    assert answer.code == 2
+    assert f"my_ops.inc:{at}: the operator Second is there and left out, as its line is a comment" in answer.err
+    assert operators.read_text() == before
+    (tmp_path / "my_ops" / "second").rmdir()
+    assert graft("new", "my_ops", "--operator", "Second", cwd=tmp_path).code == 0
+    assert operators.read_text() == before + "GRAFT_OPERATOR(second, my_ops::Second)\n"
+    answer = graft("new", "my_ops", "--operator", "Second", cwd=tmp_path)
+    assert f"my_ops.inc:{len(before.splitlines()) + 1}: the operator Second is listed already" in answer.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "with --operator that of an operator to add to this project"),
@@ -233,7 +276,8 @@ def commands_in(page):
 
 
 def test_the_project_and_the_guide_have_the_commands_that_are_printed(graft, tmp_path):
-    printed = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": ""}).json["next"]
+    active = {"GRAFT_PYTHON": "", "PATH": f"{os.path.dirname(os.environ['GRAFT_BIN'])}:{os.environ['PATH']}"}
+    printed = graft("new", "my_ops", "--json", cwd=tmp_path, env=active).json["next"]
     in_project = [line for line in commands_in((tmp_path / "my_ops" / "README.md").read_text()) if "scp" not in line]
     assert in_project == printed
     in_guide = commands_in((SOURCE / "docs" / "guide" / "add_an_operator.md").read_text())

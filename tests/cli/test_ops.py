@@ -44,3 +44,9 @@ def test_one_operator_by_name_or_drop_in_in_any_case(graft):
 
 def test_the_list_is_short(graft, operators):
     assert len(graft("ops").out.splitlines()) <= 5 * len(operators) + 5
+
+
+def test_an_unknown_one_may_be_of_ones_own(graft):
+    answer = graft("ops", "BetaSwish")
+    assert answer.code == 2
+    assert "One of your own is known with --operators LIB" in " ".join(answer.err.split()), answer.err

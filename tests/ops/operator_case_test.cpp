@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <stdexcept>
@@ -41,6 +42,55 @@ TEST(OperatorCases, ChecksSeeWhatIsWrong) {
   EXPECT_THAT(check_on_cpu(test), HasSubstr("refused: "));
   test.refused = "another message";
   EXPECT_THAT(check_on_cpu(test), HasSubstr("the case wants: another message"));
+}
+
+/// Every kernel may make the same mistake, and then their results are the same.
+TEST(OperatorCases, OverflowOfFiniteInputsIsFound) {
+  OperatorCase test{.name = "overflows",
+                    .op = make_operator(*find_operator("L2NormHelper"), {{"op_type", 0}}),
+                    .inputs = {{.extents = {2, 3}}},
+                    .arrange = [](std::span<HostTensor> inputs) {
+                      const std::array<float, 6> values{1, 4, -1, 0, 0, 0};
+                      std::memcpy(inputs[0].bytes.data(), values.data(), sizeof(values));
+                    }};
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("element 2 of 2x3: the reference kernel computes NaN of finite inputs"));
+  test.may_overflow = true;
+  EXPECT_EQ(check_on_cpu(test), "");
+
+  test.may_overflow = false;
+  test.arrange = [](std::span<HostTensor> inputs) {
+    std::fill(inputs[0].bytes.begin(), inputs[0].bytes.end(), std::byte{0});
+  };
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("computes infinity of finite inputs"));
+  test.fill = Fill::zeros;
+  EXPECT_EQ(check_on_cpu(test), "");
+
+  const OperatorCases& all = *std::find_if(operator_cases().begin(), operator_cases().end(),
+                                           [](const OperatorCases& each) { return each.type->name == "LeakyReLU"; });
+  const OperatorCase& special = *std::find_if(all.cases.begin(), all.cases.end(),
+                                              [](const OperatorCase& each) { return each.fill == Fill::special; });
+  EXPECT_FALSE(special.may_overflow);
+  EXPECT_EQ(check_on_cpu(special), "") << "NaN of inputs that have NaN is right";
+}
+
+TEST(OperatorCases, NumbersOfAttributesMayBeWrittenAsTheyCome) {
+  const Attributes attributes{{"f", 1.5}, {"g", 1.5F}, {"i", 3}, {"u", 3U}, {"size", std::size_t{4}}, {"text", "max"}};
+  EXPECT_EQ(attributes[0].second, AttributeValue(1.5F));
+  EXPECT_EQ(attributes[1].second, AttributeValue(1.5F));
+  EXPECT_EQ(attributes[2].second, AttributeValue(std::int64_t{3}));
+  EXPECT_EQ(attributes[3].second, AttributeValue(std::int64_t{3}));
+  EXPECT_EQ(attributes[4].second, AttributeValue(std::int64_t{4}));
+  EXPECT_EQ(attributes[5].second, AttributeValue(std::string("max")));
+}
+
+TEST(OperatorCases, WhatCasesThrowNamesTheirFile) {
+  try {
+    static_cast<void>(made_in("my/my_cases.hpp", [] { return make_operator(*operators()[0], {{"nothing", 1}}); }));
+    FAIL() << "nothing is thrown";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith("my/my_cases.hpp: "));
+    EXPECT_THAT(error.what(), HasSubstr("nothing"));
+  }
 }
 
 TEST(OperatorCases, ComparisonFindsWhatIsWrong) {

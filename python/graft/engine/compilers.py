@@ -13,6 +13,9 @@ from typing import Any
 # As deps.toml and the projects of `graft new` have them.
 NVCC_MINIMUM = "12.8"
 CMAKE_MINIMUM = "3.25"
+# The first that have all of C++20 which definitions are written in: `using enum` came last.
+GCC_MINIMUM = "11"
+CLANG_MINIMUM = "13"
 
 
 def version_of(program: str, pattern: str) -> str | None:
@@ -42,6 +45,22 @@ def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dic
     return {"path": "", "minimum": minimum} | too_old
 
 
+def compiler() -> dict[str, Any]:
+    """The one that CMake takes: it looks for no other where that is too old."""
+    programs = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+    taken = next((program for program in programs if shutil.which(program)), None)
+    gcc = first_of([taken], r"\) (\d+(?:\.\d+)+)", GCC_MINIMUM)
+    clang = first_of([taken], r"clang version (\d+(?:\.\d+)+)", CLANG_MINIMUM)
+    return clang if clang["path"] or "too_old" in clang else gcc
+
+
+def build_tool() -> dict[str, Any]:
+    """Of the generator that CMake takes."""
+    with_ninja = "Ninja" in os.environ.get("CMAKE_GENERATOR", "")
+    found = first_of(["ninja"] if with_ninja else ["gmake", "make"], r"(\d+(?:\.\d+)+)")
+    return found | {"install": "apt-get install ninja-build" if with_ninja else "apt-get install make"}
+
+
 def find_eigen() -> str:
     """The folder of its CMake package, where find_package looks without more being said; empty where there is none."""
     prefixes = [pathlib.Path(text) for text in os.environ.get("CMAKE_PREFIX_PATH", "").split(":") if text]
@@ -61,7 +80,8 @@ def compilers() -> dict[str, Any]:
     eigen = find_eigen()
     return {
         "cmake": first_of(["cmake"], r"version (\d+(?:\.\d+)+)", CMAKE_MINIMUM),
-        "compiler": first_of([os.environ.get("CXX"), "c++", "g++", "clang++"], r"\s(\d+(?:\.\d+)+)"),
+        "compiler": compiler(),
         "eigen": {"path": eigen},
+        "make": build_tool(),
         "nvcc": first_of(nvcc, r"release (\d+\.\d+)", NVCC_MINIMUM),
     }

@@ -108,7 +108,7 @@ namespace graft::ops {
       add(x, "_huge", Fill::huge, 0, both);
       add(x, "_tiny", Fill::tiny, 0, both);
       add(x, "_zeros", Fill::zeros, 0, both);
-      add(x, "_zeros_eps0", Fill::zeros, 0, {{"epsilon", 0.F}});
+      add(x, "_zeros_eps0", Fill::zeros, 0, {{"epsilon", 0.F}}).may_overflow = true;  // 0 / 0
       add(x, "_eps0", Fill::normal, 0, {{"epsilon", 0.F}});
       add(x, "_eps3", Fill::normal, 0, {{"epsilon", 3.F}});
     }

@@ -133,7 +133,8 @@ namespace graft::ops {
         const Attributes attributes{{"epsilon", epsilon}, {"epsilon_mode", std::string(mode)}};
         const std::string what = std::string("_") + mode + (epsilon == 0 ? "_eps0" : epsilon > 1 ? "_eps30" : "");
         add({dtype, layout, {2, 40, 4, 16}}, {1}, what, Fill::normal, attributes);
-        add({dtype, layout, {2, 40, 4, 16}}, {1}, what + "_zeros", Fill::zeros, attributes);
+        add({dtype, layout, {2, 40, 4, 16}}, {1}, what + "_zeros", Fill::zeros, attributes).may_overflow =
+            epsilon == 0;  // 0 / 0
         add({dtype, layout, {2, 40, 4, 16}}, {1}, what + "_special", Fill::special, attributes);
       }
     }

@@ -114,7 +114,8 @@ namespace graft::ops {
         const std::string what = epsilon == 0 ? "_eps0" : "_eps30";
         const Attributes attributes{{"epsilon", epsilon}, {"weights", numbers(40)}};
         add(x, {.across = across, .given = 0}, what, Fill::normal, attributes);
-        add(x, {.across = across, .given = 0}, what + "_zeros", Fill::zeros, attributes);
+        add(x, {.across = across, .given = 0}, what + "_zeros", Fill::zeros, attributes).may_overflow =
+            epsilon == 0;  // 0 / 0
         add(x, {.across = across, .given = 0}, what + "_special", Fill::special, attributes);
       }
       add(x, {.across = across, .given = 0}, "_huge", Fill::huge, {{"weights", numbers(40)}});

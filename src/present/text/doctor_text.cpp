@@ -118,9 +118,10 @@ Finding package(const Json& facts) {
 /// What operators of one's own are compiled with.
 void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
   if (compilers.empty()) return;  // the driver of another version
-  const auto add = [&](const char* key, std::string_view name, std::string_view remedy, std::string_view lacking) {
+  const auto add = [&](const char* key, std::string_view name, std::string_view install, std::string_view lacking) {
     const Json facts = compilers.value(key, Json::object());
-    Finding finding{.name = std::string(name), .remedy = std::string(remedy), .facts = facts, .for_projects = true};
+    const std::string remedy = facts.value("install", std::string(install));
+    Finding finding{.name = std::string(name), .remedy = remedy, .facts = facts, .for_projects = true};
     const std::string path = facts.value("path", "");
     const std::string version = facts.value("version", "");
     finding.found = !path.empty();
@@ -136,8 +137,9 @@ void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
     findings.push_back(std::move(finding));
   };
   constexpr std::string_view whole = "needed for operators of your own alone";
-  add("compiler", "C++ compiler", "apt-get install g++", whole);
-  add("cmake", "CMake", "apt-get install cmake make", whole);
+  add("compiler", "C++ compiler", "apt-get install g++, or name a newer one in CXX", whole);
+  add("cmake", "CMake", "apt-get install cmake", whole);
+  add("make", "build tool", "apt-get install make", whole);
   add("eigen", "Eigen", "apt-get install libeigen3-dev", whole);
   add("nvcc", nvcc_name, nvcc_remedy, "needed for plugins of your own alone");
 }

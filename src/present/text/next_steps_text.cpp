@@ -9,6 +9,7 @@
 
 #include "graft/registry.hpp"
 #include "onnx/operator_node.hpp"
+#include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
 
 namespace graft::present {
@@ -16,27 +17,30 @@ namespace {
 
 using Kind = inspect::NextStep::Kind;
 
-/// Only where a shell would not take it as it is.
-std::string argument(const std::string& text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+@%:,";
-  return !text.empty() && text.find_first_not_of(plain) == std::string::npos ? text : shell_quoted(text);
-}
-
 /// " --operators LIB" for each, as they are needed again.
 std::string options_of(const std::vector<std::string>& libraries) {
   std::string options;
-  for (const std::string& library : libraries) options += fmt::format(" --operators {}", argument(library));
+  for (const std::string& library : libraries) options += fmt::format(" --operators {}", shell_argument(library));
   return options;
 }
 
 std::string build_command(const std::filesystem::path& model, const std::vector<std::string>& libraries) {
-  return fmt::format("graft build {} -o {}.engine{}", argument(model.string()),
-                     argument((model.parent_path() / model.stem()).string()), options_of(libraries));
+  return fmt::format("graft build {} -o {}.engine{}", shell_argument(model.string()),
+                     shell_argument((model.parent_path() / model.stem()).string()), options_of(libraries));
 }
 
 std::vector<std::string> loaded_libraries() {
   std::vector<std::string> files;
   for (const OperatorLibrary& library : operator_libraries()) files.push_back(library.file);
+  return files;
+}
+
+/// `graft build` refuses a library without plugins, and needs none of it: the operators are built from their functions.
+std::vector<std::string> plugin_libraries() {
+  std::vector<std::string> files;
+  for (const OperatorLibrary& library : operator_libraries()) {
+    if (has_plugins(library)) files.push_back(library.file);
+  }
   return files;
 }
 
@@ -46,8 +50,8 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
   const std::string options =
       (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") +
       options_of(loaded_libraries());
-  const std::string file = argument(model.string());
-  const std::string converted = argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
+  const std::string file = shell_argument(model.string());
+  const std::string converted = shell_argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
   const std::string nodes = count_text(step.nodes, "node");
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
@@ -67,7 +71,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
               fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
       return {is_converted ? fmt::format("graft convert {} -o {}{}", file, converted, options)
-                           : build_command(model, loaded_libraries()),
+                           : build_command(model, plugin_libraries()),
               "nothing is in the way"};
   }
   return {};
@@ -91,13 +95,19 @@ std::optional<NextCommand> build_with_operators(const onnx::Model& model, const 
     const OperatorLibrary* library = match ? library_of(*match.type) : nullptr;
     if (library == nullptr) return;
     operators.emplace(match.type->name);
-    if (std::find(libraries.begin(), libraries.end(), library->file) == libraries.end())
+    if (has_plugins(*library) && std::find(libraries.begin(), libraries.end(), library->file) == libraries.end()) {
       libraries.push_back(library->file);
+    }
   });
-  if (libraries.empty()) return std::nullopt;
-  return NextCommand{build_command(file, libraries),
-                     fmt::format("without --operators, {} would be built from {}", fmt::join(operators, ", "),
-                                 operators.size() == 1 ? "its function" : "their functions")};
+  if (operators.empty()) return std::nullopt;
+  const char* const functions = operators.size() == 1 ? "its function" : "their functions";
+  if (libraries.empty()) {
+    return NextCommand{build_command(file, {}),
+                       fmt::format("builds {} from {}: the library was built without CUDA, so it has no plugins",
+                                   fmt::join(operators, ", "), functions)};
+  }
+  return NextCommand{build_command(file, libraries), fmt::format("without --operators, {} would be built from {}",
+                                                                 fmt::join(operators, ", "), functions)};
 }
 
 Table next_table(const std::vector<NextCommand>& commands) {
