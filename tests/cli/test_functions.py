@@ -189,6 +189,11 @@ def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path
     words = " ".join(answer.out.split())
     assert "'x' is i32; FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16 what to do:" in words, words
     assert "or add i32 to the operator's types()" in words and "Graft's FunctionUnderTest" not in words, words
+    answer = graft("convert", model, "-o", tmp_path / "o.onnx", "--operators", WRONG)
+    assert answer.code == 1, answer.err
+    words = " ".join(answer.out.split())
+    assert "FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16" in words, words
+    assert "TensorRT runs now" not in words and "plugin node 'it'" not in words, words
 
 
 def test_lists_of_texts_and_empty_ones(graft):
