@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,7 +33,14 @@ struct WrongType {
   std::string advice;
 };
 
-WrongType wrong_type(const onnx::RefusedType& refused, std::string_view type, std::string_view stands_in) {
+/// With whose it is.
+std::string whose(const OperatorType& type) {
+  const OperatorLibrary* library = library_of(type);
+  if (library == nullptr) return fmt::format("Graft's {}", type.name);
+  return fmt::format("{} of {}", type.name, std::filesystem::path(library->file).filename().string());
+}
+
+WrongType wrong_type(const onnx::RefusedType& refused, const OperatorType& type, std::string_view stands_in) {
   std::vector<std::string_view> allowed;
   for (const DType dtype : refused.allowed) allowed.push_back(to_string(dtype));
   const onnx::ElementType found = *refused.input->type;
@@ -42,10 +50,12 @@ WrongType wrong_type(const onnx::RefusedType& refused, std::string_view type, st
   DType wanted = refused.allowed.front();
   if (is_allowed(DType::f32)) wanted = DType::f32;
   if (is_allowed(DType::i32) && !is_floating_point(found)) wanted = DType::i32;
-  return {fmt::format("'{}' is {}; Graft's {}{} takes {}", refused.input->name, to_string(found), type, stands_in,
-                      fmt::join(allowed, ", ")),
-          fmt::format("let a Cast make {} of '{}' before it, where its values allow that", to_string(wanted),
-                      refused.input->name)};
+  const auto dtype = library_of(type) == nullptr ? std::nullopt : to_dtype(found);
+  return {fmt::format("'{}' is {}; {}{} takes {}{}", refused.input->name, to_string(found), whose(type), stands_in,
+                      fmt::join(allowed, ", "), allowed.size() == 1 ? " alone" : ""),
+          fmt::format("let a Cast make {} of '{}' before it, where its values allow that{}", to_string(wanted),
+                      refused.input->name,
+                      dtype ? fmt::format("; or add {} to the operator's types()", to_string(*dtype)) : "")};
 }
 
 struct Judgment {
@@ -62,7 +72,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
     return type == onnx::ElementType::f64 ? onnx::ElementType::f32 : type;
   };
   if (const auto refused = refused_type(*match.type, operator_inputs(node), as_tensorrt)) {
-    WrongType wrong = wrong_type(*refused, match.type->name, "");
+    WrongType wrong = wrong_type(*refused, *match.type, "");
     return {Verdict::unsupported, std::move(wrong.reason), std::move(wrong.advice)};
   }
   const onnx::Value* input = node.input(0);
@@ -148,8 +158,7 @@ Near near_operator(const onnx::Node& node) {
   for (const OperatorType* type : operators()) {
     if (type->name == node.op_type) {
       return {
-          fmt::format("Graft's {} is meant where the node's domain is {}; found '{}'", type->name, onnx_domain,
-                      node.domain),
+          fmt::format("{} is meant where the node's domain is {}; found '{}'", whose(*type), onnx_domain, node.domain),
           fmt::format("set the node's domain to {}, if Graft's is meant; otherwise {}", onnx_domain, use_library())};
     }
     for (const DropIn& drop_in : type->drop_ins) {
@@ -249,7 +258,7 @@ class Judge {
       if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
       if (is_adopted(node)) return adopted(node, *refusal);
       if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {
-        WrongType wrong = wrong_type(*refused, onnx::find_onnx_operator(node)->name, ", which could take its place,");
+        WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could take its place,");
         return {Verdict::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
                 fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
       }
@@ -279,8 +288,8 @@ class Judge {
     return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node);
   }
   [[nodiscard]] static Judgment adopted(const onnx::Node& node, const std::string& reason) {
-    return {Verdict::plugin,
-            fmt::format("{}; Graft's {} takes its place", reason, onnx::find_onnx_operator(node)->name), "graft build"};
+    return {Verdict::plugin, fmt::format("{}; {} takes its place", reason, whose(*onnx::find_onnx_operator(node))),
+            "graft build"};
   }
 
   /// The worst node of a function decides, as it is once the call is inlined.

@@ -108,9 +108,15 @@ bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, cons
   return rewriter.apply(proposal);
 }
 
-/// Says that a node runs as a plugin, and writes the reason on it, where inspect and build find it.
+/// Says that a node runs as a plugin, and writes the reason on it, where inspect and build find it. Nothing of one
+/// whose operator does not take the types of its inputs: no plugin runs that, as the verdict on the node says.
 void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
+  const onnx::OperatorMatch match = onnx::find_operator_for(node);
+  const auto as_tensorrt = [](onnx::ElementType type) {
+    return type == onnx::ElementType::f64 ? onnx::ElementType::f32 : type;
+  };
+  if (match && onnx::refused_type(*match.type, onnx::operator_inputs(node), as_tensorrt)) return;
   node.metadata[std::string(onnx::reason_note)] = reason;
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_set>
 #include <utility>
 
@@ -157,13 +158,26 @@ InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
   return facts;
 }
 
+/// What its inputs may be, as "f32, i32; or f16, i32".
+std::string input_types_text(const OperatorType& type, std::size_t count) {
+  std::vector<std::string> all;
+  for (const TypeRow& row : type.type_rows) {
+    std::vector<std::string_view> dtypes;
+    for (std::size_t i = 0; i < count; ++i) dtypes.push_back(to_string(type.format_of(row, count, i).dtype));
+    const std::string text = fmt::format("{}", fmt::join(dtypes, ", "));
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  }
+  return all.size() == 1 ? all.front() + " alone" : fmt::format("{}", fmt::join(all, "; or "));
+}
+
 /// Throws Error where the operator does not take what a pattern found, or gives another type or rank.
 void check_fits(const Plan& plan, const Region& region, const InputFacts& facts) {
   const auto results = plan.op->type().output_dtypes(facts.dtypes);
   if (!results) {
     std::vector<std::string_view> found;
     for (const DType dtype : facts.dtypes) found.push_back(to_string(dtype));
-    throw Error(fmt::format("{} has no type row for inputs of {}", plan.with.to_string(), fmt::join(found, ", ")));
+    throw Error(fmt::format("{} takes {}; here its inputs are {}", plan.with.to_string(),
+                            input_types_text(plan.op->type(), found.size()), fmt::join(found, ", ")));
   }
   for (std::size_t i = 0; i < region.outputs.size(); ++i) {
     const onnx::Value& output = *region.outputs[i];

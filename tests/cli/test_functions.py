@@ -171,6 +171,31 @@ def test_a_function_that_holds_in_every_row_is_accepted(graft, body):
     assert answer.code == 0, answer.err
 
 
+def test_the_functions_of_the_guide_hold_in_every_row(graft):
+    guide = (Path(os.environ["GRAFT_SOURCE_DIR"]) / "docs" / "guide" / "rules.md").read_text()
+    bodies = re.findall(r"<!-- function -->\n```text\n(.*?)```", guide, re.DOTALL)
+    assert len(bodies) == 2
+    for body in bodies:
+        answer = checked(graft, body)
+        assert answer.code == 0, answer.err
+
+
+def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path):
+    node = helper.make_node("FunctionUnderTest", ["x"], ["y"], "it", domain="my")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.INT32, [2]) for name in ("x", "y"))
+    model = save(tmp_path / "m.onnx", [node], [x], [y], domains=["my"])
+    answer = graft("inspect", model, "--operators", WRONG)
+    assert answer.code == 1, answer.err
+    words = " ".join(answer.out.split())
+    assert "'x' is i32; FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16 what to do:" in words, words
+    assert "or add i32 to the operator's types()" in words and "Graft's FunctionUnderTest" not in words, words
+    answer = graft("convert", model, "-o", tmp_path / "o.onnx", "--operators", WRONG)
+    assert answer.code == 1, answer.err
+    words = " ".join(answer.out.split())
+    assert "FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16" in words, words
+    assert "TensorRT runs now" not in words and "plugin node 'it'" not in words, words
+
+
 def test_lists_of_texts_and_empty_ones(graft):
     lstm = "y, _, _ = LSTM<hidden_size=1, activations={}, activation_alpha={}>(x, x, x)"
     for activations, alpha in (('["Sigmoid", "Tanh", "Relu"]', "[]"), ("[]", "[1.0]")):
@@ -182,13 +207,19 @@ def test_lists_of_texts_and_empty_ones(graft):
     assert message in answer.json["error"]["message"]
     answer = checked(graft, lstm.format('["Tanh", 1]', "[]"))
     assert answer.code == 2 and "a text is missing; found `1`" in answer.err
-    assert checked(graft, "k = Constant<value_floats=[]>()\nk_cast = CastLike(k, x)\ny = Concat<axis=0>(x, k_cast)").code == 0
+    assert (
+        checked(graft, "k = Constant<value_floats=[]>()\nk_cast = CastLike(k, x)\ny = Concat<axis=0>(x, k_cast)").code
+        == 0
+    )
 
 
 def test_a_function_has_a_name(graft):
     answer = checked(graft, GRAFT_TEST_WITHOUT_NAME="1")
     assert answer.code == 2
-    assert "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's, `name`" in answer.err
+    assert (
+        "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's, `name`"
+        in answer.err
+    )
 
 
 def test_bodies_of_one_name_are_compared_as_they_are_understood(graft):

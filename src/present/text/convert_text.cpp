@@ -248,7 +248,9 @@ std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspe
 std::string newly_running_text(const toolkit::Conversion& conversion) {
   const auto is_left = [&](const inspect::NodeVerdict& before) {
     return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const inspect::NodeVerdict& after) {
-      return inspect::is_bad(after.verdict) && after.op == before.op && after.node.name == before.node.name;
+      const bool is_same = after.node.name == before.node.name &&
+                           (after.op == before.op || !before.node.name.empty());  // or it has another domain now
+      return inspect::is_bad(after.verdict) && is_same;
     });
   };
   std::map<std::string, std::size_t> counts;
