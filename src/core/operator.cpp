@@ -144,7 +144,7 @@ Status check_attributes(const OperatorType& type, std::span<const NamedAttribute
       std::string known;
       for (const AttributeInfo& each : type.attributes) known += (known.empty() ? "" : ", ") + std::string(each.name);
       return invalid_argument(std::string(type.name) + " has no attribute `" + std::string(name) + "`; it has " +
-                              known);
+                              (known.empty() ? "none" : known));
     }
     if (Status status = check_attribute(*info, value); !status.ok()) return status;
     for (const auto& [earlier_name, earlier_value] : values.first(i)) {

@@ -463,7 +463,7 @@ std::string check_on_cpu(const OperatorCase& test) {
   const OperatorType& type = test.op->type();
   const bool may_overflow = test.may_overflow || !std::all_of(inputs.begin(), inputs.end(), is_finite);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string overflow = may_overflow ? "" : find_overflow(expected[i], test.fill);
+    std::string overflow = may_overflow ? "" : find_overflow(expected[i], test.fill);
     if (!overflow.empty()) return overflow;
     const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);
     const std::string wrong = compare(outputs[i], expected[i], f32_error(4), scale, test.absolute);
