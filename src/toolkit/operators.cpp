@@ -10,11 +10,8 @@
 #include "core/remove_operators.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
-<<<<<<< HEAD
-#include "onnx/functions.hpp"
-=======
 #include "graft/setting.hpp"
->>>>>>> proj4
+#include "onnx/functions.hpp"
 #include "onnx/operator_bodies.hpp"
 #include "operator_library/load.hpp"
 #include "passes/library_fusions.hpp"
