@@ -257,6 +257,11 @@ class PatternParser {
     do {
       check_attribute(call, lexer_.peek());
       call.conditions.push_back(parse_condition());
+      const Condition& condition = call.conditions.back();
+      const auto inputs = attribute_inputs(call.is_standard ? call.op_type : "");
+      const bool is_input = std::any_of(inputs.begin(), inputs.end(),
+                                        [&](const auto& entry) { return entry.attribute == condition.attribute; });
+      if (!condition.bind.empty() && !is_input) data_.constant_names[condition.bind].of_attribute = true;
     } while (lexer_.accept(","));
     lexer_.expect("}");
     return call;
@@ -294,9 +299,7 @@ class PatternParser {
     lexer_.expect("=");
     if (lexer_.accept("@")) {
       condition.bind = lexer_.expect_name("a name");
-      Pattern::Capture& constant = data_.constant_names[condition.bind];
-      ++constant.places;
-      constant.is_attribute = true;
+      ++data_.constant_names[condition.bind].places;
     } else if (lexer_.peek().kind == Token::Kind::text) {
       condition.text = lexer_.next().text;
     } else if (lexer_.accept("[")) {

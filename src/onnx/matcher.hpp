@@ -39,7 +39,7 @@ class Pattern {
   /// Where a pattern has `@name`.
   struct Capture {
     int places = 0;
-    bool is_attribute = false;  ///< In braces, in one of them.
+    bool of_attribute = false;  ///< In braces in one of them, of an attribute that no operator set has as an input.
   };
 
   /// Throws Error naming line and column of `what`, or of the pattern by its name where `what` is empty.

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "graft/registry.hpp"
 #include "ops/operator_case.hpp"
@@ -25,14 +26,22 @@ namespace {
 /// The case that runs, for the handler of signals: "FAILED Name f32_1 on the CPU".
 std::string running;
 
-/// A kernel that writes where it must not ends the program; which one did is said before that.
+void end_by(int signal) {
+  static_cast<void>(std::signal(signal, SIG_DFL));
+  static_cast<void>(std::raise(signal));
+}
+
+/// A kernel that writes where it must not ends the program; which one ran is said before that.
 void name_running_case(int signal) {
-  constexpr std::string_view what = ": its kernel ended the program, as one does that reads or writes out of bounds\n";
+  constexpr std::string_view what =
+      ": the program ended while its kernel ran, as it does where one reads or writes out of bounds: here, or in a "
+      "case "
+      "before\n";
+  if (running.empty()) return end_by(signal);
   for (const std::string_view text : {std::string_view(running), what}) {
     if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) break;
   }
-  static_cast<void>(std::signal(signal, SIG_DFL));
-  static_cast<void>(std::raise(signal));
+  end_by(signal);
 }
 
 /// What a test of all cases came to.
@@ -50,10 +59,11 @@ struct Tally {
     for (const graft::ops::OperatorCase& test : all.cases) {
       running = "FAILED " + name + " " + test.name + " on the " + where;
       const std::optional<std::string> wrong = check(test);
+      const std::string which = std::exchange(running, "");
       if (!wrong) continue;
       ++cases;
       if (wrong->empty()) continue;
-      if (++failed <= printed) std::printf("%s: %s\n", running.c_str(), wrong->c_str());
+      if (++failed <= printed) std::printf("%s: %s\n", which.c_str(), wrong->c_str());
     }
     failures += failed;
     if (failed > printed) {

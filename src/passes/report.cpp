@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "onnx/node_ref.hpp"
 
@@ -39,11 +41,23 @@ std::string replaced_text(const Rewrite& rewrite) {
 
 std::vector<std::string> rejection_warnings(const ConvertReport& report) {
   std::vector<std::string> warnings;
+  // A network repeats itself: what goes wrong at one of its layers goes wrong at all of them.
+  std::map<std::string, std::vector<const Rewrite*>> alike;
+  std::vector<std::string> order;
   for (const Rewrite& rewrite : report.rejected) {
     if (rewrite.pass.starts_with("rules_")) continue;
-    warnings.push_back(fmt::format("{}: not done: {}{} in the place of {}: {}", rewrite.pass, rewrite.replacement,
-                                   rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place),
-                                   replaced_text(rewrite), rewrite.proof));
+    std::string what = fmt::format("{}: not done: {}{}", rewrite.pass, rewrite.replacement,
+                                   rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place));
+    auto& rewrites = alike[what];
+    rewrites.push_back(&rewrite);
+    if (rewrites.size() == 1) order.push_back(std::move(what));
+  }
+  for (const std::string& what : order) {
+    const std::vector<const Rewrite*>& rewrites = alike.at(what);
+    const std::size_t more = rewrites.size() - 1;
+    warnings.push_back(fmt::format("{} in the place of {}{}: {}", what, replaced_text(*rewrites.front()),
+                                   more == 0 ? "" : fmt::format(", and at {} more place{}", more, more == 1 ? "" : "s"),
+                                   rewrites.front()->proof));
   }
   return warnings;
 }

@@ -97,7 +97,8 @@ struct ConvertReport {
   [[nodiscard]] std::size_t count(std::string_view pass) const;
 };
 
-/// A line for each rewrite that was rejected, those that rules asked for aside: their outcomes say it.
+/// A line for each kind of rewrite that was rejected, with the first place and cause; those that rules asked for aside,
+/// whose outcomes say it.
 [[nodiscard]] std::vector<std::string> rejection_warnings(const ConvertReport& report);
 
 }  // namespace graft::passes

@@ -485,7 +485,7 @@ class Reader : private YamlReader {
                     value.place.to_string(), name, *text, *text));
   }
 
-  /// `@name` at one place is also how a pattern says that an input has to be a constant.
+  /// `@name` at one place is also how a pattern says that an input has to be a constant, or an attribute to be there.
   void check_may_be_unread(const YAML::Node& node, const Rule& rule, const std::string& name) const {
     const onnx::Pattern::Capture& constant = rule.pattern->constant_names().at(name);
     const bool is_given = std::any_of(rule.attributes.begin(), rule.attributes.end(),
@@ -493,10 +493,12 @@ class Reader : private YamlReader {
     const AttributeInfo* own = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
     if (own != nullptr && !is_given) {
       fail(node, fmt::format("the pattern has @{0}, and nothing reads it: the attribute `{0}` of {1} would be at its "
-                             "default; write it under `attributes`, as in {{{0}: \"@{0}\"}}",
+                             "default; write it under `attributes`, as in {{{0}: \"@{0}\"}}, or give the constant "
+                             "another name where the default is meant",
                              name, rule.with.to_string()));
     }
-    if (constant.is_attribute && constant.places == 1) {
+    // Of an operator of Graft's kind, which has attributes of its own for what the network's nodes compute.
+    if (own == nullptr && rule.with.graft != nullptr && rule.prove && constant.of_attribute && constant.places == 1) {
       fail(node, fmt::format("the pattern has @{0}, and nothing reads it; give it to an attribute of {1}, as in "
                              "{{attribute: \"@{0}\"}}, or leave it out of the braces",
                              name, rule.with.to_string()));

@@ -361,8 +361,9 @@ bool narrow_inside(const onnx::Model& model) {
       const bool is_narrow =
           output != nullptr && (output->type == onnx::ElementType::f16 || output->type == onnx::ElementType::bf16);
       if (!is_narrow || output->constant()) continue;
-      found = found || std::any_of(output->uses.begin(), output->uses.end(),
-                                   [](const auto& use) { return !has_trait(*use.node, onnx::trait::moves_data); });
+      found = found || std::any_of(output->uses.begin(), output->uses.end(), [](const auto& use) {
+                return !has_trait(*use.node, onnx::trait::moves_data | onnx::trait::reads_shape);
+              });
     }
   });
   return found;

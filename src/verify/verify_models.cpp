@@ -92,10 +92,10 @@ class Verification {
     }
     if (!inputs_agree) return std::move(report_);
 
-    const bool rounds = rounds_in_kernels_ || std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
-                          return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
-                                 rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
-                        });
+    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
+      return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
+             rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
+    });
     for (const IoPair& pair : outputs) find_choice(pair);
     std::set<std::string> scores;
     for (const auto& [output, judged] : choices_) {

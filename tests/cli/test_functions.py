@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from conftest import save
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
 WRONG = LIBRARIES / "libwrong_functions.so"  # its second operator has the function that GRAFT_TEST_FUNCTION holds
@@ -426,3 +426,54 @@ def test_verify_runs_kernels_in_the_type_that_the_file_declares(graft, tmp_path)
         command = ["run", converted, "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--operators", WRONG]
         assert graft(*command, "--kernels", "own", **SOFTSIGN).code == 0
         assert (np.load(tmp_path / "out.npz")["y"] == -1).all()
+
+
+def chain(path, lines, shape, element_type=TensorProto.FLOAT16):
+    """Nodes (operator, inputs, output, attributes) on x; a number among the inputs is a constant."""
+    nodes, constants = [], []
+    for position, (op, inputs, output, attributes) in enumerate(lines):
+        names = [each if isinstance(each, str) else f"constant_{position}_{place}" for place, each in enumerate(inputs)]
+        for name, each in zip(names, inputs):
+            if not isinstance(each, str):
+                array = np.asarray(each)
+                constants.append(numpy_helper.from_array(array, name))
+        nodes.append(helper.make_node(op, names, [output], output, **attributes))
+    values = [helper.make_tensor_value_info(name, element_type, shape) for name in ("x", lines[-1][2])]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+L2_NORMALIZE = [
+    ("Mul", ["x", "x"], "squares", {}),
+    ("ReduceSum", ["squares", np.array([1])], "sum", {"keepdims": 1}),
+    ("Add", ["sum", np.float16(1e-3)], "more", {}),
+    ("Sqrt", ["more"], "root", {}),
+    ("Div", ["x", "root"], "y", {}),
+]
+
+
+def test_verify_compares_kernels_in_f16_with_a_network_that_does_not_overflow_inside(graft, tmp_path):
+    """What the original rounds inside would be infinite here: a kernel is there to avoid that."""
+    model = chain(tmp_path / "m.onnx", L2_NORMALIZE, [1, 16, 8, 8])
+    converted = tmp_path / "converted.onnx"
+    assert graft("convert", model, "-o", converted, "--plugins", "always").code == 0
+    assert [node.op_type for node in onnx.load(converted).graph.node] == ["L2Normalize_add"]
+    answer = graft("verify", model, converted, "--kernels", "own", "--range", "x=-1000..1000")
+    assert answer.code == 0, answer.out + answer.err
+
+
+def test_verify_sees_where_a_kernel_in_f16_overflows_and_the_network_does_not(graft, tmp_path):
+    model = chain(
+        tmp_path / "m.onnx",
+        [("LeakyRelu", ["x"], "a", {"alpha": 100.0}), ("Mul", ["a", np.float16(0.01)], "y", {})],
+        [1, 8],
+    )
+    converted = tmp_path / "converted.onnx"
+    assert graft("convert", model, "-o", converted, "--plugins", "always", "--no-prove").code == 0
+    assert "LeakyReLU" in [node.op_type for node in onnx.load(converted).graph.node]
+    np.savez(tmp_path / "in.npz", x=np.array([[-3000, 1, 2, 3, 4, 5, 6, 7]], np.float16))
+    command = ["verify", model, converted, "--data", f"x={tmp_path / 'in.npz'}:x"]
+    assert graft(*command).code == 0
+    answer = graft(*command, "--kernels", "own")
+    assert answer.code == 1, answer.out + answer.err

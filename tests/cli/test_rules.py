@@ -517,7 +517,7 @@ BAD = [
     (
         "- match: y = Max(x, Mul(x, @alpha))\n  with: LeakyReLU\n",
         "the pattern has @alpha, and nothing reads it: the attribute `alpha` of graft::LeakyReLU would be at its default; write it "
-        'under `attributes`, as in {alpha: "@alpha"}',
+        'under `attributes`, as in {alpha: "@alpha"}, or give the constant another name where the default is meant',
     ),
     (
         "- match: y = Elu(x){alpha=@slope}\n  with: LeakyReLU\n",

@@ -66,6 +66,12 @@ TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
   report.rejected[0].replacement = "Swish<>";
   EXPECT_THAT(rejection_warnings(report),
               ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div): y differs"));
+  report.rejected.push_back(report.rejected[0]);
+  report.rejected.back().nodes = {node("c", "Div")};
+  EXPECT_THAT(rejection_warnings(report),
+              ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div), "
+                          "and at 1 more place: y differs"));
+  report.rejected.pop_back();
   report.rejected[0].place = "swish_fusion.yaml:2:3";
   EXPECT_THAT(rejection_warnings(report),
               ElementsAre("fuse_something: not done: Swish<> (swish_fusion.yaml:2:3) in the "

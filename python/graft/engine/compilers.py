@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -47,7 +48,9 @@ def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dic
 
 def compiler() -> dict[str, Any]:
     """The one that CMake takes: it looks for no other where that is too old."""
-    programs = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+    # CMake takes CXX with arguments too; behind a launcher, as in "ccache g++", the compiler is the last that is a program.
+    named = reversed(shlex.split(os.environ.get("CXX", "")))
+    programs = list(named) or ["c++", "g++", "clang++"]
     taken = next((program for program in programs if shutil.which(program)), None)
     gcc = first_of([taken], r"\) (\d+(?:\.\d+)+)", GCC_MINIMUM)
     clang = first_of([taken], r"clang version (\d+(?:\.\d+)+)", CLANG_MINIMUM)
