@@ -93,7 +93,11 @@ def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cma
         ({"c++": "Debian clang version 11.0.1-2", "make": "GNU Make 4.3"}, {}, "apt-get install g++, or "),
         ({"g++": "g++ (GCC) 11.4.0", "make": "GNU Make 4.3"}, {}, ""),
         ({"g++": "g++ (GCC) 8.5.0", "new": "clang version 18.1.3 (1)", "make": "GNU Make 4.3"}, {"CXX": "new"}, ""),
-        ({"g++": "g++ (GCC) 8.5.0", "new": "g++ (GCC) 12.2.0", "make": "GNU Make 4.3"}, {"CXX": "launcher new -m64"}, ""),
+        (
+            {"g++": "g++ (GCC) 8.5.0", "new": "g++ (GCC) 12.2.0", "make": "GNU Make 4.3"},
+            {"CXX": "launcher new -m64"},
+            "",
+        ),
         ({"g++": "g++ (GCC) 12.2.0"}, {}, "apt-get install make"),
         ({"g++": "g++ (GCC) 12.2.0", "ninja": "1.11.1"}, {}, "apt-get install make"),
         ({"g++": "g++ (GCC) 12.2.0", "make": "GNU Make 4.3"}, {"CMAKE_GENERATOR": "Ninja"}, "install ninja-build"),
