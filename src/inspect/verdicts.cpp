@@ -67,11 +67,7 @@ struct Judgment {
 
 Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match, const Forecast& forecast) {
   const std::unique_ptr<Operator> op = make_operator(node);
-  // TensorRT computes in f32 what a file has in f64.
-  const auto as_tensorrt = [](onnx::ElementType type) {
-    return type == onnx::ElementType::f64 ? onnx::ElementType::f32 : type;
-  };
-  if (const auto refused = refused_type(*match.type, operator_inputs(node), as_tensorrt)) {
+  if (const auto refused = onnx::type_refused_by_plugin(*match.type, node)) {
     WrongType wrong = wrong_type(*refused, *match.type, "");
     return {Verdict::unsupported, std::move(wrong.reason), std::move(wrong.advice)};
   }

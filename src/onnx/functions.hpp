@@ -75,9 +75,10 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
 
-/// Throws Error where the types of the operator's function or native form are wrong for inputs of this row of types, in
-/// operator set 17: it names the row as well.
-void check_types(const Operator& op, const FunctionInputs& inputs, const TypeRow& row);
+/// Throws Error where the types of the text of an operator's function or native form are wrong for so many inputs of
+/// this row of types, in operator set 17: it names the row as well.
+void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const std::string& what,
+                 std::string_view text);
 
 /// What is wrong with a text of an operator, for messages: it names the operator, and the library that it came with,
 /// which somebody else has to correct; of Graft's own operators it is a defect.

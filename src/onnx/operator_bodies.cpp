@@ -140,7 +140,9 @@ void check_bodies(const OperatorType& type) {
     }
     std::string dtypes;
     for (std::size_t i = 0; i < row.count; ++i) dtypes += fmt::format(" {}", to_string(row.formats[i].dtype));
-    if (accepts_for_a_rank(op, row, inputs.count) && known.insert(text + dtypes).second) check_types(op, inputs, row);
+    if (!accepts_for_a_rank(op, row, inputs.count) || !known.insert(text + dtypes).second) return;
+    if (function) check_types(type, inputs.count, row, "function " + function->name, function->body);
+    if (form) check_types(type, inputs.count, row, "native form", *form);
   };
   // A model does not always say what the rank is.
   for (const int rank : {usual_rank, -1}) {

@@ -54,30 +54,6 @@ std::string row_text(const OperatorType& type, const TypeRow& row, std::size_t c
   return fmt::format("with {}", fmt::join(each, ", "));
 }
 
-void check_types_of(const OperatorType& type, std::size_t count, const TypeRow& row, const std::string& what,
-                    std::string_view text) {
-  const std::string words = row_text(type, row, count);
-  Graph body;
-  body.opset_imports[""] = working_opset;
-  for (std::size_t i = 0; i < count; ++i) {
-    body.add_input(type.input_name(i))->type = to_element_type(type.format_of(row, count, i).dtype);
-  }
-  try {
-    parse_body(body, type, what, text, words);
-  } catch (const Error& error) {
-    throw body_error(type, error.what());
-  }
-  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
-    const Value& output = *body.outputs()[i];
-    const ElementType wanted = to_element_type(type.format_of(row, count, count + i).dtype);
-    if (type.ports[type.input_count() + i].is_size() || !output.type || *output.type == wanted) continue;
-    throw body_error(type, fmt::format("{}: {}: it makes the output '{}' of {}, where the operator's types have {}: "
-                                       "cast it in its last line, as in {} = Cast<to={}>({}_before)",
-                                       what, words, output.name, to_string(*output.type), to_string(wanted),
-                                       output.name, to_string(wanted), output.name));
-  }
-}
-
 /// With every attribute, and every output that its operator has: TensorRT's parser and ONNX Runtime want as many as a
 /// plugin or a function has, of which a model may leave out the last, a size that nobody reads.
 void write_whole(Node& node, const Operator& op) {
@@ -277,12 +253,28 @@ std::optional<FunctionDefinition> make_native_form(const Operator& op, const Fun
   return parse_function(op.type(), inputs.count, "native_form", "native form", *text, opset);
 }
 
-void check_types(const Operator& op, const FunctionInputs& inputs, const TypeRow& row) {
-  const std::size_t count = std::min(inputs.count, op.type().most_inputs());
-  if (const auto function = function_of(op, inputs)) {
-    check_types_of(op.type(), count, row, "function " + function->name, function->body);
+void check_types(const OperatorType& type, std::size_t count, const TypeRow& row, const std::string& what,
+                 std::string_view text) {
+  const std::string words = row_text(type, row, count);
+  Graph body;
+  body.opset_imports[""] = working_opset;
+  for (std::size_t i = 0; i < count; ++i) {
+    body.add_input(type.input_name(i))->type = to_element_type(type.format_of(row, count, i).dtype);
   }
-  if (const auto form = native_form_of(op, inputs)) check_types_of(op.type(), count, row, "native form", *form);
+  try {
+    parse_body(body, type, what, text, words);
+  } catch (const Error& error) {
+    throw body_error(type, error.what());
+  }
+  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+    const Value& output = *body.outputs()[i];
+    const ElementType wanted = to_element_type(type.format_of(row, count, count + i).dtype);
+    if (type.ports[type.input_count() + i].is_size() || !output.type || *output.type == wanted) continue;
+    throw body_error(type, fmt::format("{}: {}: it makes the output '{}' of {}, where the operator's types have {}: "
+                                       "cast it in its last line, as in {} = Cast<to={}>({}_before)",
+                                       what, words, output.name, to_string(*output.type), to_string(wanted),
+                                       output.name, to_string(wanted), output.name));
+  }
 }
 
 Error body_error(const OperatorType& type, const std::string& message) {

@@ -1,7 +1,5 @@
-// Why TensorRT runs a node of Graft as a plugin.
+// Why TensorRT runs a node of Graft as a plugin, or cannot.
 #include "onnx/plugin_reason.hpp"
-
-#include "onnx/operator_node.hpp"
 
 namespace graft::onnx {
 
@@ -15,6 +13,11 @@ std::string reason_for_plugin(const Node& node) {
   if (x != nullptr && (x->type == ElementType::i8 || x->type == ElementType::f8e4m3fn))
     return std::string(type->why_plugin);
   return std::string(type->why_plugin_for_floats.empty() ? type->why_plugin : type->why_plugin_for_floats);
+}
+
+std::optional<RefusedType> type_refused_by_plugin(const OperatorType& type, const Node& node) {
+  return refused_type(type, operator_inputs(node),
+                      [](ElementType element) { return element == ElementType::f64 ? ElementType::f32 : element; });
 }
 
 }  // namespace graft::onnx

@@ -34,9 +34,8 @@ void end_by(int signal) {
 /// A kernel that writes where it must not ends the program; which one ran is said before that.
 void name_running_case(int signal) {
   constexpr std::string_view what =
-      ": the program ended while its kernel ran, as it does where one reads or writes out of bounds: here, or in a "
-      "case "
-      "before\n";
+      ": the program ended while its kernel ran, as it does where this case or one before it reads or writes out of "
+      "bounds\n";
   if (running.empty()) return end_by(signal);
   for (const std::string_view text : {std::string_view(running), what}) {
     if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) break;

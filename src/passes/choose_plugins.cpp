@@ -113,10 +113,7 @@ bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, cons
 void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
   const onnx::OperatorMatch match = onnx::find_operator_for(node);
-  const auto as_tensorrt = [](onnx::ElementType type) {
-    return type == onnx::ElementType::f64 ? onnx::ElementType::f32 : type;
-  };
-  if (match && onnx::refused_type(*match.type, onnx::operator_inputs(node), as_tensorrt)) return;
+  if (match && onnx::type_refused_by_plugin(*match.type, node)) return;
   node.metadata[std::string(onnx::reason_note)] = reason;
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
 }

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "onnx/node_ref.hpp"
@@ -40,25 +39,29 @@ std::string replaced_text(const Rewrite& rewrite) {
 }
 
 std::vector<std::string> rejection_warnings(const ConvertReport& report) {
-  std::vector<std::string> warnings;
   // A network repeats itself: what goes wrong at one of its layers goes wrong at all of them.
-  std::map<std::string, std::vector<const Rewrite*>> alike;
-  std::vector<std::string> order;
+  std::vector<std::pair<std::string, std::vector<const Rewrite*>>> alike;
   for (const Rewrite& rewrite : report.rejected) {
     if (rewrite.pass.starts_with("rules_")) continue;
     std::string what = fmt::format("{}: not done: {}{}", rewrite.pass, rewrite.replacement,
                                    rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place));
-    auto& rewrites = alike[what];
-    rewrites.push_back(&rewrite);
-    if (rewrites.size() == 1) order.push_back(std::move(what));
+    auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& entry) { return entry.first == what; });
+    if (found == alike.end()) found = alike.emplace(found, std::move(what), std::vector<const Rewrite*>());
+    found->second.push_back(&rewrite);
   }
-  for (const std::string& what : order) {
-    const std::vector<const Rewrite*>& rewrites = alike.at(what);
+  std::vector<std::string> warnings;
+  for (const auto& [what, rewrites] : alike) {
     const std::size_t more = rewrites.size() - 1;
     warnings.push_back(fmt::format("{} in the place of {}{}: {}", what, replaced_text(*rewrites.front()),
                                    more == 0 ? "" : fmt::format(", and at {} more place{}", more, more == 1 ? "" : "s"),
                                    rewrites.front()->proof));
   }
+  return warnings;
+}
+
+std::vector<std::string> all_warnings(const ConvertReport& report) {
+  std::vector<std::string> warnings = report.warnings;
+  for (std::string& warning : rejection_warnings(report)) warnings.push_back(std::move(warning));
   return warnings;
 }
 

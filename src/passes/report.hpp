@@ -100,5 +100,7 @@ struct ConvertReport {
 /// A line for each kind of rewrite that was rejected, with the first place and cause; those that rules asked for aside,
 /// whose outcomes say it.
 [[nodiscard]] std::vector<std::string> rejection_warnings(const ConvertReport& report);
+/// What rewrites assume, and these.
+[[nodiscard]] std::vector<std::string> all_warnings(const ConvertReport& report);
 
 }  // namespace graft::passes

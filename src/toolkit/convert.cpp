@@ -148,8 +148,7 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
 ConvertResult result_of(Conversion&& conversion) {
   const passes::ConvertReport& report = conversion.report;
   ConvertResult result;
-  result.warnings = report.warnings;
-  for (std::string& warning : rejection_warnings(report)) result.warnings.push_back(std::move(warning));
+  result.warnings = all_warnings(report);
   result.failed_rules = failures_of(report.rules);
   result.proofs_run = report.proofs_run;
   for (const graft::passes::OperatorChoice& choice : report.choices) {

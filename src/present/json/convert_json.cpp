@@ -52,15 +52,13 @@ Json to_json(const passes::ConvertReport& report) {
                      {"failed", rule.failed()},
                      {"notes", rule.notes}});
   }
-  std::vector<std::string> warnings = report.warnings;
-  for (std::string& warning : rejection_warnings(report)) warnings.push_back(std::move(warning));
   return {{"passes", passes},
           {"rules", rules},
           {"rewrites", to_json(report.rewrites)},
           {"undone", to_json(report.rejected)},
           {"near_misses", near_misses},
           {"choices", choices},
-          {"warnings", warnings},
+          {"warnings", all_warnings(report)},
           {"proofs_run", report.proofs_run},
           {"spot_checks", report.spot_checks},
           {"proofs_alike", report.proofs_alike},
