@@ -13,7 +13,8 @@ import pathlib
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import graft.torch
@@ -22,23 +23,31 @@ import torch.nn.functional as F
 from graft._definitions import DEFINITIONS, arranged
 from graft.torch._library import _plan
 
-CALLS = 300
+CALLS = 300  # fewer than a stream holds before a launch has to wait
 COMPILED = 8  # calls in one compiled function
-ROUNDS = 15
+ROUNDS = 40  # in which all ways of all operators take turns
+
+# How a call is made: under which mode of PyTorch's, what, and how many operators one call of it runs.
+Way = tuple[Callable[[], AbstractContextManager[Any]], Callable[[], Any], int]
 
 
-def microseconds(function: Callable[[], Any], calls: int = CALLS) -> float:
-    times = []
-    for _ in range(ROUNDS + 1):
-        torch.cuda.synchronize()
+def microseconds(way: Way) -> float:
+    mode, function, operators = way
+    calls = CALLS // operators
+    torch.cuda.synchronize()
+    with mode():
         begin = time.perf_counter()
-        for _ in range(calls):  # fewer than a stream holds before a launch has to wait
+        for _ in range(calls):
             function()
-        times.append((time.perf_counter() - begin) / calls * 1e6)
-    return statistics.median(times[1:])
+        return (time.perf_counter() - begin) / calls / operators * 1e6
 
 
-def measure(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Callable[[], Any]) -> dict[str, float]:
+def quartile(times: Iterable[float]) -> float:
+    """The fastest: for seconds at a time, others slow the processor down by half, PyTorch's own operators as well."""
+    return statistics.quantiles(times, n=4)[0]
+
+
+def ways_of(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Callable[[], Any]) -> dict[str, Way]:
     definition = DEFINITIONS[name]
     values = definition.convert([attributes.get(info.name, info.default) for info in definition.attributes])
     plan = _plan(definition, *arranged(definition, tensors), values)
@@ -51,24 +60,31 @@ def measure(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Ca
     def call() -> Any:
         return function(*tensors, **attributes)
 
-    row = {"launch": microseconds(lambda: plan.run_cuda(addresses, workspace, stream))}
-    with torch.inference_mode():
-        row["inference_mode"] = microseconds(call)
-    with torch.no_grad():
-        row["no_grad"] = microseconds(call)
-        torch._dynamo.reset()  # for every operator compiles the same function anew
-        copies = [tensors[0].clone() for _ in range(COMPILED)]
-        compiled = torch.compile(lambda xs: [function(x, *tensors[1:], **attributes) for x in xs], fullgraph=True)
-        row["compiled"] = microseconds(lambda: compiled(copies), CALLS // COMPILED) / COMPILED
-        row["dispatcher"] = microseconds(lambda: operator(*tensors, **attributes))
-    row["grad_mode"] = microseconds(call)
-    for tensor in tensors:
-        tensor.requires_grad_()
-    row["requires_grad"] = microseconds(call)
-    for tensor in tensors:
-        tensor.requires_grad_(False)
-    row["plain_pytorch"] = microseconds(plain)
-    print(f"{name:24s} " + "  ".join(f"{key} {value:6.2f}" for key, value in row.items()), flush=True)
+    def calls_in_one(xs: list[Any]) -> list[Any]:
+        return [function(x, *tensors[1:], **attributes) for x in xs]
+
+    # What is compiled hangs on the code object, and one of all operators would have more versions than it may.
+    calls_in_one.__code__ = calls_in_one.__code__.replace(co_name=f"calls_of_{name}")
+    copies = [tensors[0].clone() for _ in range(COMPILED)]
+    compiled = torch.compile(calls_in_one, fullgraph=True)
+    parameters = [each.clone().requires_grad_() for each in tensors]
+    return {
+        "launch": (nullcontext, lambda: plan.run_cuda(addresses, workspace, stream), 1),
+        "inference_mode": (torch.inference_mode, call, 1),
+        "no_grad": (torch.no_grad, call, 1),
+        "compiled": (torch.no_grad, lambda: compiled(copies), COMPILED),
+        "dispatcher": (torch.no_grad, lambda: operator(*tensors, **attributes), 1),
+        "grad_mode": (nullcontext, call, 1),
+        "requires_grad": (nullcontext, lambda: function(*parameters, **attributes), 1),
+        "plain_pytorch": (nullcontext, plain, 1),
+    }
+
+
+def row_of(times: dict[str, list[float]]) -> dict[str, float]:
+    row = {way: quartile(each) for way, each in times.items()}
+    row["above_launch"] = quartile(
+        full - launch for full, launch in zip(times["inference_mode"], times["launch"], strict=True)
+    )
     return {key: round(value, 2) for key, value in row.items()}
 
 
@@ -91,7 +107,17 @@ def main() -> None:
         "spatial_pyramid_pooling": ([x], {"levels": [1]}, lambda: F.adaptive_max_pool2d(x, 1)),
         "normalize": ([x, c], {}, lambda: F.normalize(x, dim=1) * c.reshape(1, 16, 1, 1)),
     }
-    results = {name: measure(name, *call) for name, call in calls.items()}
+    ways = {name: ways_of(name, *call) for name, call in calls.items()}
+    times: dict[str, dict[str, list[float]]] = {name: {way: [] for way in each} for name, each in ways.items()}
+    for number in range(ROUNDS + 1):
+        for name, each in ways.items():
+            for key, way in each.items():
+                took = microseconds(way)
+                if number > 0:
+                    times[name][key].append(took)
+    results = {name: row_of(each) for name, each in times.items()}
+    for name, row in results.items():
+        print(f"{name:24s} " + "  ".join(f"{key} {value:6.2f}" for key, value in row.items()))
     text = json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "us": results}, indent=1)
     if len(sys.argv) > 1:
         pathlib.Path(sys.argv[1]).write_text(text)
