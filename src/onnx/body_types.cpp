@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/schema.hpp"
 #include "onnx/shape_rules.hpp"
 
 namespace graft::onnx {
 namespace {
-
-bool is_low_precision(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 
 bool is_constant(const Value& value) { return value.producer != nullptr && value.producer->is("Constant"); }
 
