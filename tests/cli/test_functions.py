@@ -430,6 +430,19 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
     assert "an operator of your own is in its library: --operators LIB" in node["advice"]
 
 
+@pytest.mark.parametrize("more", [[], ["--layers"]])
+def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, tmp_path, more):
+    """`graft build` makes plugins of them with TensorRT-RTX, which has no layer; the file has ONNX's."""
+    nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Neg", ["n"], ["y"])]
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [y])
+    said = "--kernels own: NonZero of the candidate was computed as ONNX defines it"
+    for kernels, times in (("own", 1), ("functions", 0)):
+        answer = graft("verify", model, model, "--kernels", kernels, *more)
+        assert answer.code == 0, answer.err
+        assert " ".join(answer.err.split()).count(said) == times, answer.err
+
+
 def softsign(path, element_type):
     """Three nodes, of which the library's fusion replaces one: its kernel is right in f32, and wrong in f16."""
     nodes = [
