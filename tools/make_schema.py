@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Writes src/onnx/schema.inc: versions, inputs, outputs, attributes, defaults and types of the operators of ai.onnx; and
-# schema_versions.inc: what of that changed between operator sets.
+# Writes src/onnx/schema.inc: versions, inputs, outputs, attributes and defaults of the operators of ai.onnx;
+# schema_versions.inc: what of that changed between operator sets; and schema_types.inc: the types of each operator set.
 """Run it with the onnx package installed; --check compares instead and names what to do where the file is stale."""
 
 import argparse
@@ -11,12 +11,32 @@ import numpy
 import onnx.defs
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "src" / "onnx"
-NEWEST = 28  # as graph/onnx_io.hpp
+NEWEST = 28  # as onnx/onnx_io.hpp
 # Models are upgraded to this operator set or a newer one before rules are applied to them: forms count from here on.
 OLDEST_FORM = 17
+OLDEST_TYPES = 13
 KINDS = {"FLOAT": "f", "INT": "i", "STRING": "s", "TENSOR": "t", "FLOATS": "F", "INTS": "I", "STRINGS": "S"}
-# Regions and sizes of Resize are f32 in files of every age; what becomes a sequence has no element type of its own.
-FIXED_TYPES = {("Resize", 1), ("SplitToSequence", 0), ("SequenceInsert", 1), ("SequenceConstruct", 0), ("Optional", 0)}
+# As onnx's schemas write the element type of a tensor, and as ElementType does.
+TYPES = {
+    "float": "f32",
+    "double": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "bool": "boolean",
+    "string": "string",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    "float8e8m0": "f8e8m0",
+    "float8e4m3fn": "f8e4m3fn",
+    "float8e4m3fnuz": "f8e4m3fnuz",
+    "float8e5m2": "f8e5m2",
+    "float8e5m2fnuz": "f8e5m2fnuz",
+    "float4e2m1": "f4e2m1",
+    "float6e2m3": "f6e2m3",
+    "float6e3m2": "f6e3m2",
+    **{f"int{bits}": f"i{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+}
 
 
 def text_of_default(attribute):
@@ -48,37 +68,34 @@ def attributes_of(schemas):
     return " ".join(sorted(texts))
 
 
-def admits(schema, port, kind):
+def types_of(schema, port):
+    """Of tensors: there are none where the port takes sequences alone. Nothing where inputs of one port may differ."""
     allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == port.type_str), None)
-    return f"tensor({kind})" in (allowed or [port.type_str])
+    tensors = [t[len("tensor(") : -1] for t in allowed or [port.type_str] if t.startswith("tensor(")]
+    return sorted(TYPES[tensor] for tensor in tensors) if port.is_homogeneous else None
 
 
-def types_of(schema):
-    """A letter for each input and output, the same one where the type has to be the same; '.' where it is no f16."""
-    letters, inputs = {}, ""
-    for i, port in enumerate(schema.inputs):
-        narrow = (schema.name, i) not in FIXED_TYPES and all(admits(schema, port, k) for k in ("float", "float16"))
-        inputs += letters.setdefault(port.type_str, chr(ord("a") + len(letters))) if narrow else "."
-    outputs = "".join(letters.get(port.type_str, ".") for port in schema.outputs)
-    return (inputs, outputs) if inputs.strip(".") else ("", "")
+def letters_of(schema):
+    """One for each input and output, the same one where the type has to be the same, and the types of each."""
+    letters, inputs, types = {}, "", []
+    for port in schema.inputs:
+        allowed = types_of(schema, port)
+        if allowed is not None and port.type_str not in letters:
+            letters[port.type_str] = chr(ord("a") + len(letters))
+            types.append(allowed)
+        inputs += "." if allowed is None else letters[port.type_str]
+    return inputs, "".join(letters.get(port.type_str, ".") for port in schema.outputs), types
 
 
-def since(schemas, inputs, kind):
-    """The operator set from which on all inputs with a letter take this type; 0 where there is none."""
-    found = 0
-    for schema in reversed(schemas):
-        ports = [port for port, letter in zip(schema.inputs, inputs, strict=False) if letter != "."]
-        if not all(admits(schema, port, kind) for port in ports if admits(schema, port, "float")):
-            break
-        found = schema.since_version
-    return found
+def counted_from(first, schemas):
+    """Those of an operator set and newer ones."""
+    oldest = max((s.since_version for s in schemas if s.since_version <= first), default=0)
+    return [s for s in schemas if s.since_version >= oldest]
 
 
 def forms_of(schemas):
     """Those that count."""
-    alive = [s for s in schemas if not s.deprecated]
-    oldest = max((s.since_version for s in alive if s.since_version <= OLDEST_FORM), default=0)
-    return [s for s in alive if s.since_version >= oldest]
+    return counted_from(OLDEST_FORM, [s for s in schemas if not s.deprecated])
 
 
 def row_of(name, schemas):
@@ -86,11 +103,9 @@ def row_of(name, schemas):
     last = schemas[-1]
     removed = last.since_version if last.deprecated else 0
     forms = forms_of(schemas)
-    inputs, outputs = types_of(last)
-    f16, bf16 = (since(schemas, inputs, kind) if inputs else 0 for kind in ("float16", "bfloat16"))
     return (
         f'{{"{name}", {first}, {removed}, {min(s.min_input for s in forms)}, {max(s.max_input for s in forms)}, '
-        f'{max(s.max_output for s in forms)}, "{attributes_of(forms)}", "{inputs}", "{outputs}", {f16}, {bf16}}},'
+        f'{max(s.max_output for s in forms)}, "{attributes_of(forms)}"}},'
     )
 
 
@@ -104,25 +119,43 @@ def rows_of_versions(name, schemas):
     return [f'{{"{name}", {first}, {form}}},' for first, form in rows] if len(rows) > 1 else []
 
 
+def rows_of_types(name, schemas):
+    """Nothing of an operator without inputs."""
+    rows = []
+    for schema in counted_from(OLDEST_TYPES, schemas):
+        inputs, outputs, types = letters_of(schema)
+        types = ", ".join(f"{{{', '.join(each)}}}" for each in types)
+        form = f'"{inputs}", "{outputs}", {{{{{types}}}}}'
+        if inputs and (not rows or rows[-1][1] != form):
+            rows.append((schema.since_version, form))
+    return [f'{{"{name}", {first}, {form}}},' for first, form in rows]
+
+
 def texts_of(operators):
     """By the names of the files."""
     origin = f"from the schemas of onnx {onnx.__version__}; made by tools/make_schema.py."
     rows = [
         f"// The operators of ai.onnx, {origin}",
         "// In the order of OperatorSchema's members: name, operator sets in which it appears and is removed (0: never),",
-        "// fewest and most inputs, most outputs, attributes with kind and default (!: required), types of inputs and",
-        "// outputs, operator sets from which on f16 and bf16 are allowed (0: none).",
+        "// fewest and most inputs, most outputs, attributes with kind and default (!: required).",
     ]
     versions = [
         f"// The operators of ai.onnx that changed after operator set {OLDEST_FORM}, {origin}",
         "// In the order of SchemaVersion's members: name, operator set from which on it is so, fewest and most inputs, most",
         "// outputs, attributes as in schema.inc.",
     ]
+    types = [
+        f"// The types of the operators of ai.onnx from operator set {OLDEST_TYPES} on, {origin}",
+        "// In the order of SchemaTypes's members: name, operator set from which on it is so, a letter for each input and",
+        "// output, types of each letter.",
+    ]
     for name, schemas in sorted(operators.items()):
         in_order = sorted(schemas, key=lambda schema: schema.since_version)
         rows.append(row_of(name, in_order))
         versions += rows_of_versions(name, in_order)
-    return {"schema.inc": "\n".join(rows) + "\n", "schema_versions.inc": "\n".join(versions) + "\n"}
+        types += rows_of_types(name, in_order)
+    texts = {"schema.inc": rows, "schema_versions.inc": versions, "schema_types.inc": types}
+    return {file: "\n".join(lines) + "\n" for file, lines in texts.items()}
 
 
 def main():

@@ -40,4 +40,14 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best;
 }
 
+std::string no_attribute(std::string_view owner, std::string_view name, const std::vector<std::string>& known,
+                         std::string_view where) {
+  std::string names;
+  for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
+  const auto meant = where.empty() ? nearest(name, known) : std::nullopt;
+  return std::string(owner) + " has no attribute `" + std::string(name) + "`" + std::string(where) +
+         (meant ? " (did you mean `" + *meant + "`?)" : "") +
+         (names.empty() ? "; it has none" : "; its attributes are " + names);
+}
+
 }  // namespace graft

@@ -4,64 +4,90 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <utility>
 
-#include "graft/error.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/onnx-ml.pb.h"
-#include "onnx/schema.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/schema_types.hpp"
 #include "onnx/shape_rules.hpp"
 
 namespace graft::onnx {
 namespace {
 
-bool is_low_precision(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
-
 bool is_constant(const Value& value) { return value.producer != nullptr && value.producer->is("Constant"); }
 
-/// The tables of schemas say of these that they take no f16 where they do: their inputs are sequences of tensors, or
-/// their letters stand for another operator set.
-bool has_no_letters(const Node& node) {
-  return node.op_type.find("Sequence") != std::string::npos || node.op_type.starts_with("Optional") ||
-         is_any_of(node, {"Resize", "If", "Loop", "Scan"});
-}
-
-std::string two_types(const Node& node, const Value& a, const Value& b) {
+std::string two_types(const Node& node, const Value& a, const Value& b, const std::string& opset_words) {
   // What is cast is a constant, or else what is of the type that constants have.
   const bool casts_first = is_constant(a) != is_constant(b) ? is_constant(a) : a.type == ElementType::f32;
   const Value& cast = casts_first ? a : b;
   const Value& like = casts_first ? b : a;
   return fmt::format(
-      "{} of {} '{}' and {} '{}', which have to be of one type: cast one in a line above, as in {}_cast = "
+      "{} of {} '{}' and {} '{}', which have to be of one type{}: cast one in a line above, as in {}_cast = "
       "CastLike({}, {}), and give {} that",
-      node.op_type, to_string(*a.type), a.name, to_string(*b.type), b.name, cast.name, cast.name, like.name,
-      node.op_type);
+      node.op_type, to_string(*a.type), a.name, to_string(*b.type), b.name, opset_words, cast.name, cast.name,
+      like.name, node.op_type);
 }
 
-std::optional<std::string> fault_of_inputs(const Node& node) {
-  const OperatorSchema* schema = find_schema(node.op_type);
-  if (schema == nullptr || has_no_letters(node)) return std::nullopt;
-  const std::string_view letters = schema->input_types;
+std::string refused_type(const Node& node, std::size_t index, const TypeSet& allowed, const std::string& opset_words) {
+  const Value& input = *node.inputs[index];
+  std::string text =
+      fmt::format("input {} of {}, '{}', is {}", index, node.op_type, input.name, to_string(*input.type));
+  if (allowed.has_only(ElementType::boolean)) return text + "; it has to be bool, as comparisons are";
+  text += fmt::format(", which ONNX does not allow there{}: it takes {}", opset_words, allowed.to_string());
+  if (!is_low_precision(input.type) || !allowed.contains(ElementType::f32)) return text;
+  return text +
+         fmt::format("; cast it in a line above, as in {}_f32 = Cast<to=f32>({}), and cast back what {} makes of it",
+                     input.name, input.name, node.op_type);
+}
+
+/// In one operator set. The words name it where it is not the one that the text is written in.
+std::optional<std::string> fault_of_inputs(const Node& node, const SchemaTypes& types, const std::string& opset_words) {
   std::map<char, const Value*> first_of;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const Value* input = node.inputs[i];
     if (input == nullptr || !input->type) continue;
-    const char letter = letters.empty() ? '.' : letters[std::min(i, letters.size() - 1)];
-    if (letter == '.') {
-      if (!is_low_precision(*input->type)) continue;
-      return fmt::format("input {} of {}, '{}', is {}, which ONNX does not allow there: cast it in a line above", i,
-                         node.op_type, input->name, to_string(*input->type));
-    }
+    const char letter = types.input_letter(i);
+    const TypeSet* allowed = types.types_of(letter);
+    if (allowed == nullptr) continue;
     const Value& first = *first_of.emplace(letter, input).first->second;
-    if (*first.type != *input->type) return two_types(node, first, *input);
+    if (*first.type != *input->type) return two_types(node, first, *input, opset_words);
+    if (!allowed->contains(*input->type)) return refused_type(node, i, *allowed, opset_words);
   }
-  if (!node.is("Where") || node.inputs.empty() || node.inputs[0] == nullptr || !node.inputs[0]->type) {
-    return std::nullopt;
+  return std::nullopt;
+}
+
+/// The first operator set that a model with this type is in.
+std::int64_t first_opset_of(ElementType type) {
+  switch (type) {
+    case ElementType::f8e4m3fn:
+    case ElementType::f8e5m2: return f8_opset;
+    case ElementType::bf16: return bf16_opset;
+    default: return working_opset;
   }
-  const Value& condition = *node.inputs[0];
-  if (condition.type == ElementType::boolean) return std::nullopt;
-  return fmt::format("input 0 of Where, '{}', is {}; it has to be bool, as comparisons are", condition.name,
-                     to_string(*condition.type));
+}
+
+std::optional<std::string> fault_of_inputs(const Node& node, BodyUse use) {
+  std::int64_t opset = working_opset;
+  for (const Value* input : node.inputs) {
+    if (use == BodyUse::function && input != nullptr && input->type)
+      opset = std::max(opset, first_opset_of(*input->type));
+  }
+  std::optional<std::string> fault;
+  const SchemaTypes* known = nullptr;
+  for (; opset <= newest_opset; ++opset) {  // newer ones allow more, with few exceptions
+    const SchemaTypes* types = find_schema_types(node.op_type, opset);
+    if (types == nullptr || types == known) continue;
+    known = types;
+    auto found = fault_of_inputs(node, *types, opset == working_opset ? "" : fmt::format(" in operator set {}", opset));
+    if (found && use == BodyUse::function) return found;
+    if (!found && use == BodyUse::layers) return std::nullopt;
+    if (!fault) fault = std::move(found);
+  }
+  return fault;
 }
 
 /// The value of an attribute of the operator is not known; its type is.
@@ -81,8 +107,8 @@ std::optional<ElementType> type_of_reference(const Node& node) {
 
 }  // namespace
 
-std::optional<std::string> type_fault(Node& node) {
-  if (auto fault = fault_of_inputs(node)) return fault;
+std::optional<std::string> type_fault(Node& node, BodyUse use) {
+  if (auto fault = fault_of_inputs(node, use)) return fault;
   if (const auto type = type_of_reference(node)) {
     node.outputs.front()->type = type;
     return std::nullopt;
@@ -91,11 +117,11 @@ std::optional<std::string> type_fault(Node& node) {
   NodeTypes types(node, contents);
   try {
     static_cast<void>(apply_shape_rule(types));
-  } catch (const Error&) {
+  } catch (const std::exception& error) {  // of arithmetic on sizes that leaves 64 bits too
     const bool knows_attributes = std::none_of(node.attributes.begin(), node.attributes.end(), [](const auto& entry) {
       return entry.second.template get<AttributeReference>() != nullptr;
     });
-    if (knows_attributes) throw;
+    if (knows_attributes) return error.what();
   }
   return std::nullopt;
 }

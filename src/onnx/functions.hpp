@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graft/operator.hpp"
+#include "onnx/body_types.hpp"
 #include "onnx/model.hpp"
 #include "onnx/operator_node.hpp"
 
@@ -52,10 +54,10 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 
 /// The same for the text of an operator's function or native form, with the operator's attributes and outputs; the
 /// inputs must be there. Throws Error also where ONNX's schemas, in operator set 17, have no such node: an operator,
-/// attribute or number of inputs. `what` names the text in messages. With `row`, words for the types that the inputs
-/// then have, as "in f16", also where the types of a line are wrong with those.
+/// attribute or number of inputs. `what` names the text in messages. With `row`, whose types the inputs then have, also
+/// where the types of a line are wrong with those.
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
-                std::string_view row = {});
+                const std::optional<FollowedRow>& row = std::nullopt);
 
 /// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
@@ -75,10 +77,16 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
 
-/// Throws Error where the types of the text of an operator's function or native form are wrong for so many inputs of
-/// this row of types, in operator set 17: it names the row as well.
-void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const std::string& what,
-                 std::string_view text);
+/// The same of what the operator said of itself.
+[[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
+                                                const Function& function, std::int64_t opset);
+[[nodiscard]] FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count,
+                                                   std::string_view text, std::int64_t opset);
+
+/// Throws Error where the types of these texts are wrong for so many inputs of this row of types (type_fault): it names
+/// the row as well.
+void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const Function& function);
+void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, std::string_view native_form);
 
 /// What is wrong with a text of an operator, for messages: it names the operator, and the library that it came with,
 /// which somebody else has to correct; of Graft's own operators it is a defect.

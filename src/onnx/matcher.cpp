@@ -206,11 +206,7 @@ class PatternParser {
     if (std::find(known.begin(), known.end(), attribute.text) != known.end()) return;
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    if (known.empty()) lexer_.fail_at(attribute, fmt::format("{} has no attributes", call.op_type));
-    const auto meant = nearest(attribute.text, known);
-    lexer_.fail_at(attribute,
-                   fmt::format("{} has no attribute `{}`{}; its attributes are {}", call.op_type, attribute.text,
-                               meant ? fmt::format(" (did you mean `{}`?)", *meant) : "", fmt::join(known, ", ")));
+    lexer_.fail_at(attribute, no_attribute(call.op_type, attribute.text, known));
   }
 
   Call parse_call(const Token& start, std::string domain, std::string op_type) {

@@ -1,6 +1,5 @@
 // Reads nodes from text; see parse_nodes in functions.hpp.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,9 +53,9 @@ std::string_view line_of(std::string_view text, int number) {
 class NodeParser {
  public:
   /// `op`: the operator whose body it is; then ONNX's schemas are asked too.
-  /// With `row` the types are followed: words for those of the inputs.
+  /// With `row` the types are followed.
   NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op,
-             std::string_view row = {})
+             const FollowedRow* row = nullptr)
       : graph_(graph),
         text_(text),
         what_(std::move(what)),
@@ -136,7 +135,7 @@ class NodeParser {
     node->attributes = std::move(attributes);
     settle_empty_lists(*node);
     if (operator_ != nullptr) check_schema(*node, named);
-    if (!row_.empty()) check_types(*node, named);
+    if (row_ != nullptr) check_types(*node, named);
   }
 
   /// As the lexer's, for messages that name what was found.
@@ -185,10 +184,7 @@ class NodeParser {
     for (std::size_t i = 0; operator_ != nullptr && i < operator_->attributes.size(); ++i) {
       known.emplace_back(operator_->attributes[i].name);
     }
-    const auto meant = graft::nearest(name.text, known);
-    fail_at(name, fmt::format("the operator has no attribute `{}`{}{}", name.text,
-                              meant ? fmt::format(" (did you mean @{}?)", *meant) : "",
-                              known.empty() ? "" : fmt::format("; its attributes are {}", fmt::join(known, ", "))));
+    fail_at(name, no_attribute("the operator", name.text, known));
   }
 
   void check_schema(const Node& node, const Token& named) const {
@@ -200,7 +196,7 @@ class NodeParser {
   }
 
   void check_types(Node& node, const Token& named) const {
-    if (const auto fault = type_fault(node)) fail_at(named, fmt::format("{}: {}", row_, *fault));
+    if (const auto fault = type_fault(node, row_->use)) fail_at(named, fmt::format("{}: {}", row_->words, *fault));
   }
 
   /// Brackets with nothing between them say nothing of a type.
@@ -308,7 +304,7 @@ class NodeParser {
   Lexer lexer_;
   const AttributeTypes& types_;
   const OperatorType* operator_;
-  std::string_view row_;
+  const FollowedRow* row_;
 };
 
 void add_outputs(Graph& graph, const std::string& what, const std::vector<std::string>& outputs) {
@@ -329,12 +325,12 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 }
 
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
-                std::string_view row) {
+                const std::optional<FollowedRow>& row) {
   const AttributeTypes types = [&](std::string_view attribute) -> std::optional<AttributeType> {
     const AttributeInfo* info = type.find_attribute(attribute);
     return info == nullptr ? std::nullopt : std::optional(info->type);
   };
-  NodeParser(graph, text, what, types, &type, row).parse();
+  NodeParser(graph, text, what, types, &type, row ? &*row : nullptr).parse();
   std::vector<std::string> outputs;
   for (const Port& port : type.ports) {
     if (port.is_output()) outputs.emplace_back(port.name);

@@ -116,10 +116,10 @@ std::map<std::string, std::string> function_bodies(const OperatorType& type) {
 void check_bodies(const OperatorType& type) {
   std::map<std::string, std::pair<std::string, std::string>> bodies;  // of one rank; as text, and as it is understood
   std::set<std::string> known;                                        // bodies, with the number of inputs
-  const auto add_function = [&](const Function& function, const Operator& op, const FunctionInputs& inputs) {
+  const auto add_function = [&](const Function& function, std::size_t input_count) {
     const auto found = bodies.find(function.name);
     if (found != bodies.end() && found->second.first == function.body) return;
-    const std::string lines = lines_of(*make_function(op, inputs, working_opset));
+    const std::string lines = lines_of(parse_function(type, input_count, function, working_opset));
     const auto& [text, other] = bodies.emplace(function.name, std::pair(function.body, lines)).first->second;
     if (other == lines) return;
     throw body_error(type,
@@ -129,20 +129,20 @@ void check_bodies(const OperatorType& type) {
   const auto check = [&](const Operator& op, const FunctionInputs& inputs, const TypeRow& row) {
     const auto function = function_of(op, inputs);
     const auto form = native_form_of(op, inputs);
-    if (function) add_function(*function, op, inputs);
+    if (function) add_function(*function, inputs.count);
     const std::string text = fmt::format("{}\n{}\n{}\n{}", function ? function->name : "",
                                          function ? function->body : "", form.value_or(""), inputs.count);
     if (known.insert(text).second) {
       for (std::int64_t opset = working_opset; opset <= newest_opset; ++opset) {
-        static_cast<void>(make_function(op, inputs, opset));
-        static_cast<void>(make_native_form(op, inputs, opset));
+        if (function) static_cast<void>(parse_function(type, inputs.count, *function, opset));
+        if (form) static_cast<void>(parse_native_form(type, inputs.count, *form, opset));
       }
     }
     std::string dtypes;
     for (std::size_t i = 0; i < row.count; ++i) dtypes += fmt::format(" {}", to_string(row.formats[i].dtype));
     if (!accepts_for_a_rank(op, row, inputs.count) || !known.insert(text + dtypes).second) return;
-    if (function) check_types(type, inputs.count, row, "function " + function->name, function->body);
-    if (form) check_types(type, inputs.count, row, "native form", *form);
+    if (function) check_types(type, inputs.count, row, *function);
+    if (form) check_types(type, inputs.count, row, *form);
   };
   // A model does not always say what the rank is.
   for (const int rank : {usual_rank, -1}) {

@@ -17,8 +17,8 @@ namespace graft::onnx {
 namespace {
 
 /// `what`: "function BetaSwish" or "native form".
-FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const std::string& name,
-                                  const std::string& what, std::string_view text, std::int64_t opset) {
+FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_count, const std::string& name,
+                                    const std::string& what, std::string_view text, std::int64_t opset) {
   FunctionDefinition function;
   function.key = {std::string(onnx_domain), name, ""};
   function.doc = std::string(type.doc);
@@ -52,6 +52,34 @@ std::string row_text(const OperatorType& type, const TypeRow& row, std::size_t c
   }
   if (are_same) return fmt::format("in {}", to_string(row.formats[0].dtype));
   return fmt::format("with {}", fmt::join(each, ", "));
+}
+
+constexpr auto native_form_words = "native form";
+
+std::string words_of(const Function& function) { return "function " + function.name; }
+
+void check_types(const OperatorType& type, std::size_t count, const TypeRow& row, const std::string& what,
+                 std::string_view text, BodyUse use) {
+  const std::string words = row_text(type, row, count);
+  Graph body;
+  body.opset_imports[""] = working_opset;
+  for (std::size_t i = 0; i < count; ++i) {
+    body.add_input(type.input_name(i))->type = to_element_type(type.format_of(row, count, i).dtype);
+  }
+  try {
+    parse_body(body, type, what, text, FollowedRow{words, use});
+  } catch (const Error& error) {
+    throw body_error(type, error.what());
+  }
+  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+    const Value& output = *body.outputs()[i];
+    const ElementType wanted = to_element_type(type.format_of(row, count, count + i).dtype);
+    if (type.ports[type.input_count() + i].is_size() || !output.type || *output.type == wanted) continue;
+    throw body_error(type, fmt::format("{}: {}: it makes the output '{}' of {}, where the operator's types have {}: "
+                                       "cast it in its last line, as in {} = Cast<to={}>({}_before)",
+                                       what, words, output.name, to_string(*output.type), to_string(wanted),
+                                       output.name, to_string(wanted), output.name));
+  }
 }
 
 /// With every attribute, and every output that its operator has: TensorRT's parser and ONNX Runtime want as many as a
@@ -243,38 +271,32 @@ std::optional<std::string> native_form_of(const Operator& op, const FunctionInpu
 std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs, std::int64_t opset) {
   const auto function = function_of(op, inputs);
   if (!function) return std::nullopt;
-  return parse_function(op.type(), inputs.count, function->name, "function " + function->name, function->body, opset);
+  return parse_function(op.type(), inputs.count, *function, opset);
 }
 
 std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                    std::int64_t opset) {
   const auto text = native_form_of(op, inputs);
   if (!text) return std::nullopt;
-  return parse_function(op.type(), inputs.count, "native_form", "native form", *text, opset);
+  return parse_native_form(op.type(), inputs.count, *text, opset);
 }
 
-void check_types(const OperatorType& type, std::size_t count, const TypeRow& row, const std::string& what,
-                 std::string_view text) {
-  const std::string words = row_text(type, row, count);
-  Graph body;
-  body.opset_imports[""] = working_opset;
-  for (std::size_t i = 0; i < count; ++i) {
-    body.add_input(type.input_name(i))->type = to_element_type(type.format_of(row, count, i).dtype);
-  }
-  try {
-    parse_body(body, type, what, text, words);
-  } catch (const Error& error) {
-    throw body_error(type, error.what());
-  }
-  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
-    const Value& output = *body.outputs()[i];
-    const ElementType wanted = to_element_type(type.format_of(row, count, count + i).dtype);
-    if (type.ports[type.input_count() + i].is_size() || !output.type || *output.type == wanted) continue;
-    throw body_error(type, fmt::format("{}: {}: it makes the output '{}' of {}, where the operator's types have {}: "
-                                       "cast it in its last line, as in {} = Cast<to={}>({}_before)",
-                                       what, words, output.name, to_string(*output.type), to_string(wanted),
-                                       output.name, to_string(wanted), output.name));
-  }
+FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const Function& function,
+                                  std::int64_t opset) {
+  return parse_definition(type, input_count, function.name, words_of(function), function.body, opset);
+}
+
+FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count, std::string_view text,
+                                     std::int64_t opset) {
+  return parse_definition(type, input_count, "native_form", native_form_words, text, opset);
+}
+
+void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const Function& function) {
+  check_types(type, input_count, row, words_of(function), function.body, BodyUse::function);
+}
+
+void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, std::string_view native_form) {
+  check_types(type, input_count, row, native_form_words, native_form, BodyUse::layers);
 }
 
 Error body_error(const OperatorType& type, const std::string& message) {

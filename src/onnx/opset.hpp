@@ -12,6 +12,10 @@ namespace graft::onnx {
 
 /// The operator set that Graft's function bodies are written in, and that passes may count on after upgrade_opset.
 inline constexpr std::int64_t working_opset = 17;
+/// The first one that has f8; networks in f8 are raised to it.
+inline constexpr std::int64_t f8_opset = 19;
+/// Of ONNX's operators nearly all have bf16 from here on; networks in bf16 are raised to it where their nodes need it.
+inline constexpr std::int64_t bf16_opset = 22;
 
 /// A node of the main graph or of its sub-graphs that had to be rewritten.
 struct RaisedNode {

@@ -83,10 +83,6 @@ std::vector<std::int64_t> integers_in(std::string_view text) {
   return integers;
 }
 
-bool has_letter(std::string_view types, std::size_t index) {
-  return !types.empty() && types[std::min(index, types.size() - 1)] != '.';
-}
-
 }  // namespace
 
 std::vector<std::string> OperatorSchema::attribute_names() const {
@@ -127,9 +123,6 @@ std::optional<AttributeValue> OperatorSchema::attribute_default(std::string_view
     default: return std::nullopt;
   }
 }
-
-bool OperatorSchema::has_low_precision_input(std::size_t index) const { return has_letter(input_types, index); }
-bool OperatorSchema::has_low_precision_output(std::size_t index) const { return has_letter(output_types, index); }
 
 const OperatorSchema* find_schema(std::string_view op_type) {
   const auto* found =

@@ -32,11 +32,7 @@ struct OperatorSchema {
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
-  std::string_view attributes;    ///< "axis:i=0 mode:s to:i!", in the letters of AttributeSchema; !: required.
-  std::string_view input_types;   ///< A letter for each input, the same letter for the same type; '.': no f16 or bf16.
-  std::string_view output_types;  ///< The last letter counts for all ports that follow; empty: no f16 or bf16 at all.
-  std::int64_t f16_since = 0;     ///< The operator set from which on f16 is allowed; 0: in none.
-  std::int64_t bf16_since = 0;
+  std::string_view attributes;  ///< "axis:i=0 mode:s to:i!", in the letters of AttributeSchema; !: required.
 
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   [[nodiscard]] bool has_attribute(std::string_view attribute) const;
@@ -46,10 +42,6 @@ struct OperatorSchema {
   [[nodiscard]] std::optional<AttributeType> attribute_type(std::string_view attribute) const;
   /// The default in the newest operator set; nothing where there is none.
   [[nodiscard]] std::optional<AttributeValue> attribute_default(std::string_view attribute) const;
-
-  [[nodiscard]] bool has_low_precision() const { return !input_types.empty(); }
-  [[nodiscard]] bool has_low_precision_input(std::size_t index) const;
-  [[nodiscard]] bool has_low_precision_output(std::size_t index) const;
 };
 
 /// Null for a name that ai.onnx never had.

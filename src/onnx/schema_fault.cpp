@@ -1,6 +1,5 @@
 // Nodes beside the schemas of ONNX.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -87,11 +86,7 @@ std::string unknown_attribute(const SchemaVersion& schema, const std::string& na
   std::vector<std::string> names;
   for (const AttributeSchema& attribute : schema.attributes()) names.emplace_back(attribute.name);
   const bool is_of_another_set = find_schema(schema.name)->has_attribute(name);
-  const auto meant = is_of_another_set ? std::nullopt : graft::nearest(name, names);
-  return fmt::format("{} has no attribute `{}`{}{}; {}", schema.name, name,
-                     is_of_another_set ? fmt::format(" in operator set {}", opset) : "",
-                     meant ? fmt::format(" (did you mean `{}`?)", *meant) : "",
-                     names.empty() ? "it has none" : fmt::format("its attributes are {}", fmt::join(names, ", ")));
+  return no_attribute(schema.name, name, names, is_of_another_set ? fmt::format(" in operator set {}", opset) : "");
 }
 
 std::optional<std::string> fault_of_attributes(const Node& node, const SchemaVersion& schema, std::int64_t opset) {

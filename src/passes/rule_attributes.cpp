@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "onnx/onnx_io.hpp"
@@ -16,10 +17,7 @@ namespace {
 
 [[noreturn]] void fail_attribute(const RuleOperator& with, const std::string& name, const Place& place,
                                  const std::vector<std::string>& known) {
-  if (known.empty()) throw Error(fmt::format("{}: {} has no attributes", place.to_string(), with.to_string()));
-  const std::string meant = did_you_mean(name, known);
-  throw Error(fmt::format("{}: {} has no attribute `{}`{} Its attributes are {}", place.to_string(), with.to_string(),
-                          name, meant.empty() ? "." : meant, joined(known)));
+  throw Error(fmt::format("{}: {}", place.to_string(), no_attribute(with.to_string(), name, known)));
 }
 
 }  // namespace

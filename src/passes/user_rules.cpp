@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -158,6 +159,13 @@ InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
   return facts;
 }
 
+bool are_types_known(const Plan& plan, const onnx::Graph& graph) {
+  return std::all_of(plan.inputs.begin(), plan.inputs.end(), [&](const PlannedInput& input) {
+    const onnx::Value* value = input.is_new || input.name.empty() ? nullptr : graph.find(input.name);
+    return value == nullptr || value->type;
+  });
+}
+
 /// What its inputs may be, as "f32, i32; or f16, i32".
 std::string input_types_text(const OperatorType& type, std::size_t count) {
   std::vector<std::string> all;
@@ -170,22 +178,26 @@ std::string input_types_text(const OperatorType& type, std::size_t count) {
   return all.size() == 1 ? all.front() + " alone" : fmt::format("{}", fmt::join(all, "; or "));
 }
 
+/// The types of what the operator makes of inputs of these. Throws Error where it does not take them.
+std::vector<DType> checked_output_dtypes(const Plan& plan, std::span<const DType> inputs) {
+  auto results = plan.op->type().output_dtypes(inputs);
+  if (results) return std::move(*results);
+  std::vector<std::string_view> found;
+  for (const DType dtype : inputs) found.push_back(to_string(dtype));
+  throw Error(fmt::format("{} takes {}; here its inputs are {}", plan.with.to_string(),
+                          input_types_text(plan.op->type(), found.size()), fmt::join(found, ", ")));
+}
+
 /// Throws Error where the operator does not take what a pattern found, or gives another type or rank.
 void check_fits(const Plan& plan, const Region& region, const InputFacts& facts) {
-  const auto results = plan.op->type().output_dtypes(facts.dtypes);
-  if (!results) {
-    std::vector<std::string_view> found;
-    for (const DType dtype : facts.dtypes) found.push_back(to_string(dtype));
-    throw Error(fmt::format("{} takes {}; here its inputs are {}", plan.with.to_string(),
-                            input_types_text(plan.op->type(), found.size()), fmt::join(found, ", ")));
-  }
+  const std::vector<DType> results = checked_output_dtypes(plan, facts.dtypes);
   for (std::size_t i = 0; i < region.outputs.size(); ++i) {
     const onnx::Value& output = *region.outputs[i];
     const auto dtype = output.type ? to_dtype(*output.type) : std::nullopt;
-    if (dtype && *dtype == (*results)[i]) continue;
+    if (dtype && *dtype == results[i]) continue;
     throw Error(fmt::format("'{}' is {}, {} gives {}", output.name,
                             output.type ? to_string(*output.type) : "of an unknown type", plan.with.to_string(),
-                            to_string((*results)[i])));
+                            to_string(results[i])));
   }
   if (!facts.are_shapes_known) return;
   std::vector<Shape> shapes;
@@ -308,6 +320,14 @@ class RuleRun {
           fmt::format("nothing on the CPU computes {}, and the model has no function of that name, so this rule "
                       "cannot be proven; if you answer for it yourself, write prove: false and a reason",
                       plan.with.to_string()));
+    }
+    if (plan.op != nullptr && !plan.int8 && are_types_known(plan, *region.graph)) {
+      try {
+        static_cast<void>(checked_output_dtypes(plan, facts_of_inputs(plan, *region.graph).dtypes));
+      } catch (const Error& error) {
+        outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, error.what()));
+        return;
+      }
     }
     if (plan.with.graft != nullptr || is_foreign) plan.note = fmt::format("asked for by {}", rule_.place.to_string());
     apply(region, proposal_of(region, plan));
@@ -648,9 +668,7 @@ class RuleRun {
     std::string text = node.op_type;
     for (const auto& [name, value] : evaluated_attributes(region, nullptr)) {
       if (form != nullptr && !form->has_attribute(name)) {
-        const auto names = form->attribute_names();
-        fail_at(value.place, fmt::format("{} has no attribute `{}`{}; its attributes are {}", node.op_type, name,
-                                         did_you_mean(name, names), fmt::join(names, ", ")));
+        fail_at(value.place, no_attribute(node.op_type, name, form->attribute_names()));
       }
       std::optional<AttributeType> type = form == nullptr ? std::nullopt : form->attribute_type(name);
       if (!type && node.attribute(name) != nullptr) {

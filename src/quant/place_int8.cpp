@@ -187,9 +187,8 @@ QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis
 onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type) {
   onnx::Model prepared = prepare_for_types(model, verify::Precision::f16);
   if (type == EightBits::f8) {
-    constexpr std::int64_t opset_of_f8 = 19;
     constexpr std::int64_t ir_of_f8 = 9;
-    onnx::upgrade_opset(prepared, std::max(prepared.graph().opset(), opset_of_f8));
+    onnx::upgrade_opset(prepared, std::max(prepared.graph().opset(), onnx::f8_opset));
     prepared.ir_version = std::max(prepared.ir_version, ir_of_f8);
   }
   fold_scales(prepared);

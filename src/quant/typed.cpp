@@ -18,17 +18,46 @@
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/schema.hpp"
+#include "onnx/schema_types.hpp"
 #include "onnx/shape_inference.hpp"
 
 namespace graft::quant {
 namespace {
 
-/// Of ONNX's operators nearly all have bf16 from here on.
-constexpr std::int64_t bf16_opset = 22;
 constexpr std::int64_t ir_of_bf16_opset = 10;
 
-/// Sizes, which are f32 in ONNX and in no other type.
-bool is_size(const onnx::Node& node, std::size_t input) { return node.is("Resize") && input != 0; }
+/// Whether inputs of this letter are of f32 or f16. Those of Resize besides its first are regions and sizes, which are
+/// f32 in files of every age.
+bool can_narrow(const onnx::SchemaTypes& types, char letter) {
+  const onnx::TypeSet* allowed = types.types_of(letter);
+  return allowed != nullptr && allowed->contains(onnx::ElementType::f32) && allowed->contains(onnx::ElementType::f16) &&
+         (types.name != "Resize" || letter == types.input_letter(0));
+}
+
+/// Those of the newest operator set that has the operator; null where none of its inputs can be of another type.
+const onnx::SchemaTypes* types_to_narrow(std::string_view op_type) {
+  const auto versions = onnx::schema_types(op_type);
+  if (versions.empty()) return nullptr;
+  const onnx::SchemaTypes& newest = versions.back();
+  const bool can =
+      std::any_of(newest.inputs.begin(), newest.inputs.end(), [&](char letter) { return can_narrow(newest, letter); });
+  return can ? &newest : nullptr;
+}
+
+/// The operator set from which on all inputs that can be of another type may be of this one; 0: in none.
+std::int64_t narrow_since(const onnx::SchemaTypes& newest, onnx::ElementType narrow) {
+  const auto versions = onnx::schema_types(newest.name);
+  std::int64_t since = 0;
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    for (std::size_t i = 0; i < std::min(version->inputs.size(), newest.inputs.size()); ++i) {
+      if (!can_narrow(newest, newest.inputs[i])) continue;
+      const onnx::TypeSet* allowed = version->types_of(version->inputs[i]);
+      if (allowed != nullptr && allowed->contains(onnx::ElementType::f32) && !allowed->contains(narrow)) return since;
+    }
+    since = version->since;
+  }
+  return since;
+}
 
 std::string_view narrow_name(onnx::ElementType type) { return type == onnx::ElementType::f16 ? "f16" : "bf16"; }
 
@@ -210,20 +239,19 @@ class Typing {
       if (!plan.outputs[0]) plan.type = NodeType::none;
       return plan;
     }
-    const onnx::OperatorSchema* schema = onnx::find_schema(node.op_type);
-    if (schema == nullptr || !schema->has_low_precision())
-      return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
-    const std::int64_t since = narrow_ == onnx::ElementType::f16 ? schema->f16_since : schema->bf16_since;
+    const onnx::SchemaTypes* types = types_to_narrow(node.op_type);
+    if (types == nullptr) return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
+    const std::int64_t since = narrow_since(*types, narrow_);
     if (since == 0) return kept(fmt::format("ONNX has no {} {}", narrow_name(narrow_), node.op_type));
     if (graph().opset() < since) {
       return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
                               narrow_name(narrow_), since, graph().opset()));
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      plan.inputs.push_back(is_f32(node.inputs[i]) && schema->has_low_precision_input(i) && !is_size(node, i));
+      plan.inputs.push_back(is_f32(node.inputs[i]) && can_narrow(*types, types->input_letter(i)));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      plan.outputs.push_back(is_f32(node.outputs[i]) && schema->has_low_precision_output(i));
+      plan.outputs.push_back(is_f32(node.outputs[i]) && can_narrow(*types, types->output_letter(i)));
     }
     const auto is_set = [](bool port) { return port; };
     if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_set)) {
@@ -454,12 +482,21 @@ class Typing {
   std::unordered_map<const onnx::Node*, Plan> plans_;
 };
 
-/// The operator set that all nodes need which have bf16 up to `bf16_opset`.
-std::int64_t opset_of_bf16(const onnx::Model& model) {
+/// The operator set that all nodes need which have bf16 up to `bf16_opset`, those of the functions of operators too.
+std::int64_t opset_of_bf16(const onnx::Graph& graph) {
   std::int64_t needed = onnx::working_opset;
-  for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
-    const onnx::OperatorSchema* schema = node->domain.empty() ? onnx::find_schema(node->op_type) : nullptr;
-    if (schema != nullptr && schema->bf16_since <= bf16_opset) needed = std::max(needed, schema->bf16_since);
+  for (const onnx::Node* node : graph.nodes()) {
+    if (const auto op = make_operator(*node)) {
+      FunctionInputs inputs = function_inputs(*node);
+      inputs.dtype = DType::bf16;
+      const auto function = onnx::make_function(*op, inputs);
+      if (function) needed = std::max(needed, opset_of_bf16(*function->body));
+      continue;
+    }
+    const onnx::SchemaTypes* types = node->domain.empty() ? types_to_narrow(node->op_type) : nullptr;
+    if (types == nullptr) continue;
+    const std::int64_t since = narrow_since(*types, onnx::ElementType::bf16);
+    if (since <= onnx::bf16_opset) needed = std::max(needed, since);
   }
   return needed;
 }
@@ -493,7 +530,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
   adopt_drop_ins(prepared);
   upgrade_opset(prepared);
   if (precision == verify::Precision::bf16) {
-    const std::int64_t needed = opset_of_bf16(prepared);
+    const std::int64_t needed = opset_of_bf16(std::as_const(prepared).graph());
     try {
       upgrade_opset(prepared, needed);
       if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);

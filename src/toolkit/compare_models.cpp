@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "import/read_model.hpp"
 #include "onnx/check_operators.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/operator_node.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare.hpp"
 #include "verify/shared_options.hpp"
@@ -87,6 +91,22 @@ verify::LayerOptions layer_options(const CompareOptions& options) {
   return layers;
 }
 
+/// See OutputComparison::without_own_kernels.
+std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate, const CompareOptions& options) {
+  if (options.common.candidate_kernels == runtime::OperatorKernels::functions) return {};
+  bool has_any = false;
+  candidate.graph().for_each_node(
+      [&](const graft::onnx::Node& node) { has_any = has_any || graft::onnx::find_onnx_operator(node) != nullptr; });
+  if (!has_any) return {};
+  graft::onnx::Model inferred = candidate.clone();
+  infer_around_faults(inferred, [](const graft::onnx::Node&, const Error&) {});  // a fault is said where it matters
+  std::set<std::string> names;
+  std::as_const(inferred).graph().for_each_node([&](const graft::onnx::Node& node) {
+    if (graft::onnx::is_adopted_for_tensorrt(node)) names.insert(node.op_type);
+  });
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 void check_engine(const CompareOptions& options) {
@@ -135,6 +155,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
     compared.report.left_out = engines_left_out(options.engine, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
+    compared.without_own_kernels = without_own_kernels(candidate, options);
     return compared;
   });
 }
@@ -164,6 +185,7 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     compared.report.left_out = engines_left_out(options.engine, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
+    compared.without_own_kernels = without_own_kernels(candidate, options);
     return compared;
   });
 }

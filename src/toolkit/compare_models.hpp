@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/model.hpp"
@@ -34,12 +36,18 @@ struct OutputComparison {
   verify::VerifyReport report;
   verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
   bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
+  /// Own kernels were asked for, and these operators of ONNX's, which become plugins where TensorRT-RTX builds the
+  /// engine, were computed as ONNX defines them: the file has no operator of Graft there.
+  std::vector<std::string> without_own_kernels;
 };
 
 struct TensorComparison {
   verify::LayerReport report;
   verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
   bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
+  /// Own kernels were asked for, and these operators of ONNX's, which become plugins where TensorRT-RTX builds the
+  /// engine, were computed as ONNX defines them: the file has no operator of Graft there.
+  std::vector<std::string> without_own_kernels;
 };
 
 /// What `verify` made, as present.hpp shows it.

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "verify/noise_floor.hpp"
@@ -292,7 +293,7 @@ std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
 
 /// f32 stands for every type that is not narrow.
 onnx::ElementType narrow_or_f32(std::optional<onnx::ElementType> type) {
-  return type == onnx::ElementType::f16 || type == onnx::ElementType::bf16 ? *type : onnx::ElementType::f32;
+  return onnx::is_low_precision(type) ? *type : onnx::ElementType::f32;
 }
 
 onnx::ElementType coarser(onnx::ElementType a, onnx::ElementType b) { return epsilon_of(b) > epsilon_of(a) ? b : a; }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/low_precision.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
@@ -358,9 +359,7 @@ bool narrow_inside(const onnx::Model& model) {
   bool found = false;
   std::as_const(inferred.graph()).for_each_node([&](const onnx::Node& node) {
     for (const onnx::Value* output : node.outputs) {
-      const bool is_narrow =
-          output != nullptr && (output->type == onnx::ElementType::f16 || output->type == onnx::ElementType::bf16);
-      if (!is_narrow || output->constant()) continue;
+      if (output == nullptr || !onnx::is_low_precision(output->type) || output->constant()) continue;
       found = found || std::any_of(output->uses.begin(), output->uses.end(), [](const auto& use) {
                 return !has_trait(*use.node, onnx::trait::moves_data | onnx::trait::reads_shape);
               });

@@ -38,7 +38,7 @@ WRONG_LINES = {
     "y = Sigmoid(Neg(a))": "a line has one node: give Neg a line of its own above, and its output's name here",
     "y = Sigmoid(Elu<alpha=1.0>(a))": "a line has one node: give Elu a line of its own above, and its output's name here",
     "y = Elu<alpha=@slope>(a)": "the operator has no attribute `slope`; its attributes are beta, times",
-    "y = Elu<alpha=@betta>(a)": "the operator has no attribute `betta` (did you mean @beta?); its attributes are beta, times",
+    "y = Elu<alpha=@betta>(a)": "the operator has no attribute `betta` (did you mean `beta`?); its attributes are beta, times",
     "y = Sigmod(a)": "ONNX has no operator Sigmod; did you mean Sigmoid?",
     "y = Gelu(a)": "operator set 17 does not have Gelu, which appears in operator set 20",
     "y = Upsample(a, a)": "operator set 17 no longer has Upsample, which was removed in operator set 10",
@@ -138,6 +138,24 @@ WRONG_TYPES = {
     "y = Where(x, x, x)": "line 1, column 5: in f32: input 0 of Where, 'x', is f32; it has to be bool, as comparisons are",
     "z = Relu(x)\nn = Shape(z)\ny = Add(z, n)": "line 3, column 5: in f32: Add of f32 'z' and i64 'n', which have",
     "c = Greater(x, x)\ny = Add(x, c)": "line 2, column 5: in f32: Add of f32 'x' and bool 'c', which have",
+    "y = Celu(x)": "line 1, column 5: in f16: input 0 of Celu, 'x', is f16, which ONNX does not allow there: it takes f32; cast "
+    "it in a line above, as in x_f32 = Cast<to=f32>(x), and cast back what Celu makes of it",
+    "q, s, z = DynamicQuantizeLinear(x)\ny = DequantizeLinear(q, s, z)": "line 1, column 11: in f16: input 0 of "
+    "DynamicQuantizeLinear, 'x', is f16, which ONNX does not allow there: it takes f32",
+    "i = IsInf(x)\ny = CastLike(i, x)": "line 1, column 5: in f16: input 0 of IsInf, 'x', is f16, which",
+    "s = ReduceMax<keepdims=0>(x)\nr = Range(s, s, s)\ny = CastLike(r, x)": "line 2, column 5: in f16: input 0 of Range, 's'",
+    # bf16 counts from the operator set on to which networks in bf16 are raised.
+    "n = Constant<value_ints=[1]>()\nv, _ = TopK<axis=0>(x, n)\ny = Relu(v)": "line 2, column 8: in bf16: input 0 of TopK, 'x', is bf16, which ONNX does not "
+    "allow there in operator set 22: it takes f32, u8,",
+    # A newer operator set takes less.
+    "n = Shape(x)\nr = ReduceLogSum(n)\ny = CastLike(r, x)": "line 2, column 5: in f32: input 0 of ReduceLogSum, 'n', is i64, "
+    "which ONNX does not allow there in operator set 28: it takes f32, f16, f64, bf16",
+    "n = Shape(x)\ni = Cast<to=i32>(n)\no = Constant<value_float=1.0>()\nq = QuantizeLinear(i, o)\ny = CastLike(q, x)": "line 4, "
+    "column 5: in f32: QuantizeLinear of i32 'i' and f32 'o', which have to be of one type in operator set 19",
+    "b = And(x, x)\ny = Where(b, x, x)": "line 1, column 5: in f32: input 0 of And, 'x', is f32; it has to be bool",
+    # What is wrong with sizes, which only constants have here.
+    "a = Constant<value_floats=[1.0, 2.0]>()\nb = Constant<value_floats=[1.0, 2.0, 3.0]>()\nc = Add(a, b)\nd = CastLike(c, x)\n"
+    "y = Add(x, d)": "line 3, column 5: in f32: node 'c' (Add): ",
 }
 
 
@@ -169,6 +187,43 @@ def test_a_native_form_is_followed_too(graft):
 def test_a_function_that_holds_in_every_row_is_accepted(graft, body):
     answer = checked(graft, body)
     assert answer.code == 0, answer.err
+
+
+def onnx_takes(op, element_type, opset):
+    outputs = [f"y{i}" for i in range(onnx.defs.get_schema(op, opset, "").min_output)]
+    x = helper.make_tensor_value_info("x", element_type, None)
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x"], outputs)], "g", [x], [onnx.ValueInfoProto(name=name) for name in outputs]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    except onnx.shape_inference.InferenceError as error:
+        # What a node inside onnx's own function of the operator is refused for counts not.
+        return str(error).count("(op_type:") > 1
+    return True
+
+
+def test_the_types_that_a_line_may_have_are_those_that_onnx_takes(graft):
+    """Of all operators that read one tensor. What is refused first is the first row of which a set refuses the type."""
+    rows = {"f32": (TensorProto.FLOAT, 17), "f16": (TensorProto.FLOAT16, 17), "bf16": (TensorProto.BFLOAT16, 22)}
+    verdicts = {}
+    for name in sorted({schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}):
+        try:
+            schema = onnx.defs.get_schema(name, 17, "")
+        except onnx.defs.SchemaError:
+            continue
+        if schema.deprecated or schema.min_input != 1 or any(a.required for a in schema.attributes.values()):
+            continue
+        wanted = None
+        for row, (element_type, first) in rows.items():
+            if wanted is None and not all(onnx_takes(name, element_type, opset) for opset in range(first, 29)):
+                wanted = row
+        answer = checked(graft, f"z = {name}(x)\ny = CastLike(z, x)")
+        assert (answer.code != 0) == (wanted is not None), (name, wanted, answer.err)
+        assert wanted is None or f": in {wanted}: input 0 of {name}, 'x', is {wanted}" in answer.err, answer.err
+        verdicts.setdefault(wanted, []).append(name)
+    assert min(len(names) for names in verdicts.values()) > 1 and set(verdicts) == {None, *rows}, verdicts
 
 
 def test_the_functions_of_the_guide_hold_in_every_row(graft):
@@ -375,6 +430,19 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
     assert "an operator of your own is in its library: --operators LIB" in node["advice"]
 
 
+@pytest.mark.parametrize("more", [[], ["--layers"]])
+def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, tmp_path, more):
+    """`graft build` makes plugins of them with TensorRT-RTX, which has no layer; the file has ONNX's."""
+    nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Neg", ["n"], ["y"])]
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [y])
+    said = "--kernels own: NonZero of the candidate was computed as ONNX defines it"
+    for kernels, times in (("own", 1), ("functions", 0)):
+        answer = graft("verify", model, model, "--kernels", kernels, *more)
+        assert answer.code == 0, answer.err
+        assert " ".join(answer.err.split()).count(said) == times, answer.err
+
+
 def softsign(path, element_type):
     """Three nodes, of which the library's fusion replaces one: its kernel is right in f32, and wrong in f16."""
     nodes = [
@@ -406,6 +474,22 @@ def test_a_kernel_is_proven_in_the_type_that_it_will_run_in(graft, tmp_path):
         r"in the place of node 'it' \(Softsign\): output '\w+' with .* \(operators' own kernels\): ",
         answer.err,
     ), answer.err
+
+
+def test_a_network_in_bf16_is_in_an_operator_set_that_has_its_functions(graft, tmp_path):
+    """Relu and Neg have bf16 from operator set 13 on, Softsign from 22 on."""
+    converted, quantized = tmp_path / "converted.onnx", tmp_path / "bf16.onnx"
+    command = ["convert", softsign(tmp_path / "f32.onnx", TensorProto.FLOAT), "-o", converted, "--operators", WRONG]
+    assert graft(*command, **SOFTSIGN).code == 0
+    answer = graft("quantize", converted, "-o", quantized, "--precision", "bf16", "--operators", WRONG, **SOFTSIGN)
+    assert answer.code == 0, answer.err
+    model = onnx.load(quantized)
+    (function,) = model.functions
+    assert [each.version for each in function.opset_import if each.domain == ""] == [22]
+    (node,) = [each for each in model.graph.node if each.op_type == "FunctionUnderTest"]
+    types = {value.name: value.type.tensor_type.elem_type for value in model.graph.value_info}
+    assert types[node.output[0]] == TensorProto.BFLOAT16
+    onnx.checker.check_model(model, full_check=True)
 
 
 def test_verify_runs_kernels_in_the_type_that_the_file_declares(graft, tmp_path):

@@ -294,6 +294,23 @@ def test_removing_what_does_nothing_is_proven(graft, tmp_path):
     assert [n.op_type for n in onnx.load(tmp_path / "o.onnx").graph.node] == ["Relu"]
 
 
+@pytest.mark.parametrize("prove", ["", "  prove: false\n  reason: a test\n"])
+@pytest.mark.parametrize("rule", ["match: y = Abs(Neg(x))", "replace: {op: Abs}"])
+def test_an_operator_does_not_come_where_it_does_not_take_the_type(graft, tmp_path, rule, prove):
+    """In f32 it comes: the rule by itself is right."""
+    nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("Abs", ["n"], ["y"], "abs")]
+    command = ["convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml", "--no-prove"]
+    (tmp_path / "r.yaml").write_text(f"- {rule}\n  with: LeakyReLU\n{prove}")
+    for element_type, code, left in ((onnx.TensorProto.INT32, 1, 0), (onnx.TensorProto.FLOAT, 0, 1)):
+        x, y = (helper.make_tensor_value_info(name, element_type, [2, 3]) for name in "xy")
+        save(tmp_path / "m.onnx", nodes, [x], [y])
+        answer = graft(*command)
+        assert answer.code == code, answer.out + answer.err
+        assert len(graft_nodes(tmp_path / "o.onnx")) == left
+        said = "not done: graft::LeakyReLU takes f32; or f16; or bf16; or i8; or f8e4m3fn; here its inputs are i32"
+        assert (said in " ".join(answer.err.split())) == (code != 0), answer.err
+
+
 def test_constants_and_attributes(convert):
     answer = convert(
         "style.onnx",
@@ -467,14 +484,14 @@ BAD = [
     ("- replace: {op: Clip}\n", "`with` is missing"),
     ("- replace: {op: Clip}\n  with: L2Normalise\n", "did you mean L2Normalize?"),
     ("- replace: {op: Clip}\n  with: Sigmiod\n", "did you mean Sigmoid?"),
-    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axis: [1]}\n", "did you mean axes?"),
+    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axis: [1]}\n", "did you mean `axes`?"),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n", 'is "channels"; allowed is ints'),
     (
         "- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon: -1}\n",
         "allowed is a number at least 0 and finite",
     ),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon_mode: mx}\n", "allowed"),
-    ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alhpa: 1}\n", "did you mean alpha?"),
+    ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alhpa: 1}\n", "did you mean `alpha`?"),
     ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "allowed is float"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1}\n", "`y_scale` is missing"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1, y_scale: 1}\n", "changes_result: true"),
@@ -511,7 +528,7 @@ BAD = [
         "- match: y = Mul(x, a)\n  with: Relu\n  inputs: [x, a]\n",
         "rules.yaml:3:11: Relu has 1 input, and `inputs` lists 2.",
     ),
-    ("- match: y = Relu(x)\n  with: Neg\n  attributes: {alpha: 1}\n", "Neg has no attributes"),
+    ("- match: y = Relu(x)\n  with: Neg\n  attributes: {alpha: 1}\n", "Neg has no attribute `alpha`; it has none"),
     ("- match: y = Relu(a)\n  with: Identity\n", "`inputs` is missing"),
     ("- match: y = Relu(x)\n  with: Identity\n  inputs: [z]\n", "the pattern has no name z; its names are x, y"),
     (

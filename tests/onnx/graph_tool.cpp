@@ -1,5 +1,6 @@
 // Runs steps of the graph library on ONNX files, for the Python tests: graph_tool IN OUT STEP... or, for each line
 // `IN OUT` of a file, graph_tool --list FILE STEP...; then an error is a line `IN: message` and does not stop it.
+// graph_tool --types prints a line for each input of each operator of ai.onnx in each operator set.
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -10,6 +11,8 @@
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/schema_types.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/text.hpp"
 
@@ -71,10 +74,28 @@ int convert_list(const std::string& list, const std::vector<std::string>& steps)
   return 0;
 }
 
+/// "Pow 17 1 b: f32, i32": operator, operator set, input, letter and types. Inputs after the last letter are as it
+/// says.
+int print_types() {
+  constexpr std::int64_t first_opset = 13;
+  for (const graft::onnx::OperatorSchema* schema : graft::onnx::all_schemas()) {
+    for (std::int64_t opset = first_opset; opset <= graft::onnx::newest_opset; ++opset) {
+      const graft::onnx::SchemaTypes* types = graft::onnx::find_schema_types(schema->name, opset);
+      for (std::size_t i = 0; types != nullptr && i < types->inputs.size(); ++i) {
+        const graft::onnx::TypeSet* allowed = types->types_of(types->inputs[i]);
+        std::cout << schema->name << ' ' << opset << ' ' << i << ' ' << types->inputs[i] << ": "
+                  << (allowed == nullptr ? "any" : allowed->to_string()) << '\n';
+      }
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments == std::vector<std::string>{"--types"}) return print_types();
   const std::vector<std::string> steps(arguments.begin() + 2, arguments.end());
   try {
     if (arguments.at(0) == "--list") return convert_list(arguments.at(1), steps);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onnx/schema_types.hpp"
 #include "tests/support/text_model.hpp"
 
 namespace graft::onnx {
@@ -75,11 +76,25 @@ TEST(Schema, SaysWhatIsWrongWithANode) {
             "attribute `value_float` of Constant is a real number, as 1.0; found a tensor, as f16(1)");
 }
 
-TEST(Schema, HoldsTheTypesOfPorts) {
-  EXPECT_TRUE(find_schema("Concat")->has_low_precision_input(7));
-  EXPECT_FALSE(find_schema("Gather")->has_low_precision_input(1));
-  EXPECT_FALSE(find_schema("ArgMax")->has_low_precision_output(0));
-  EXPECT_FALSE(find_schema("And")->has_low_precision());
+TEST(SchemaTypes, AreThoseOfTheOperatorSet) {
+  const auto takes = [](std::string_view op_type, std::int64_t opset, std::size_t input) {
+    const SchemaTypes* types = find_schema_types(op_type, opset);
+    if (types == nullptr) return std::string("none");
+    const TypeSet* allowed = types->types_of(types->input_letter(input));
+    return allowed == nullptr ? "any" : allowed->to_string();
+  };
+  EXPECT_EQ(takes("Celu", 27, 0), "f32");
+  EXPECT_EQ(takes("Celu", 28, 0), "f32, f16, f64, bf16");
+  EXPECT_EQ(takes("And", 17, 1), "bool");
+  EXPECT_EQ(takes("Max", 17, 7), takes("Max", 17, 0)) << "the last letter counts for all that follow";
+  EXPECT_EQ(takes("SequenceInsert", 17, 0), "no tensor");
+  EXPECT_EQ(takes("Loop", 17, 2), "any");
+  EXPECT_EQ(takes("Gelu", 19, 0), "none");
+  EXPECT_EQ(takes("Upsample", 17, 0), "none");
+  EXPECT_EQ(takes("Constant", 17, 0), "none");
+  EXPECT_EQ(takes("Relux", 17, 0), "none");
+  EXPECT_EQ(find_schema_types("ArgMax", 17)->output_letter(0), '.');
+  EXPECT_FALSE(TypeSet({ElementType::f32}).contains(static_cast<ElementType>(33))) << "a code that is not in the list";
 }
 
 // schema.cpp does not compile where an operator has no row of traits.

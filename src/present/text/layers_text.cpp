@@ -296,6 +296,7 @@ std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compar
           nothing_compared_text(layer.reference, layer.not_compared, layer.is_lost_in_noise(), has_data));
     }
   }
+  for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
   if (std::string hidden = hidden_difference_text(report); !hidden.empty()) warnings.push_back(std::move(hidden));
   return warnings;
 }

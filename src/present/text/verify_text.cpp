@@ -135,12 +135,21 @@ std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_q
       "difference is held against it"};
 }
 
+std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels) {
+  if (without_own_kernels.empty()) return {};
+  return {
+      fmt::format("--kernels own: {} of the candidate was computed as ONNX defines it, not by Graft's kernel, which "
+                  "TensorRT-RTX runs as a plugin",
+                  fmt::join(without_own_kernels, ", "))};
+}
+
 std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compared, bool has_data) {
   const verify::VerifyReport& report = compared.report;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
   for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
+  for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
   for (const verify::OutputReport& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == verify::Verdict::nothing_compared) {
       warnings.push_back(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onnx/functions.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 
@@ -18,8 +19,7 @@ namespace graft::runtime {
 namespace {
 
 using onnx::ElementType;
-
-bool is_narrow(std::optional<ElementType> type) { return type == ElementType::f16 || type == ElementType::bf16; }
+using onnx::is_low_precision;
 
 /// The type that an attribute holds the code of: that of Cast, RandomNormal, DequantizeLinear, Attention ...
 std::optional<ElementType> type_in(const std::string& name, const onnx::NodeAttribute& attribute) {
@@ -33,8 +33,8 @@ bool holds_narrow(const onnx::Graph& graph);
 
 bool holds_narrow(const onnx::Node& node) {
   for (const auto& [name, attribute] : node.attributes) {
-    if (is_narrow(type_in(name, attribute))) return true;
-    if (const auto* tensor = attribute.get<onnx::TensorData>(); tensor != nullptr && is_narrow(tensor->type)) {
+    if (is_low_precision(type_in(name, attribute))) return true;
+    if (const auto* tensor = attribute.get<onnx::TensorData>(); tensor != nullptr && is_low_precision(tensor->type)) {
       return true;
     }
   }
@@ -47,7 +47,8 @@ bool holds_narrow(const onnx::Graph& graph) {
   const std::vector<onnx::Node*> nodes = graph.nodes();
   return std::any_of(values.begin(), values.end(),
                      [](const onnx::Value* value) {
-                       return is_narrow(value->type) || (value->initializer && is_narrow(value->initializer->type));
+                       return is_low_precision(value->type) ||
+                              (value->initializer && is_low_precision(value->initializer->type));
                      }) ||
          std::any_of(nodes.begin(), nodes.end(), [](const onnx::Node* node) { return holds_narrow(*node); });
 }
@@ -60,7 +61,7 @@ bool holds_narrow(const onnx::Model& model) {
 std::map<std::string, ElementType, std::less<>> narrow_of(const std::vector<onnx::Value*>& values) {
   std::map<std::string, ElementType, std::less<>> narrow;
   for (const onnx::Value* value : values) {
-    if (is_narrow(value->type)) narrow.emplace(value->name, *value->type);
+    if (is_low_precision(value->type)) narrow.emplace(value->name, *value->type);
   }
   return narrow;
 }
@@ -73,16 +74,17 @@ onnx::TensorData widened(const onnx::TensorData& tensor) {
 
 void widen_attributes(onnx::Node& node) {
   for (auto& [name, attribute] : node.attributes) {
-    if (is_narrow(type_in(name, attribute))) attribute.data = static_cast<std::int64_t>(ElementType::f32);
+    if (is_low_precision(type_in(name, attribute))) attribute.data = static_cast<std::int64_t>(ElementType::f32);
     const auto* tensor = attribute.get<onnx::TensorData>();
-    if (tensor != nullptr && is_narrow(tensor->type)) attribute.data = widened(*tensor);
+    if (tensor != nullptr && is_low_precision(tensor->type)) attribute.data = widened(*tensor);
   }
 }
 
 void widen_values(onnx::Graph& graph) {
   for (onnx::Value* value : graph.values()) {
-    if (value->initializer && is_narrow(value->initializer->type)) value->initializer = widened(*value->initializer);
-    if (is_narrow(value->type)) value->type = ElementType::f32;
+    if (value->initializer && is_low_precision(value->initializer->type))
+      value->initializer = widened(*value->initializer);
+    if (is_low_precision(value->type)) value->type = ElementType::f32;
   }
 }
 
@@ -99,7 +101,7 @@ std::vector<Rounding> roundings_of(onnx::Model& model, bool round_inside) {
     // What was rounded before it was moved still is.
     if (has_trait(node, onnx::trait::moves_data)) return;
     for (onnx::Value* value : node.outputs) {
-      if (value == nullptr || !is_narrow(value->type) || value->constant()) continue;
+      if (value == nullptr || !is_low_precision(value->type) || value->constant()) continue;
       if (round_inside || (node.is("Cast") && value->type == ElementType::bf16)) {
         found.push_back({.node = &node, .value = value, .type = *value->type});
       }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/low_precision.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 #include "runtime/openvino/prepare.hpp"
@@ -68,7 +69,7 @@ bool is_byte(const onnx::Value& value) {
 }
 
 bool is_narrow_or_f32(std::optional<onnx::ElementType> type) {
-  return type == onnx::ElementType::f32 || type == onnx::ElementType::f16 || type == onnx::ElementType::bf16;
+  return type == onnx::ElementType::f32 || onnx::is_low_precision(type);
 }
 
 struct Limits {

@@ -10,6 +10,7 @@
 
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
@@ -103,9 +104,7 @@ void round_narrow_types(onnx::Model& model) {
     if (node.domain == engine_domain || has_trait(node, onnx::trait::moves_data)) return;
     const std::vector<onnx::Value*> outputs = node.outputs;
     for (onnx::Value* output : outputs) {
-      if (output == nullptr || (output->type != onnx::ElementType::f16 && output->type != onnx::ElementType::bf16))
-        continue;
-      if (output->constant()) continue;
+      if (output == nullptr || !onnx::is_low_precision(output->type) || output->constant()) continue;
       onnx::Graph& graph = *node.graph;
       onnx::Node* rounding =
           graph.add_node(std::string(engine_rounding), {output}, {output->name}, nullptr, std::string(engine_domain));

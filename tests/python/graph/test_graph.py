@@ -33,6 +33,61 @@ def name_of(path: Path) -> str:
     return path.stem
 
 
+NAMES = {
+    "float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool", "string": "string", "complex64":
+    "complex64", "complex128": "complex128"
+}  # fmt: skip
+
+
+def name_of_type(text: str) -> str:
+    """Graft's of "tensor(int8)"."""
+    name = text.removeprefix("tensor(").removesuffix(")")
+    return NAMES.get(name) or name.replace("uint", "u").replace("int", "i").replace("float", "f")
+
+
+def allowed_types(schema: onnx.defs.OpSchema) -> list[tuple[str, set[str]]]:
+    """For each input the parameter of its type, and what that may be: no tensor where it is a sequence, any where each is by
+    itself."""
+    parameters = {constraint.type_param_str: constraint.allowed_type_strs for constraint in schema.type_constraints}
+    inputs = []
+    for port in schema.inputs:
+        allowed = parameters.get(port.type_str, [port.type_str])
+        types = {name_of_type(text) for text in allowed if text.startswith("tensor(")} or {"no tensor"}
+        inputs.append((port.type_str, types if port.is_homogeneous else {"any"}))
+    return inputs
+
+
+def test_the_types_of_operators_are_onnx_s() -> None:
+    """Of every operator in every operator set, as the schemas of the installed onnx have them."""
+    if f"onnx {onnx.__version__};" not in (SOURCE / "src/onnx/schema_types.inc").read_text():
+        pytest.skip("another version of onnx")
+    lines = subprocess.run([TOOL, "--types"], capture_output=True, text=True, check=True).stdout.splitlines()
+    found: dict[tuple[str, int], list[tuple[str, set[str]]]] = {}
+    for line in lines:
+        place, _, types = line.partition(": ")
+        name, opset, _, letter = place.split()
+        found.setdefault((name, int(opset)), []).append((letter, set(types.split(", "))))
+    names = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}
+    compared = 0
+    for name, opset in [(name, opset) for name in sorted(names) for opset in range(13, 29)]:
+        try:
+            schema = onnx.defs.get_schema(name, opset, "")
+        except onnx.defs.SchemaError:
+            assert (name, opset) not in found
+            continue
+        inputs = allowed_types(schema)
+        ours = found.get((name, opset), [])
+        if schema.deprecated and not ours:
+            continue
+        assert [types for _, types in ours] == [types for _, types in inputs], (name, opset)
+        for i, (letter, types) in enumerate(ours):
+            same = [each == letter for each, _ in ours[:i]]
+            assert types == {"any"} or same == [each == inputs[i][0] for each, _ in inputs[:i]], (name, opset, i)
+        for kind in ("f16", "bf16"):
+            compared += sum(kind in types for _, types in ours)
+    assert compared > 2000
+
+
 def random_inputs(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     """Values for each input that has no default; unknown dimensions become 3, one number to each name."""
     generator = np.random.default_rng(7)

@@ -179,6 +179,45 @@ def test_what_is_no_such_library_is_refused(file, message):
         graft.ops.load_operators(file)
 
 
+def test_a_wrong_function_is_refused():
+    """In a process of its own: its environment holds the function."""
+    code = (
+        "import sys, graft, graft.ops\n"
+        "try:\n"
+        "    graft.ops.load_operators(sys.argv[1])\n"
+        "except graft.Error as error:\n"
+        "    print(error)\n"
+        "print(graft.load_operators(sys.argv[2]))\n"
+    )
+    command = [sys.executable, "-c", code, LIBRARIES / "libwrong_functions.so", LIBRARY]
+    environment = {**os.environ, "GRAFT_TEST_FUNCTION": "y = Elu<aplha=1.0>(x)"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "operator FunctionUnderTest: function FunctionUnderTest, line 1, column 5: Elu has no attribute" in done.stdout
+    )
+
+
+def test_the_toolkit_does_not_know_the_operators():
+    """In a process of its own: what is loaded stays."""
+    code = (
+        "import sys, graft, graft.ops, onnx.helper as make\n"
+        "graft.ops.load_operators(sys.argv[1])\n"
+        "ports = [make.make_tensor_value_info(name, 1, [3]) for name in 'xy']\n"
+        "node = make.make_node('Snake', ['x'], ['y'], domain='my')\n"
+        "graph = make.make_graph([node], 'g', ports[:1], ports[1:])\n"
+        "domains = [make.make_opsetid('', 17), make.make_opsetid('my', 1)]\n"
+        "model = make.make_model(graph, opset_imports=domains, ir_version=9)\n"
+        "print([each.reason for each in graft.inspect(model).nodes])\n"
+        "graft.load_operators(sys.argv[1])\n"
+        "print([each.reason for each in graft.inspect(model).nodes])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, LIBRARY], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    before, after = done.stdout.splitlines()
+    assert before != after, done.stdout
+
+
 @pytest.mark.parametrize("library", ["libwrong_empty_fusion.so", "libwrong_fusion.so"])
 def test_a_library_that_is_refused_leaves_nothing_behind(library):
     """In a process of its own: what is loaded stays."""

@@ -58,7 +58,9 @@ struct SelectRows {
                            "score32 = Cast<to=1>(score)\n"
                            "limit = Constant<value_float=@threshold>()\n"
                            "selected = Greater(score32, limit)\n"
-                           "y = Compress<axis=0>(x, selected)\n"
+                           "x32 = Cast<to=1>(x)\n"  // ONNX's Compress takes no bf16
+                           "y32 = Compress<axis=0>(x32, selected)\n"
+                           "y = CastLike(y32, x)\n"
                            "ones = Cast<to=7>(selected)\n"
                            "count = ReduceSum<keepdims=0>(ones)"};
   }
