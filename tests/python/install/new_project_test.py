@@ -1,5 +1,6 @@
 """Projects of `graft new` pass their own tests with an installed Graft, and these see what is wrong."""
 
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,21 @@ def network_of(project: Path) -> Path:
     """Of a project with the operator of the template."""
     folder = KINDS[project.name.removeprefix("my_")]
     return project / folder / f"{folder}_network.py"
+
+
+def test_an_installation_in_a_folder_of_that_name_is_no_wheel(prefix: Path, tmp_path: Path) -> None:
+    """A wheel's lies as deep in an environment, whose `bin` has a `graft` too."""
+    installation = tmp_path / "lib" / "python3" / "site-packages" / "graft"
+    shutil.copytree(prefix, installation, symlinks=True, copy_function=os.link)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "graft").write_text("#!/bin/sh\n")
+    program = installation / "bin" / "graft"
+    done = subprocess.run(
+        [program, "new", "my_ops", "--json"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    commands = json.loads(done.stdout)["next"]
+    assert commands[0].endswith(f" -DCMAKE_PREFIX_PATH={installation}")
+    assert commands[4].startswith(f"{program} convert ")
 
 
 @pytest.fixture(scope="module", params=KINDS)
