@@ -525,7 +525,7 @@ def test_a_fusion_of_sizes_that_the_operator_refuses_says_so_in_a_line(graft, tm
     answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", *with_library())
     assert answer.code == 0, answer.err
     assert re.fullmatch(
-        r"warning: fuse_library_operators: not done: GatedTanh<> \(gated_tanh/gated_tanh_fusion.yaml:\d+:\d+\) in the place of 3 "
+        r"warning: fuse_library_operators: not done: GatedTanh<steepness=1> \(gated_tanh/gated_tanh_fusion.yaml:\d+:\d+\) in the place of 3 "
         r"nodes: node '\w+' \(graft::GatedTanh\): GatedTanh: "
         r"`gate` is [\dx]+x1, allowed is the shape of `x`, [\dx]+\n",
         answer.err,
@@ -538,8 +538,12 @@ def test_convert_fuses_what_the_library_says(graft, tmp_path):
     model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
     answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json")).json
     (rewrite,) = [each for each in answer["rewrites"] if each["pass"] == "fuse_library_operators"]
-    assert rewrite["replacement"] == "GatedTanh<>" and rewrite["proof_kind"] == "own" and " runs, " in rewrite["proof"]
-    assert rewrite["reason"] == "y = tanh(x) * sigmoid(gate), element by element."
+    assert (
+        rewrite["replacement"] == "GatedTanh<steepness=1>"
+        and rewrite["proof_kind"] == "own"
+        and " runs, " in rewrite["proof"]
+    )
+    assert rewrite["reason"] == "y = tanh(x) * sigmoid(steepness * gate), element by element."
     (choice,) = answer["choices"]
     assert (choice["operator"], choice["kind"]) == ("GatedTanh", "plugin")
     written = onnx.load(tmp_path / "out.onnx")
@@ -737,6 +741,11 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("count", "no operators", "graft_add_plugin_library"),
         ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is no operator of this library", ""),
+        (
+            "with",
+            "fine_fusion.yaml:2:9: there is no operator Fin, did you mean Fine? libwrong_with.so has Fine; Graft's are ",
+            "",
+        ),
         ("empty_fusion", "fine_fusion.yaml: no fusion is in it; write one, as in", ""),
         ("rows", "operator Fine has a type row of 1 formats for 0 inputs and outputs", "build the library again"),
     ],
@@ -828,7 +837,7 @@ def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
 def test_an_engine_of_mixed_types_is_refused(graft, tmp_path):
     answer = built(graft, mixed_types(tmp_path / "m.onnx"), "--operators", PLUGINS)
-    assert answer.code != 0 and "no type row for inputs of f32, f32, f16, f32" in answer.err, answer.err
+    assert answer.code != 0 and "does not take inputs of the types f32, f32, f16, f32; " in answer.err, answer.err
 
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):
