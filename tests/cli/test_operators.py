@@ -743,7 +743,7 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is no operator of this library", ""),
         (
             "with",
-            "fine_fusion.yaml:2:9: there is no operator Fin, did you mean Fine? libwrong_with.so has Fine; Graft's are ",
+            "fine_fusion.yaml:2:9: there is no operator Fiine; did you mean Fine? libwrong_with.so has Fine; Graft's are ",
             "",
         ),
         ("empty_fusion", "fine_fusion.yaml: no fusion is in it; write one, as in", ""),

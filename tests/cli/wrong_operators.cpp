@@ -35,7 +35,7 @@ const std::array types{&type};
 #ifdef WRONG_EMPTY_FUSION
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "# To be written.\n"}};
 #elif defined(WRONG_WITH)
-constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: Fin\n"}};
+constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: Fiine\n"}};
 #else
 // LeakyReLU is Graft's: a fusion of a library makes the library's own operators.
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: LeakyReLU\n"}};
