@@ -2,6 +2,7 @@
 # PixelUnshuffle and by ONNX Runtime, which runs what `graft convert` writes without any library.
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import PLUGIN_LIBRARY, needs_plugin_library, save
+from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, needs_plugin_library, save
 from onnx import TensorProto, helper
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
@@ -810,6 +811,24 @@ def test_engines_hold_their_plugins(graft, tmp_path, name):
         answer = built(graft, each, *shapes, "--operators", PLUGINS)
         assert answer.code == 0, answer.err
         assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == [name] * len(counts)
+
+
+@pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
+def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_path):
+    """Once, with a command that runs; and nothing of the kind where the plugins are Graft's."""
+    model = network(tmp_path / "m.onnx", "GatedTanh")
+    built(graft, model, "--operators", PLUGINS)
+    told = graft("build", model, "-o", tmp_path / "e", "--target", "sm89", "--operators", PLUGINS).out
+    (command,) = re.findall(r"^next +graft (canary .*)$", told, re.M)
+    assert told.count("canary") == 2, "the command and its folder"
+    assert "whether the CUDA kernel of GatedTanh computes what the CPU does" in told
+    assert graft(*shlex.split(command)).code == 0
+    assert (tmp_path / "m.canary" / "run_canary.py").is_file() and (tmp_path / "m.canary" / PLUGINS.name).is_file()
+    converted = tmp_path / "digits.onnx"
+    assert graft("convert", DIGITS, "-o", converted, "--plugins", "always").code == 0
+    command = ["build", converted, "-o", tmp_path / "d", "--target", "sm89", "--shapes", DIGITS_SHAPES]
+    told = graft(*command, "--operators", PLUGINS)
+    assert told.code == 0 and "plugin  " in told.out and "canary" not in told.out, told.err
 
 
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")

@@ -53,6 +53,7 @@ def test_from_nothing_to_an_engine_by_the_commands_that_are_printed(tmp_path: pa
         assert re.search(r"my_ops_cases_gpu \.+ +Passed", tests), tests
     needed = {line.split()[0].split("/")[-1] for line in run(tmp_path, f"ldd {program}").splitlines()}
     assert {name for name in needed if not name.startswith(("linux-vdso", "ld-linux", "libc.so", "libm.so"))} == set()
+    assert "graft canary beta_swish.graft.onnx" in printed[-1], "no kernel has run, which the engine does not show"
     nodes = onnx.load(tmp_path / "beta_swish.graft.onnx").graph.node
     assert "BetaSwish" in {node.op_type for node in nodes}
     assert (tmp_path / "beta_swish.engine").stat().st_size > 1000
