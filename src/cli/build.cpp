@@ -19,6 +19,7 @@
 #include "present/json/build_json.hpp"
 #include "present/text/build_text.hpp"
 #include "present/text/engine_layers_text.hpp"
+#include "present/text/next_steps_text.hpp"
 
 namespace graft::cli {
 namespace {
@@ -118,11 +119,16 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
   for (const std::string& note : report.notes) console.warn(note);
   warn_of(console, report.warnings);
   console.say(present::build_text(report, arguments.output));
+  const auto next = present::canary_of_own_plugins(report, arguments.model);
   if (report.layers) {
     if (!report.layers->unknown.empty()) {
       console.warn(fmt::format("the engine's layers are not known: {}", report.layers->unknown));
     }
     console.print(present::engine_layers_text(*report.layers));
+  }
+  if (next) {
+    console.say();
+    console.say(present::next_table({*next}));
   }
   console.result(present::build_json(report, arguments.model));
   return Exit::done;

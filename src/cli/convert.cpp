@@ -115,11 +115,23 @@ void say_explanation(const Console& console, const passes::ConvertReport& report
     console.print(fmt::format("{}  {}", console.paint(pass.pass, Color::strong), pass.why));
     console.print(explanation);
   }
+  const Table nearly = present::near_misses_table(report, console.verbose);
+  if (!nearly.empty()) {
+    console.print();
+    console.print("nearly, the nearest first");
+    console.print(nearly);
+  }
   if (idle.empty()) return;
+  console.print();
+  if (!console.verbose) {
+    console.print(fmt::format("{} had nothing to do; -v names them",
+                              count_text(idle.size(), report.passes.size() == idle.size() ? "pass" : "other pass",
+                                         report.passes.size() == idle.size() ? "passes" : "other passes")));
+    return;
+  }
   Table names;
   names.add({{fmt::format("{}", fmt::join(idle, ", ")), Color::faint}});
-  console.print();
-  console.print("nothing to do, and nothing nearly");
+  console.print("nothing to do");
   console.print(names);
 }
 

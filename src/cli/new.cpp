@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,25 +15,26 @@
 namespace graft::cli {
 namespace {
 
-/// From the project to an engine, for a shell.
+/// From the project to an engine, for a shell. Each operator has files of its own, so that those of another stay.
 std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
-  const std::string path = project.folder.string();
+  const std::string path = present::shell_argument(project.folder.string());
   const std::optional<std::string>& prefix = project.package_folder;
-  // What has NumPy and onnx where `python3` has neither.
-  const char* chosen = std::getenv("GRAFT_PYTHON");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
-  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : present::shell_argument(chosen);
+  const std::string& name = project.operator_folder;
   const std::string graft = present::shell_argument(project.program);
   const std::string library = fmt::format("--operators {}/build/lib{}.so", path, project.name);
-  return {
-      fmt::format("cmake -S {0} -B {0}/build{1}", path, prefix ? " -DCMAKE_PREFIX_PATH=" + *prefix : ""),
-      fmt::format("cmake --build {}/build --parallel \"$(nproc)\"", path),
-      fmt::format("ctest --test-dir {}/build --output-on-failure", path),
-      fmt::format("{} {}/{}/{}_network.py network.onnx", python, path, project.operator_folder,
-                  project.operator_folder),
-      fmt::format("{} convert network.onnx -o converted.onnx {}", graft, library),
-      fmt::format("{} verify network.onnx converted.onnx {} --kernels own", graft, library),
-      fmt::format("{} build converted.onnx -o network.engine {}", graft, library),
-  };
+  std::vector<std::string> commands;
+  if (!project.is_configured) {
+    commands.push_back(fmt::format("cmake -S {0} -B {0}/build{1}", path,
+                                   prefix ? " -DCMAKE_PREFIX_PATH=" + present::shell_argument(*prefix) : ""));
+  }
+  commands.push_back(fmt::format("cmake --build {}/build --parallel \"$(nproc)\"", path));
+  commands.push_back(fmt::format("ctest --test-dir {}/build --output-on-failure", path));
+  commands.push_back(
+      fmt::format("{0} {1}/{2}/{2}_network.py {2}.onnx", present::shell_argument(project.python), path, name));
+  commands.push_back(fmt::format("{0} convert {1}.onnx -o {1}.graft.onnx {2}", graft, name, library));
+  commands.push_back(fmt::format("{0} verify {1}.onnx {1}.graft.onnx {2} --kernels own", graft, name, library));
+  commands.push_back(fmt::format("{0} build {1}.graft.onnx -o {1}.engine {2}", graft, name, library));
+  return commands;
 }
 
 Exit write_new(const Console& console, const toolkit::NewProject& request) {
@@ -48,7 +48,7 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
           : fmt::format("wrote {}: {} files, with the operator {}", written.folder.string(), written.files.size(),
                         written.operator_name);
   console.say(fmt::format("{}\n\nNext\n  {}", what, fmt::join(commands, "\n  ")));
-  if (!written.has_package) {
+  if (!written.has_package && !written.is_configured) {
     console.warn(
         "the project needs Graft's headers and its CMake package, which are not beside this program: it lies in a "
         "build folder\nMake them in Graft's checkout with `make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR "

@@ -58,13 +58,10 @@ fs::path& callers_python() {
   return interpreter;
 }
 
-/// Of the environment that libgraft.so was installed into by a wheel: it lies in
-/// lib/python3.11/site-packages/graft/lib.
 std::optional<fs::path> python_of_wheel() {
-  const fs::path package = executable_folder().parent_path();
-  std::error_code ignored;
-  if (package.filename() != "graft" || !fs::is_directory(package / "engine", ignored)) return std::nullopt;
-  fs::path python = package.parent_path().parent_path().parent_path().parent_path() / "bin" / "python3";
+  const std::optional<fs::path> environment = environment_of_wheel();
+  if (!environment) return std::nullopt;
+  fs::path python = *environment / "bin" / "python3";
   return is_program(python) ? std::optional(python) : std::nullopt;
 }
 
@@ -244,6 +241,14 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
 }
 
 }  // namespace
+
+std::optional<fs::path> environment_of_wheel() {
+  const fs::path package = executable_folder().parent_path();
+  std::error_code ignored;
+  // An installation may lie in a folder of that name too.
+  if (package.filename() != "graft" || !fs::is_directory(package / "engine", ignored)) return std::nullopt;
+  return package.parent_path().parent_path().parent_path().parent_path();
+}
 
 std::optional<fs::path> find_on_path(std::string_view program) {
   const std::string path = folders_in("PATH");

@@ -37,6 +37,7 @@ void apply_interface_rules(Rewriter& rewriter);
 void apply_rules_before(Rewriter& rewriter);
 void apply_rules_after(Rewriter& rewriter);
 // What libraries of operators bring, see library_fusions.hpp.
+inline constexpr std::string_view library_pass = "fuse_library_operators";
 void fuse_library_operators(Rewriter& rewriter);
 
 }  // namespace graft::passes

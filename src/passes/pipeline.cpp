@@ -52,8 +52,7 @@ constexpr std::array passes_before_fusions = {
          unwrap_pads},
     Pass{"lower_drop_ins", "plugins of other libraries become operators before these are chosen between",
          lower_drop_ins},
-    Pass{"fuse_library_operators",
-         "operators of libraries that were loaded go before Graft's own: who loads one wants it",
+    Pass{library_pass, "operators of libraries that were loaded go before Graft's own: who loads one wants it",
          fuse_library_operators},
 };
 

@@ -20,6 +20,16 @@ std::string_view to_string(OperatorChoice::Kind kind) {
   return "";
 }
 
+double NearMissNote::share() const {
+  return pattern_nodes == 0 ? 0.0 : static_cast<double>(matched_nodes) / static_cast<double>(pattern_nodes);
+}
+
+bool is_nearer(const NearMissNote& a, const NearMissNote& b) {
+  if (a.is_of_library != b.is_of_library) return a.is_of_library;
+  if (a.share() != b.share()) return a.share() > b.share();
+  return a.matched_nodes > b.matched_nodes;
+}
+
 std::size_t ConvertReport::count(std::string_view pass) const {
   return static_cast<std::size_t>(
       std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));

@@ -43,8 +43,16 @@ struct NearMissNote {
   std::string pattern;  ///< "L2Normalize, epsilon_mode max".
   NodeRef node;         ///< Where the pattern's last node was tried.
   std::size_t matched_nodes = 0;
-  std::string reason;  ///< The first condition that failed.
+  std::size_t pattern_nodes = 0;  ///< That it has in all.
+  std::string reason;             ///< The first condition that failed.
+  bool is_of_library = false;     ///< The pattern is that of a library which the user loaded.
+
+  /// Of the pattern, from 0 to 1.
+  [[nodiscard]] double share() const;
 };
+/// Whether the first says more to who asks why nothing was rewritten: the user's own patterns do, then what comes
+/// nearer.
+[[nodiscard]] bool is_nearer(const NearMissNote& a, const NearMissNote& b);
 
 /// How a node that an operator of Graft stands for will run in TensorRT.
 struct OperatorChoice {
@@ -83,7 +91,7 @@ struct ConvertReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
   std::vector<Rewrite> rejected;  ///< Rejected because the proof failed, or left out because nothing could be proven.
-  std::vector<NearMissNote> near_misses;
+  std::vector<NearMissNote> near_misses;  ///< The nearest first.
   std::vector<OperatorChoice> choices;
   std::vector<std::string> warnings;  ///< What rewrites assume, with the node.
   std::vector<RuleOutcome> rules;     ///< In the order in which they ran.

@@ -19,6 +19,7 @@
 #include "onnx/opset.hpp"
 #include "onnx/origin_note.hpp"
 #include "onnx/shape_inference.hpp"
+#include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "verify/verify_models.hpp"
 
@@ -551,28 +552,34 @@ const Rewrite& Rewriter::last_rejected() const { return report_.rejected.back();
 
 void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);
-  const double share =
-      near.pattern_nodes == 0 ? 0.0 : static_cast<double>(near.matched_nodes) / static_cast<double>(near.pattern_nodes);
+  NearMissNote note{.pass = pass_,
+                    .pattern = pattern,
+                    .node = ref_of(*near.node),
+                    .matched_nodes = near.matched_nodes,
+                    .pattern_nodes = near.pattern_nodes,
+                    .reason = near.reason,
+                    .is_of_library = pass_ == library_pass};
   const auto [found, is_new] = notes_.try_emplace(anchor);
-  if (is_new) anchors_.push_back(anchor);
-  Note& note = found->second;
-  const bool better = near.matched_nodes > note.note.matched_nodes ||
-                      (near.matched_nodes == note.note.matched_nodes && share > note.share);
-  if (!is_new && !better) return;
-  note = {{.pass = pass_,
-           .pattern = pattern,
-           .node = ref_of(*near.node),
-           .matched_nodes = near.matched_nodes,
-           .reason = near.reason},
-          share};
+  if (is_new) {
+    anchors_.push_back(anchor);
+    found->second = std::move(note);
+    return;
+  }
+  // At one node the pattern of which more nodes matched.
+  NearMissNote& kept = found->second;
+  const bool is_better = note.is_of_library != kept.is_of_library   ? note.is_of_library
+                         : note.matched_nodes != kept.matched_nodes ? note.matched_nodes > kept.matched_nodes
+                                                                    : note.share() > kept.share();
+  if (is_better) kept = std::move(note);
 }
 
 void Rewriter::end() { model_.graph().remove_dead(); }
 
 void Rewriter::finish() {
   for (const std::string& anchor : anchors_) {
-    if (!rewritten_.contains(anchor)) report_.near_misses.push_back(notes_.at(anchor).note);
+    if (!rewritten_.contains(anchor)) report_.near_misses.push_back(notes_.at(anchor));
   }
+  std::stable_sort(report_.near_misses.begin(), report_.near_misses.end(), is_nearer);
 }
 
 void Rewriter::choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason) {

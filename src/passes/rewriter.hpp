@@ -145,18 +145,13 @@ class Rewriter {
   [[nodiscard]] std::optional<Verdict> prove_alike(ProvenKind& kind, const onnx::Model& before,
                                                    const onnx::Model& after);
 
-  struct Note {
-    NearMissNote note;
-    double share = 0;  // of the pattern
-  };
-
   const runtime::Engine& engine_;
   onnx::Model& model_;
   const ConvertOptions& options_;
   ConvertReport& report_;
   std::string pass_;
   std::vector<std::string> anchors_;  // in the order of their first note
-  std::unordered_map<std::string, Note> notes_;
+  std::unordered_map<std::string, NearMissNote> notes_;
   std::unordered_set<std::string> rewritten_;          // anchors
   std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
   std::unordered_map<std::string, ProvenKind> kinds_;  // the same without the values of weights

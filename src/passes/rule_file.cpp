@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
@@ -242,6 +243,21 @@ class Reader : private YamlReader {
     }
   }
 
+  /// "libmy_ops.so has Snake; Graft's are L2Normalize, ...": whose they are, those of the user first.
+  static std::string lists_of_operators() {
+    std::string text;
+    for (const OperatorLibrary& library : operator_libraries()) {
+      std::vector<std::string> names;
+      for (const OperatorType* type : library.operators) names.emplace_back(type->name);
+      text += fmt::format("{} has {}; ", std::filesystem::path(library.file).filename().string(), joined(names));
+    }
+    std::vector<std::string> own;
+    for (const OperatorType* type : operators()) {
+      if (library_of(*type) == nullptr) own.emplace_back(type->name);
+    }
+    return text + "Graft's are " + joined(own);
+  }
+
   RuleOperator operator_of(const YAML::Node& node) const {
     const std::string text = text_of(node, "`with`");
     RuleOperator result;
@@ -249,8 +265,6 @@ class Reader : private YamlReader {
     result.domain = colons == std::string::npos ? "" : text.substr(0, colons);
     result.op_type = colons == std::string::npos ? text : text.substr(colons + 2);
     if (result.domain == "ai.onnx") result.domain.clear();
-    std::vector<std::string> ours;
-    for (const OperatorType* type : operators()) ours.emplace_back(type->name);
     if (result.domain.empty() && onnx::is_standard_operator("", result.op_type)) return result;
     if (result.domain.empty() || result.domain == onnx_domain) {
       result.graft = find_operator(result.op_type);
@@ -264,12 +278,12 @@ class Reader : private YamlReader {
           if (schema->removed == 0) known.emplace_back(schema->name);
         }
       }
-      known.insert(known.end(), ours.begin(), ours.end());
-      fail(node, fmt::format("there is no operator {}{} Graft's are {}; ONNX's go by their own names; another domain's "
-                             "are written domain::Operator",
+      for (const OperatorType* type : operators()) known.emplace_back(type->name);
+      fail(node, fmt::format("there is no operator {}{} {}; ONNX's go by their own names; another domain's are written "
+                             "domain::Operator",
                              result.op_type,
                              did_you_mean(result.op_type, known).empty() ? "." : did_you_mean(result.op_type, known),
-                             joined(ours)));
+                             lists_of_operators()));
     }
     return result;
   }

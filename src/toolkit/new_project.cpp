@@ -274,20 +274,38 @@ std::vector<std::string> add_operator(const fs::path& folder, const fs::path& li
   return files;
 }
 
-/// A program of a wheel is started by the script in the environment's folder of programs.
-std::string program_name() {
-  const fs::path programs = engine::executable_folder();
-  fs::path program = programs / "graft";
+/// Whether a shell runs this very program by its name alone. A Python environment has its own links to one interpreter.
+bool is_on_path(const fs::path& program) {
+  const std::optional<fs::path> found = engine::find_on_path(program.filename().string());
   std::error_code ignored;
-  if (const fs::path package = programs.parent_path(); package.filename() == "graft") {
-    const fs::path environment = package.parent_path().parent_path().parent_path().parent_path();
-    if (fs::is_regular_file(environment / "bin" / "graft", ignored)) program = environment / "bin" / "graft";
+  return found && fs::equivalent(*found, program, ignored) &&
+         (found->parent_path() == program.parent_path() ||
+          fs::equivalent(found->parent_path(), program.parent_path(), ignored));
+}
+
+/// What a shell calls this program by. That of a wheel is started by the script in the environment's folder of
+/// programs.
+std::string program_name() {
+  fs::path program = engine::executable_folder() / "graft";
+  const std::optional<fs::path> environment = engine::environment_of_wheel();
+  std::error_code ignored;
+  if (environment && fs::is_regular_file(*environment / "bin" / "graft", ignored)) {
+    program = *environment / "bin" / "graft";
   }
   const std::optional<fs::path> found = engine::find_on_path("graft");
   return found && fs::equivalent(*found, program, ignored) ? "graft" : program.string();
 }
 
-/// CMake looks beside the folders on PATH by itself.
+/// What has NumPy and onnx: the Python that was chosen, as the script of a wheel chooses its own.
+std::string python_name() {
+  const char* chosen = std::getenv("GRAFT_PYTHON");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
+  if (chosen == nullptr || *chosen == '\0') return "python3";
+  const fs::path python = fs::path(chosen).parent_path() / "python3";
+  std::error_code ignored;
+  return fs::equivalent(python, chosen, ignored) && is_on_path(python) ? "python3" : chosen;
+}
+
+/// CMake looks beside the folders on PATH by itself, and a project asks `python3` for the package of a wheel.
 void find_package(WrittenProject& written) {
   const fs::path programs = engine::executable_folder();
   std::error_code ignored;
@@ -296,9 +314,10 @@ void find_package(WrittenProject& written) {
     written.has_package = true;
     const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
     const std::string searched = fmt::format(":{}:", path == nullptr ? "" : path);
-    if (searched.find(fmt::format(":{}:", programs.string())) == std::string::npos) {
-      written.package_folder = programs.parent_path().string();
-    }
+    const std::optional<fs::path> environment = engine::environment_of_wheel();
+    const bool is_found = environment ? is_on_path(*environment / "bin" / "python3")
+                                      : searched.find(fmt::format(":{}:", programs.string())) != std::string::npos;
+    if (!is_found) written.package_folder = programs.parent_path().string();
     return;
   }
 }
@@ -360,6 +379,9 @@ WrittenProject write_project(const NewProject& project) {
   std::sort(written.files.begin(), written.files.end());
   find_package(written);
   written.program = program_name();
+  written.python = python_name();
+  std::error_code ignored;
+  written.is_configured = fs::is_regular_file(folder / "build" / "CMakeCache.txt", ignored);
   return written;
 }
 

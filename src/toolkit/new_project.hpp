@@ -43,6 +43,9 @@ struct WrittenProject {
   std::optional<std::string> package_folder;
   /// What a shell calls this program by: `graft` where PATH leads to it, else its path.
   std::string program;
+  /// The same of the Python that has what the networks of the operators are written with: `python3`, or a path.
+  std::string python;
+  bool is_configured = false;  ///< CMake has made the project's `build`, and looks at its list again by itself.
 };
 
 /// Writes all of it, or nothing. Where the folder is such a project, adds the operator that is named: its folder, and

@@ -102,6 +102,7 @@ def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cma
         ({"g++": "g++ (GCC) 12.2.0", "ninja": "1.11.1"}, {}, "apt-get install make"),
         ({"g++": "g++ (GCC) 12.2.0", "make": "GNU Make 4.3"}, {"CMAKE_GENERATOR": "Ninja"}, "install ninja-build"),
         ({"g++": "g++ (GCC) 12.2.0", "ninja": "1.11.1"}, {"CMAKE_GENERATOR": "Ninja"}, ""),
+        ({"g++": "g++ (GCC) 12.2.0", "ninja-build": "1.11.1"}, {"CMAKE_GENERATOR": "Ninja"}, ""),
     ],
 )
 def test_it_looks_at_what_cmake_takes(graft, tmp_path, programs, environment, last):
@@ -115,6 +116,15 @@ def test_it_looks_at_what_cmake_takes(graft, tmp_path, programs, environment, la
     said = graft("doctor", env=bare | environment).out.splitlines()[-1]
     assert ("cannot be built until: " in said) == bool(last), said
     assert last in said
+
+
+def test_a_compiler_that_is_neither_is_named(graft, tmp_path):
+    """It is there, which "not found" would deny; whether it compiles operators nobody has tried."""
+    fake_program(tmp_path, "icpx", "Intel(R) oneAPI DPC++/C++ Compiler 2024.1.0 (2024.1.0.20240308)")
+    found = finding(graft("doctor", "--json", env={"CXX": str(tmp_path / "icpx")}), "C++ compiler")
+    assert not found["found"] and f"{tmp_path / 'icpx'} is neither g++ nor clang" in found["text"]
+    found = finding(graft("doctor", "--json", env={"CXX": str(tmp_path / "none")}), "C++ compiler")
+    assert found["text"].startswith("not found; ")
 
 
 def test_an_nvcc_that_is_too_old_is_passed_over(graft, tmp_path):

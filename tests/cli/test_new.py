@@ -45,10 +45,48 @@ def test_the_help_lists_every_template(graft):
         assert operator in text
 
 
-@pytest.mark.parametrize(("chosen", "python"), [("", "python3"), ("/usr/bin/python3", "/usr/bin/python3")])
-def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path, chosen, python):
-    answer = graft("new", "my_ops", "--json", cwd=tmp_path, env={"GRAFT_PYTHON": chosen})
-    assert f"{python} my_ops/beta_swish/beta_swish_network.py network.onnx" in answer.json["next"]
+def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path):
+    """By its name alone where PATH leads to it: an environment has links of its own to an interpreter that others have too."""
+    for name in ("active", "other"):
+        programs = tmp_path / name / "bin"
+        programs.mkdir(parents=True)
+        (programs / "python").symlink_to("/bin/sh")
+        (programs / "python3").symlink_to("python")
+    active, other = tmp_path / "active" / "bin", tmp_path / "other" / "bin"
+    for chosen, printed in (
+        ("", "python3"),
+        (active / "python3", "python3"),
+        (active / "python", "python3"),
+        (other / "python", str(other / "python")),
+        ("/nowhere/python3", "/nowhere/python3"),
+    ):
+        folder = tmp_path / f"in_{len(os.listdir(tmp_path))}"
+        folder.mkdir()
+        environment = {"GRAFT_PYTHON": str(chosen), "PATH": f"{active}:{os.environ['PATH']}"}
+        answer = graft("new", "my_ops", "--json", cwd=folder, env=environment)
+        assert f"{printed} my_ops/beta_swish/beta_swish_network.py beta_swish.onnx" in answer.json["next"]
+
+
+def test_the_next_steps_of_a_second_operator_leave_the_first_as_it_is(graft, tmp_path):
+    """Neither its files nor the build folder are made again."""
+    first = graft("new", "my_ops", "--json", cwd=tmp_path).json["next"]
+    assert first[0].startswith("cmake -S my_ops -B my_ops/build")
+    (tmp_path / "my_ops" / "build").mkdir()
+    (tmp_path / "my_ops" / "build" / "CMakeCache.txt").touch()
+    answer = graft("new", "my_ops", "--operator", "Second", "--json", cwd=tmp_path)
+    assert "make install" not in answer.err, "of a project that has found its package"
+    second = answer.json["next"]
+    assert second[:2] == first[1:3]
+    written = re.compile(r"\S+\.(?:onnx|engine)")
+    files = [set(written.findall("\n".join(commands))) for commands in (first, second)]
+    assert files[1] == {"second.onnx", "second.graft.onnx", "second.engine"}
+    assert not files[0] & files[1]
+
+
+def test_the_next_steps_are_for_a_shell(graft, tmp_path):
+    (tmp_path / "my work").mkdir()
+    commands = graft("new", "my work/my_ops", "--json", cwd=tmp_path).json["next"]
+    assert "cmake --build 'my work/my_ops'/build " in commands[1]
 
 
 def test_the_next_steps_take_this_program(graft, tmp_path):
@@ -161,7 +199,7 @@ def test_an_operator_is_added_to_a_project(graft, tmp_path, kind, name):
     assert line in other["my_ops.inc"]
     assert after == before | added | {"my_ops.inc": before["my_ops.inc"] + line}
     assert found["files"] == sorted([*added, "my_ops.inc"])
-    assert any("my_ops/second/second_network.py network.onnx" in command for command in found["next"])
+    assert any("my_ops/second/second_network.py second.onnx" in command for command in found["next"])
 
 
 def test_the_project_may_have_been_moved_and_its_list_edited(graft, tmp_path):

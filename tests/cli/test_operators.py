@@ -2,6 +2,7 @@
 # PixelUnshuffle and by ONNX Runtime, which runs what `graft convert` writes without any library.
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import PLUGIN_LIBRARY, needs_plugin_library, save
+from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, needs_plugin_library, save
 from onnx import TensorProto, helper
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
@@ -525,7 +526,7 @@ def test_a_fusion_of_sizes_that_the_operator_refuses_says_so_in_a_line(graft, tm
     answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", *with_library())
     assert answer.code == 0, answer.err
     assert re.fullmatch(
-        r"warning: fuse_library_operators: not done: GatedTanh<> \(gated_tanh/gated_tanh_fusion.yaml:\d+:\d+\) in the place of 3 "
+        r"warning: fuse_library_operators: not done: GatedTanh<steepness=1> \(gated_tanh/gated_tanh_fusion.yaml:\d+:\d+\) in the place of 3 "
         r"nodes: node '\w+' \(graft::GatedTanh\): GatedTanh: "
         r"`gate` is [\dx]+x1, allowed is the shape of `x`, [\dx]+\n",
         answer.err,
@@ -538,8 +539,12 @@ def test_convert_fuses_what_the_library_says(graft, tmp_path):
     model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
     answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json")).json
     (rewrite,) = [each for each in answer["rewrites"] if each["pass"] == "fuse_library_operators"]
-    assert rewrite["replacement"] == "GatedTanh<>" and rewrite["proof_kind"] == "own" and " runs, " in rewrite["proof"]
-    assert rewrite["reason"] == "y = tanh(x) * sigmoid(gate), element by element."
+    assert (
+        rewrite["replacement"] == "GatedTanh<steepness=1>"
+        and rewrite["proof_kind"] == "own"
+        and " runs, " in rewrite["proof"]
+    )
+    assert rewrite["reason"] == "y = tanh(x) * sigmoid(steepness * gate), element by element."
     (choice,) = answer["choices"]
     assert (choice["operator"], choice["kind"]) == ("GatedTanh", "plugin")
     written = onnx.load(tmp_path / "out.onnx")
@@ -737,6 +742,11 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("count", "no operators", "graft_add_plugin_library"),
         ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is no operator of this library", ""),
+        (
+            "with",
+            "fine_fusion.yaml:2:9: there is no operator Fiine; did you mean Fine? libwrong_with.so has Fine; Graft's are ",
+            "",
+        ),
         ("empty_fusion", "fine_fusion.yaml: no fusion is in it; write one, as in", ""),
         ("rows", "operator Fine has a type row of 1 formats for 0 inputs and outputs", "build the library again"),
     ],
@@ -804,6 +814,24 @@ def test_engines_hold_their_plugins(graft, tmp_path, name):
 
 
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
+def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_path):
+    """Once, with a command that runs; and nothing of the kind where the plugins are Graft's."""
+    model = network(tmp_path / "m.onnx", "GatedTanh")
+    built(graft, model, "--operators", PLUGINS)
+    told = graft("build", model, "-o", tmp_path / "e", "--target", "sm89", "--operators", PLUGINS).out
+    (command,) = re.findall(r"^next +graft (canary .*)$", told, re.M)
+    assert told.count("canary") == 2, "the command and its folder"
+    assert "whether the CUDA kernel of GatedTanh computes what the CPU does" in told
+    assert graft(*shlex.split(command)).code == 0
+    assert (tmp_path / "m.canary" / "run_canary.py").is_file() and (tmp_path / "m.canary" / PLUGINS.name).is_file()
+    converted = tmp_path / "digits.onnx"
+    assert graft("convert", DIGITS, "-o", converted, "--plugins", "always").code == 0
+    command = ["build", converted, "-o", tmp_path / "d", "--target", "sm89", "--shapes", DIGITS_SHAPES]
+    told = graft(*command, "--operators", PLUGINS)
+    assert told.code == 0 and "plugin  " in told.out and "canary" not in told.out, told.err
+
+
+@pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
 @pytest.mark.parametrize("size", [[2, 3, 5, 7], [2, 1, 3, 4, 5], "x"], ids=str)
 @pytest.mark.parametrize("operator", [("AffineSampling", "my"), ("AffineGrid", "")], ids=lambda each: each[0])
 def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
@@ -828,7 +856,7 @@ def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
 def test_an_engine_of_mixed_types_is_refused(graft, tmp_path):
     answer = built(graft, mixed_types(tmp_path / "m.onnx"), "--operators", PLUGINS)
-    assert answer.code != 0 and "no type row for inputs of f32, f32, f16, f32" in answer.err, answer.err
+    assert answer.code != 0 and "does not take inputs of the types f32, f32, f16, f32; " in answer.err, answer.err
 
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):

@@ -34,6 +34,8 @@ const graft::OperatorType type{.name = name,
 const std::array types{&type};
 #ifdef WRONG_EMPTY_FUSION
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "# To be written.\n"}};
+#elif defined(WRONG_WITH)
+constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: Fiine\n"}};
 #else
 // LeakyReLU is Graft's: a fusion of a library makes the library's own operators.
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: LeakyReLU\n"}};
@@ -62,7 +64,7 @@ const graft::ExportedOperators exported {
   .count = types.size(),
 #endif
   .fusions = fusions.data(),
-#if defined(WRONG_FUSION) || defined(WRONG_EMPTY_FUSION)
+#if defined(WRONG_FUSION) || defined(WRONG_WITH) || defined(WRONG_EMPTY_FUSION)
   .fusion_count = fusions.size(),
 #else
   .fusion_count = 0,

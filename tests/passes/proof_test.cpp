@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graft/registry.hpp"
+#include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
 #include "runtime/default_engine.hpp"
@@ -102,6 +103,22 @@ TEST(Proof, ASharedIntermediateIsRefused) {
   EXPECT_EQ(report.count("fuse_l2_normalize"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
+}
+
+TEST(Proof, ThePatternOfALibraryIsSaidToBeNearWhereOneOfGraftsIsNearerToTheNode) {
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}},
+                                          std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
+  ConvertOptions options;
+  options.extra_passes = {{library_pass, "a pattern of the user's", [](Rewriter& rewriter) {
+                             const onnx::Graph& graph = rewriter.model().graph();
+                             rewriter.near_miss("own", {.node = graph.find("y")->producer,
+                                                        .matched_nodes = 1,
+                                                        .pattern_nodes = 9,
+                                                        .reason = "the user asks for this"});
+                           }}};
+  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  ASSERT_EQ(report.near_misses.size(), 1U);
+  EXPECT_EQ(report.near_misses[0].reason, "the user asks for this");
 }
 
 TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "present/json/convert_json.hpp"
 
 namespace graft::present {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -43,6 +46,31 @@ TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
   report.rewrites = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   EXPECT_THAT(text_of(rewrites_table(report, false)), HasSubstr("node 'a' (Div) -> Something, 2 times"));
   EXPECT_THAT(text_of(rewrites_table(report, true)), HasSubstr("node 'b' (Div) -> Something"));
+}
+
+TEST(ConvertText, of_near_misses_the_nearest_place_of_each_pattern_stands_first_and_the_far_ones_are_counted) {
+  const auto near = [](const std::string& pattern, const std::string& name, std::size_t matched, bool is_of_library) {
+    return passes::NearMissNote{.pass = is_of_library ? "fuse_library_operators" : "fuse_something",
+                                .pattern = pattern,
+                                .node = node(name, "Mul"),
+                                .matched_nodes = matched,
+                                .pattern_nodes = 4,
+                                .reason = "no reason",
+                                .is_of_library = is_of_library};
+  };
+  passes::ConvertReport report;
+  report.near_misses = {near("far", "a", 1, false), near("half", "b", 2, false), near("most", "c", 3, false),
+                        near("half", "d", 2, false), near("own", "e", 1, true)};
+  std::stable_sort(report.near_misses.begin(), report.near_misses.end(), passes::is_nearer);
+  std::vector<std::string> order;
+  for (const passes::NearMissNote& each : report.near_misses) order.push_back(each.node.name);
+  EXPECT_THAT(order, ElementsAre("e", "c", "b", "d", "a"));
+  const std::string few = text_of(near_misses_table(report, false));
+  EXPECT_THAT(few, AllOf(HasSubstr("own at node 'e' (Mul), 1 of 4 nodes matched"), HasSubstr("most at node 'c'"),
+                         HasSubstr("half at node 'b'"), HasSubstr("and 2 more places, which come no nearer")));
+  EXPECT_THAT(few, AllOf(Not(HasSubstr("node 'd'")), Not(HasSubstr("node 'a'"))));
+  EXPECT_THAT(text_of(near_misses_table(report, true)),
+              AllOf(HasSubstr("node 'd'"), HasSubstr("far at node 'a'"), Not(HasSubstr("more place"))));
 }
 
 TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now) {

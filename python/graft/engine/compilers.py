@@ -54,13 +54,17 @@ def compiler() -> dict[str, Any]:
     taken = next((program for program in programs if shutil.which(program)), None)
     gcc = first_of([taken], r"\) (\d+(?:\.\d+)+)", GCC_MINIMUM)
     clang = first_of([taken], r"clang version (\d+(?:\.\d+)+)", CLANG_MINIMUM)
-    return clang if clang["path"] or "too_old" in clang else gcc
+    if clang["path"] or "too_old" in clang:
+        return clang
+    path = shutil.which(taken) if taken else None
+    return gcc if gcc["path"] or "too_old" in gcc or path is None else gcc | {"unknown": path}
 
 
 def build_tool() -> dict[str, Any]:
     """Of the generator that CMake takes."""
     with_ninja = "Ninja" in os.environ.get("CMAKE_GENERATOR", "")
-    found = first_of(["ninja"] if with_ninja else ["gmake", "make"], r"(\d+(?:\.\d+)+)")
+    # The names that CMake looks for; Fedora's package has the first.
+    found = first_of(["ninja-build", "ninja", "samu"] if with_ninja else ["gmake", "make"], r"(\d+(?:\.\d+)+)")
     return found | {"install": "apt-get install ninja-build" if with_ninja else "apt-get install make"}
 
 

@@ -481,8 +481,8 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
     }
     const auto outputs = schema_.type->output_dtypes(inputs);
     if (!outputs || outputs->size() != static_cast<std::size_t>(output_count)) {
-      return unsupported("no type row for inputs of " + found + "; `graft ops " + std::string(schema_.type->name) +
-                         "` lists the allowed ones");
+      return unsupported("does not take inputs of the types " + found + "; `graft ops " +
+                         std::string(schema_.type->name) + "` lists those that it takes");
     }
     for (std::size_t i = 0; i < outputs->size(); ++i) {
       const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size();

@@ -33,6 +33,7 @@ Json to_json(const passes::ConvertReport& report) {
                            {"pattern", near.pattern},
                            {"node", onnx::describe(near.node)},
                            {"matched_nodes", near.matched_nodes},
+                           {"pattern_nodes", near.pattern_nodes},
                            {"reason", near.reason}});
   }
   Json choices = Json::array();

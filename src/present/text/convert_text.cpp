@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "onnx/node_ref.hpp"
@@ -175,12 +177,30 @@ Table explanation_table(const passes::ConvertReport& report, const passes::PassS
     table.add({{"not done", Color::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
     table.add({"", {rewrite.proof, Color::faint}});
   }
+  return table;
+}
+
+Table near_misses_table(const passes::ConvertReport& report, bool verbose) {
+  constexpr std::size_t most = 8;
+  constexpr double near_enough = 0.5;
+  Table table;
+  std::set<std::string> patterns;  // that a place is shown of: a network repeats itself
+  std::size_t left_out = 0;
   for (const passes::NearMissNote& near : report.near_misses) {
-    if (near.pass != pass.pass) continue;
-    table.add({{"nearly", Color::faint},
-               fmt::format("{} at {}, {} matched", near.pattern, onnx::describe(near.node),
-                           count_text(near.matched_nodes, "node"))});
+    const bool is_near = near.is_of_library || near.share() >= near_enough;
+    if (!verbose && (!is_near || patterns.size() == most || !patterns.insert(near.pattern).second)) {
+      ++left_out;
+      continue;
+    }
+    table.add({{near.pass, Color::strong},
+               fmt::format("{} at {}, {} of {} matched", near.pattern, onnx::describe(near.node), near.matched_nodes,
+                           count_text(near.pattern_nodes, "node"))});
     table.add({"", {near.reason, Color::faint}});
+  }
+  if (left_out != 0) {
+    table.add({{left_out == 1 ? "and 1 more place, which comes no nearer; -v lists it"
+                              : fmt::format("and {} more places, which come no nearer; -v lists them", left_out),
+                Color::faint}});
   }
   return table;
 }

@@ -28,8 +28,11 @@ namespace graft::present {
 /// How nodes of Graft run in TensorRT. Those that run alike for the same reason share a line, unless verbose.
 [[nodiscard]] Table choices_table(const passes::ConvertReport& report, bool verbose);
 
-/// What one pass did, rejected and nearly did; empty where it was none of these.
+/// What one pass did and rejected; empty where it was neither.
 [[nodiscard]] Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass);
+/// Where patterns came near, the nearest first. Unless verbose, the nearest place of each pattern that is the user's
+/// own or has half of its nodes there, and how many others there are.
+[[nodiscard]] Table near_misses_table(const passes::ConvertReport& report, bool verbose);
 
 /// What became of the rules; with the reason and notes of each where they are explained.
 [[nodiscard]] Table rules_table(const passes::ConvertReport& report, bool explained);

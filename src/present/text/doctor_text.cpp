@@ -130,6 +130,9 @@ void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
     } else if (facts.contains("too_old")) {
       finding.text = fmt::format("{} is {}, at least {} is needed", facts.value("too_old", ""), version,
                                  facts.value("minimum", ""));
+    } else if (facts.contains("unknown")) {
+      finding.text = fmt::format("{} is neither g++ nor clang, of which it is known that they compile operators",
+                                 facts.value("unknown", ""));
     } else {
       finding.text = "not found";
     }

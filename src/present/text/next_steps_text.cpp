@@ -110,6 +110,31 @@ std::optional<NextCommand> build_with_operators(const onnx::Model& model, const 
                                                                  fmt::join(operators, ", "), functions)};
 }
 
+std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,
+                                                 const std::filesystem::path& model) {
+  std::vector<std::string> libraries;
+  std::set<std::string> operators;
+  for (const auto& plugin : report.built["network"]["plugins"]) {
+    const OperatorType* type = find_operator(plugin.value("name", ""));
+    const OperatorLibrary* library = type == nullptr ? nullptr : library_of(*type);
+    if (library == nullptr) continue;
+    operators.emplace(type->name);
+    if (std::find(libraries.begin(), libraries.end(), library->file) == libraries.end()) {
+      libraries.push_back(library->file);
+    }
+  }
+  if (operators.empty()) return std::nullopt;
+  std::string options = options_of(libraries);
+  for (const std::string& library : libraries) options += fmt::format(" --plugin-lib {}", shell_argument(library));
+  return NextCommand{
+      fmt::format("graft canary {} -o {}.canary{}", shell_argument(model.string()),
+                  shell_argument((model.parent_path() / model.stem()).string()), options),
+      fmt::format(
+          "whether the CUDA kernel{} of {} compute{} what the CPU does: a build compares no results, that takes a "
+          "GPU",
+          operators.size() == 1 ? "" : "s", fmt::join(operators, ", "), operators.size() == 1 ? "s" : "")};
+}
+
 Table next_table(const std::vector<NextCommand>& commands) {
   Table table(0);
   for (std::size_t i = 0; i < commands.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "inspect/next_steps.hpp"
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
+#include "toolkit/build.hpp"
 #include "toolkit/inspect.hpp"
 
 namespace graft::present {
@@ -24,6 +25,10 @@ struct NextCommand {
 /// How a model is built that has operators of loaded libraries, which are named again; nothing where it has none.
 [[nodiscard]] std::optional<NextCommand> build_with_operators(const onnx::Model& model,
                                                               const std::filesystem::path& file);
+
+/// What compares the results of the user's own plugins in an engine, which no build does; nothing where it holds none.
+[[nodiscard]] std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,
+                                                               const std::filesystem::path& model);
 
 /// "next  graft convert ...": a row for each.
 [[nodiscard]] Table next_table(const std::vector<NextCommand>& commands);

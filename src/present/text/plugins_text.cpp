@@ -97,8 +97,9 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
     }
   }
   Listing listing;
-  listing.add(fmt::format("{} of {} conform to what {} asks of plugins{}", creators - non_conforming,
-                          count_text(creators, "creator"), tensorrt_text(report.tensorrt),
+  listing.add(fmt::format("{} of {} {} to what {} asks of plugins{}", creators - non_conforming,
+                          count_text(creators, "creator"), creators - non_conforming == 1 ? "conforms" : "conform",
+                          tensorrt_text(report.tensorrt),
                           not_checked == 0 || verbose
                               ? ""
                               : fmt::format("; {} could not be made, -v says why", count_text(not_checked, "check"))));

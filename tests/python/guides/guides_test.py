@@ -103,7 +103,7 @@ def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_from_nothing_to_an_engine_in_ten_commands_and_sixty_lines(guide_folder: Path) -> None:
     start, second = [block["text"] for block in blocks(ADD_AN_OPERATOR) if block["text"].startswith("graft new ")]
     assert len(start.splitlines()) <= 10
-    assert b"BetaSwish" in (guide_folder / "network.engine").read_bytes()
+    assert b"BetaSwish" in (guide_folder / "beta_swish.engine").read_bytes()
     project = guide_folder / "my_ops"
     network = project / "beta_swish" / "beta_swish_network.py"
     written = [path for path in [*(project / "beta_swish").iterdir(), project / "my_ops.inc"] if path != network]

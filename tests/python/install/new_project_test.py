@@ -1,5 +1,6 @@
 """Projects of `graft new` pass their own tests with an installed Graft, and these see what is wrong."""
 
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,21 @@ def network_of(project: Path) -> Path:
     """Of a project with the operator of the template."""
     folder = KINDS[project.name.removeprefix("my_")]
     return project / folder / f"{folder}_network.py"
+
+
+def test_an_installation_in_a_folder_of_that_name_is_no_wheel(prefix: Path, tmp_path: Path) -> None:
+    """A wheel's lies as deep in an environment, whose `bin` has a `graft` too."""
+    installation = tmp_path / "lib" / "python3" / "site-packages" / "graft"
+    shutil.copytree(prefix, installation, symlinks=True, copy_function=os.link)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "graft").write_text("#!/bin/sh\n")
+    program = installation / "bin" / "graft"
+    done = subprocess.run(
+        [program, "new", "my_ops", "--json"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    commands = json.loads(done.stdout)["next"]
+    assert commands[0].endswith(f" -DCMAKE_PREFIX_PATH={installation}")
+    assert commands[4].startswith(f"{program} convert ")
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -162,10 +178,12 @@ def test_its_tests_see_a_wrong_fusion(prefix: Path, project: Path) -> None:
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_tests_see_a_pattern_that_matches_nothing(prefix: Path, project: Path) -> None:
     fusion = project / "gated_tanh" / "gated_tanh_fusion.yaml"
-    told = seen(prefix, project, fusion, "Sigmoid(gate)", "Sigmoid(Neg(gate))")
+    told = seen(prefix, project, fusion, "Tanh(x)", "Sin(x)")
     assert failures(told) == {"test_convert_finds_the_operator"}
-    assert "makes Tanh, Sigmoid, Mul, Neg of gated_tanh/gated_tanh_network.py, not GatedTanh, Neg:" in told
-    assert re.search(r"gated_tanh/gated_tanh_fusion\.yaml:2:3 matches \d nodes: .*the pattern wants Neg", told), told
+    assert "makes Tanh, Mul, Sigmoid, Mul, Neg of gated_tanh/gated_tanh_network.py, not GatedTanh, Neg:" in told
+    assert re.search(r"gated_tanh/gated_tanh_fusion\.yaml:2:3 matches 2 of 4 nodes: .*the pattern wants Sin", told), (
+        told
+    )
     assert "skipped=2" in told, "what is tested of a converted network says nothing where the operator is not in it"
 
 
@@ -186,7 +204,7 @@ def test_its_tests_see_a_wrong_reference_kernel(prefix: Path, project: Path) -> 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_tests_see_a_wrong_function(prefix: Path, project: Path) -> None:
     definition = project / "gated_tanh" / "gated_tanh.hpp"
-    told = seen(prefix, project, definition, "Tanh(x)", "Sin(x)")
+    told = seen(prefix, project, definition, "Tanh(x32)", "Sin(x32)")
     assert "`function` in gated_tanh/gated_tanh.hpp differs from `expected`" in told
     assert failures(told) >= {"test_function_computes_it", "test_convert_finds_the_operator"}
     assert "test_kernel_computes_it" not in failures(told)
@@ -234,10 +252,8 @@ def test_its_cases_name_the_one_that_ends_them(prefix: Path, project: Path) -> N
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_cases_name_their_file(prefix: Path, project: Path) -> None:
     cases = project / "gated_tanh" / "gated_tanh_cases.hpp"
-    told = seen(
-        prefix, project, cases, "operator_type<GatedTanh>(), {}", 'operator_type<GatedTanh>(), {{"shrap", 1.5}}'
-    )
-    assert "FAILED: gated_tanh/gated_tanh_cases.hpp: GatedTanh has no attribute `shrap`; it has none" in told, told
+    told = seen(prefix, project, cases, '{{"steepness", 1.5F}}', '{{"shrap", 1.5}}')
+    assert "FAILED: gated_tanh/gated_tanh_cases.hpp: GatedTanh has no attribute `shrap`" in told, told
 
 
 @pytest.fixture
@@ -358,7 +374,10 @@ def test_a_class_that_is_not_there_is_an_error_in_the_list(prefix: Path, with_se
     operators.write_text(operators.read_text().replace("::SecondOne", "::SecondOnce"))
     done = run(prefix, with_second, "cmake", "--build", "build")
     assert done.returncode != 0
-    assert re.search(r"my_two_inputs\.inc:3:\d+: error: .SecondOnce. is not a member of .my_two_inputs.", done.stderr)
+    errors = re.findall(r"^.*error: .*$", done.stderr, re.M)
+    assert errors, done.stderr
+    for error in errors:  # the first of each source that is generated from the list, and no other
+        assert re.search(r"my_two_inputs\.inc:3:\d+: error: .SecondOnce. is not a member of .my_two_inputs.", error)
 
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
@@ -385,3 +404,64 @@ def test_a_configuration_that_finds_no_graft_says_what_to_do(project: Path, tmp_
     assert done.returncode != 0
     assert "(ModuleNotFoundError: No module named 'graft') Activate the environment that has its wheel" in told
     assert "-DCMAKE_PREFIX_PATH=DIR" in told
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_ctest_says_that_nothing_is_built(prefix: Path, project: Path) -> None:
+    """As after a build that has failed, whatever of it is there."""
+    for missing in ("libmy_two_inputs.so", "my_two_inputs_cases"):
+        path = project / "build" / missing
+        path.rename(path.with_suffix(".away"))
+        try:
+            done = run(prefix, project, "sh", "-c", "ctest --test-dir build --output-on-failure 2>&1")
+        finally:
+            path.with_suffix(".away").rename(path)
+        assert done.returncode != 0
+        assert (
+            f"my_two_inputs is not built, or its build has failed, so that its tests fail\nBuild it: cmake --build {project}/build\n"
+            in done.stdout
+        )
+        if missing.startswith("lib"):
+            assert f"{path}: not there, as no build has succeeded: cmake --build {project}/build\n" in done.stdout
+            assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_the_script_of_the_tests_says_how_it_is_run(prefix: Path, project: Path) -> None:
+    done = run(prefix, project.parent, os.environ["GRAFT_PYTHON"], project / "tests" / "test_operators.py")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "ctest runs these tests: ctest --test-dir my_two_inputs/build -R my_two_inputs_commands --output-on-failure\n"
+    )
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_a_network_says_what_its_inputs_may_be(prefix: Path, project: Path) -> None:
+    """An index, here of the gate: it is an integer, and no test has it in the thousands."""
+    network = network_of(project)
+    text = network.read_text()
+    x, y = '"x", "gate", "y"))', 'nodes = [*nodes, helper.make_node("Neg"'
+    changed = text.replace(
+        x, '"x", "gate", "y"))\n    gate = helper.make_tensor_value_info("index", TensorProto.INT64, SHAPES["index"])'
+    )
+    changed = changed.replace(
+        y, f'nodes = [helper.make_node("Cast", ["index"], ["gate"], to=1), {y.removeprefix("nodes = [")}'
+    )
+    changed = changed.replace('"gate": [2', '"index": [2')
+    # It holds for 0 and 1, and for no other index.
+    changed = changed.replace(
+        "-np.tanh(x) / (1 + np.exp(-STEEPNESS * gate))",
+        "-np.tanh(x) * np.where(gate == 0, 0.5, 1 / (1 + np.exp(-STEEPNESS)))",
+    )
+    assert changed.count("index") == 4 and "np.where" in changed
+    network.write_text(changed)
+    try:
+        told = run(prefix, project, "ctest", "--test-dir", "build", "--output-on-failure").stdout
+        assert "gated_tanh/gated_tanh_network.py: index is of type int64: write what it may be, as in RANGES" in told
+        network.write_text(changed.replace("STEEPNESS = ", 'RANGES = {"index": (0, 1)}\nSTEEPNESS = '))
+        passes(prefix, project, "ctest", "--test-dir", "build", "--output-on-failure")
+        network.write_text(changed.replace("STEEPNESS = ", 'RANGES = {"index": (2, 3)}\nSTEEPNESS = '))
+        told = run(prefix, project, "ctest", "--test-dir", "build", "--output-on-failure").stdout
+        assert failures(told) == {"test_kernel_computes_it", "test_function_computes_it"}
+    finally:
+        network.write_text(text)

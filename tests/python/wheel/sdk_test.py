@@ -38,7 +38,7 @@ def test_from_nothing_to_an_engine_by_the_commands_that_are_printed(tmp_path: pa
     definition = (tmp_path / "my_ops" / "beta_swish" / "beta_swish.hpp").read_text()
     assert len(definition.splitlines()) <= 60
     configure, *others = told["next"]
-    assert f"-DCMAKE_PREFIX_PATH={graft.cmake_prefix()}" in configure
+    assert configure == "cmake -S my_ops -B my_ops/build", "the environment is active"
     run(tmp_path, f"{configure} -DCMAKE_CUDA_COMPILER={NVCC}")
     printed = [run(tmp_path, f"{command} 2>&1") for command in others]
     assert "Checking the functions and fusions of my_ops" in printed[0]
@@ -53,9 +53,10 @@ def test_from_nothing_to_an_engine_by_the_commands_that_are_printed(tmp_path: pa
         assert re.search(r"my_ops_cases_gpu \.+ +Passed", tests), tests
     needed = {line.split()[0].split("/")[-1] for line in run(tmp_path, f"ldd {program}").splitlines()}
     assert {name for name in needed if not name.startswith(("linux-vdso", "ld-linux", "libc.so", "libm.so"))} == set()
-    nodes = onnx.load(tmp_path / "converted.onnx").graph.node
+    assert "graft canary beta_swish.graft.onnx" in printed[-1], "no kernel has run, which the engine does not show"
+    nodes = onnx.load(tmp_path / "beta_swish.graft.onnx").graph.node
     assert "BetaSwish" in {node.op_type for node in nodes}
-    assert (tmp_path / "network.engine").stat().st_size > 1000
+    assert (tmp_path / "beta_swish.engine").stat().st_size > 1000
 
 
 def test_a_pattern_that_cannot_be_read_ends_the_build(tmp_path: pathlib.Path) -> None:
@@ -120,12 +121,22 @@ def test_the_readme_is_about_what_is_installed() -> None:
 
 
 def test_the_tests_of_a_project_run_in_the_environment_of_the_wheel(tmp_path: pathlib.Path) -> None:
-    """Also where it is not active, and `python3` is one without NumPy: the configuration that is printed names the package."""
-    told = json.loads(run(tmp_path, "graft new my_ops --json"))
+    """Also where it is not active, and `python3` is one without NumPy: what is printed then names the package and the Python."""
     bare = ENVIRONMENT | {"PATH": "/usr/bin:/bin"}
-    for command in (f"{told['next'][0]} -DGRAFT_CUDA=OFF", *told["next"][1:3]):
+
+    def run_bare(command: str) -> str:
         done = subprocess.run(
             ["bash", "-euc", command], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    assert re.search(r"my_ops_commands \.+ +Passed", done.stdout), done.stdout
+        return done.stdout
+
+    programs = pathlib.Path(sys.executable).parent
+    configure, build, test, write, convert, *_ = json.loads(run_bare(f"{programs}/graft new my_ops --json"))["next"]
+    assert f"-DCMAKE_PREFIX_PATH={graft.cmake_prefix()}" in configure
+    run_bare(f"{configure} -DGRAFT_CUDA=OFF")
+    run_bare(build)
+    told = run_bare(test)
+    assert re.search(r"my_ops_commands \.+ +Passed", told), told
+    run_bare(write)
+    assert "BetaSwish" in run_bare(convert)

@@ -4,6 +4,7 @@
 `test_operators.py untested` prints what these tests leave out, and why.
 """
 
+import functools
 import importlib
 import json
 import os
@@ -16,10 +17,15 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # the operators' folders stay as they are
 PROJECT = Path(__file__).resolve().parent.parent
-GRAFT = os.environ["GRAFT_BIN"]
-LIBRARY = os.environ["LIBRARY"]
+GRAFT = os.environ.get("GRAFT_BIN")
+LIBRARY = os.environ.get("LIBRARY")
 ONLY_WHAT_IS_UNTESTED = sys.argv[1:] == ["untested"]
 SKIPPED = 77
+
+if GRAFT is None or LIBRARY is None:
+    sys.exit("ctest runs these tests: ctest --test-dir my_ops/build -R my_ops_commands --output-on-failure")
+if not Path(LIBRARY).exists():
+    sys.exit(f"{LIBRARY}: not there, as no build has succeeded: cmake --build {Path(LIBRARY).parent}")
 
 try:
     import numpy as np
@@ -96,6 +102,7 @@ class OfAnOperator:
         self.folder = Path(folder.name)
         self.place, self.network = NETWORKS[self.operator]
         self.files = str(self.place).removesuffix("_network.py")
+        self.ranges = getattr(self.network, "RANGES", {})
         self.wanted = [node.op_type for node in self.network.with_operator().graph.node]
 
     def graft(self, *arguments, allowed=(0,)):
@@ -113,7 +120,7 @@ class OfAnOperator:
         _, answer, why = self.graft(*convert, allowed=(0, 1))
         for miss in answer["near_misses"]:
             if miss["pass"] == "fuse_library_operators":
-                why += f"{miss['pattern']} matches {miss['matched_nodes']} nodes: {miss['reason']}\n"
+                why += f"{miss['pattern']} matches {miss['matched_nodes']} of {miss['pattern_nodes']} nodes: {miss['reason']}\n"
         if "fusion.yaml" not in why and "fuse_library_operators" not in why:
             why += f"no pattern in {self.files}_fusion.yaml comes near it\n"
         return [node.op_type for node in onnx.load(self.folder / "converted.onnx").graph.node], why
@@ -124,11 +131,28 @@ class OfAnOperator:
         if operators != self.wanted:
             self.skipTest(f"`graft convert` finds no {self.operator}, see test_convert_finds_the_operator")
 
-    def run_operator(self, kernels, factor=1.0):
-        """Runs the network with the operator's node on normal inputs, times a factor; returns them and y."""
+    def make_inputs(self, factor):
+        """Numbers of its range for an input that the network's RANGES name; for others normal ones times the factor."""
         random = np.random.default_rng(1)
-        shapes = self.network.SHAPES
-        inputs = {name: (factor * random.normal(size=shape)).astype(np.float32) for name, shape in shapes.items()}
+        types = {each.name: each.type.tensor_type.elem_type for each in self.network.with_operator().graph.input}
+        inputs = {}
+        for name, shape in self.network.SHAPES.items():
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(types[name])
+            is_integer = dtype.kind in "iub"
+            if name in self.ranges:
+                draw = functools.partial(random.integers, endpoint=True) if is_integer else random.uniform
+                inputs[name] = draw(*self.ranges[name], size=shape).astype(dtype)
+            elif is_integer:
+                self.fail(
+                    f'{self.place}: {name} is of type {dtype}: write what it may be, as in RANGES = {{"{name}": (0, 7)}}'
+                )
+            else:
+                inputs[name] = (factor * random.normal(size=shape)).astype(dtype)
+        return inputs
+
+    def run_operator(self, kernels, factor=1.0):
+        """Runs the network with the operator's node; returns the inputs and y."""
+        inputs = self.make_inputs(factor)
         np.savez(self.folder / "in.npz", **inputs)
         onnx.save(self.network.with_operator(), self.folder / "operator.onnx")
         self.graft("run", "operator.onnx", "-i", "in.npz", "-o", "out.npz", "--kernels", kernels)
@@ -138,7 +162,9 @@ class OfAnOperator:
     def assert_computes(self, kernels, what):
         """That the operator's node computes what `expected` does."""
         inputs, found = self.run_operator(kernels)
-        wanted = self.network.expected(*(array.astype(np.float64) for array in inputs.values()))
+        wanted = self.network.expected(
+            *(array.astype(np.float64) if array.dtype.kind == "f" else array for array in inputs.values())
+        )
         self.assertEqual(found.shape, wanted.shape, f"the shape of y, by {what}")
         wrong = np.argwhere(~np.isclose(found, wanted, rtol=1e-5, atol=1e-6))
         if len(wrong):
@@ -155,7 +181,9 @@ class OfAnOperator:
         self.assert_computes("functions", f"`function` in {self.files}.hpp")
 
     def test_kernel_overflows_where_the_function_does(self):
-        """Of inputs in the thousands, of which exp(x) is infinite."""
+        """Of inputs in the thousands, of which exp(x) is infinite; those with a range stay in it."""
+        if self.ranges.keys() >= self.network.SHAPES.keys():
+            self.skipTest(f"RANGES in {self.place} says what every input may be")
         _, by_kernel = self.run_operator("own", factor=1000)
         _, by_function = self.run_operator("functions", factor=1000)
         self.assertEqual(by_kernel.shape, by_function.shape)
@@ -177,7 +205,8 @@ class OfAnOperator:
     def test_f16_stays_close(self):
         self.require_operator()
         self.graft("quantize", "converted.onnx", "-o", "f16.onnx", "--precision", "f16")
-        self.graft("verify", "network.onnx", "f16.onnx", "--kernels", "own", "--snr", "40")
+        ranges = [f"--range={name}={lowest}..{highest}" for name, (lowest, highest) in self.ranges.items()]
+        self.graft("verify", "network.onnx", "f16.onnx", "--kernels", "own", "--snr", "40", *ranges)
 
     @unittest.skipUnless(os.environ["HAS_PLUGINS"] == "1", "built without CUDA: the library has no plugins")
     def test_engine_holds_the_plugin(self):

@@ -1,4 +1,4 @@
-// GatedTanh: y = tanh(x) * sigmoid(gate), a value and what decides how much of it passes.
+// GatedTanh: y = tanh(x) * sigmoid(steepness * gate), a value and what decides how much of it passes.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -8,11 +8,16 @@ namespace my_ops {
 struct GatedTanh {
   static constexpr auto name = "GatedTanh";
   static constexpr int version = 1;
-  static constexpr auto doc = "y = tanh(x) * sigmoid(gate), element by element.";
+  static constexpr auto doc = "y = tanh(x) * sigmoid(steepness * gate), element by element.";
   static constexpr auto source = "van den Oord et al. 2016, WaveNet: A Generative Model for Raw Audio";
   static constexpr auto why_plugin = "one kernel reads both tensors once";
 
-  static constexpr auto attributes() { return std::tuple{}; }
+  float steepness = 1;
+
+  static constexpr auto attributes() {
+    return std::tuple{graft::attribute("steepness", &GatedTanh::steepness, "how steep the gate is at 0",
+                                       graft::positive_and_finite())};
+  }
   static constexpr auto ports() {
     return std::array{graft::input("x", "T", "any", "the values"),
                       graft::input("gate", "T", "as x", "before the sigmoid"),
@@ -34,12 +39,18 @@ struct GatedTanh {
     return graft::invalid_argument("GatedTanh: `gate` is " + to_string(gate) + ", allowed is the shape of `x`, " +
                                    to_string(x));
   }
-  /// The same in standard ONNX operators, for runtimes that do not have this library.
+  /// The same in standard ONNX operators, for runtimes that do not have this library. In f32, as the kernels compute,
+  /// whatever the type of the inputs.
   static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {
     return graft::Function{name,
-                           "value = Tanh(x)\n"
-                           "share = Sigmoid(gate)\n"
-                           "y = Mul(value, share)"};
+                           "x32 = Cast<to=f32>(x)\n"
+                           "gate32 = Cast<to=f32>(gate)\n"
+                           "steepness = Constant<value_float=@steepness>()\n"
+                           "steep = Mul(steepness, gate32)\n"
+                           "value = Tanh(x32)\n"
+                           "share = Sigmoid(steep)\n"
+                           "y32 = Mul(value, share)\n"
+                           "y = CastLike(y32, x)"};
   }
 };
 

@@ -6,10 +6,12 @@
 
 namespace my_ops {
 
-/// Every type with many sizes, and values at the edges of each type; and what has to be refused.
+/// Two sets of attributes, every type with many sizes, and values at the edges of each type; and what has to be
+/// refused.
 inline std::vector<graft::ops::OperatorCase> cases(const GatedTanh& /*tag*/) {
   using graft::ops::Fill;
   const auto op = graft::ops::make_operator(graft::operator_type<GatedTanh>(), {});
+  const auto steep = graft::ops::make_operator(graft::operator_type<GatedTanh>(), {{"steepness", 1.5F}});
   std::vector<graft::ops::OperatorCase> cases;
   const auto add = [&](const graft::TensorDesc& x, const graft::TensorDesc& gate, const std::string& what,
                        Fill fill) -> graft::ops::OperatorCase& {
@@ -25,6 +27,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const GatedTanh& /*tag*/) {
       add(desc, desc, "", Fill::normal);
     }
     const graft::TensorDesc desc{.dtype = dtype, .extents = {2, 3, 5, 7}};
+    add(desc, desc, "_steep", Fill::normal).op = steep;
     add(desc, desc, "_zeros", Fill::zeros);
     add(desc, desc, "_huge", Fill::huge);
     add(desc, desc, "_tiny", Fill::tiny);
