@@ -55,7 +55,7 @@ def run_commands(page: Path, folder: Path) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples")
     # As docs/guide/install.md says for a checkout: `graft` and `python3` are its own.
     path = f"{GRAFT.parent}:{PYTHON.parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "CCACHE_BASEDIR": str(folder)}
+    environment = os.environ | {"PATH": path}
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,

@@ -22,8 +22,6 @@ def run(prefix: Path, folder: Path, *command: object) -> subprocess.CompletedPro
     environment = ENVIRONMENT | {
         "GRAFT_PYTHON": os.environ["GRAFT_PYTHON"],
         "PATH": f"{prefix / 'bin'}:{os.environ['PATH']}",
-        # The compiler's cache then knows the package's sources again in the next project.
-        "CCACHE_BASEDIR": str(prefix.parents[1]),
     }
     words = [str(word) for word in command]
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)

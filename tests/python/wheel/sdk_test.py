@@ -16,7 +16,6 @@ from conftest import DIGITS
 # As in an environment that was activated.
 ENVIRONMENT = os.environ | {
     "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
-    "CCACHE_BASEDIR": sys.prefix,
 }
 NVCC = os.environ["GRAFT_CUDA_COMPILER"]
 DOCUMENTS = pathlib.Path(sys.prefix) / "share" / "doc" / "graft"
