@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/body_types.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
@@ -482,21 +483,42 @@ class Typing {
   std::unordered_map<const onnx::Node*, Plan> plans_;
 };
 
-/// The operator set that all nodes need which have bf16 up to `bf16_opset`, those of the functions of operators too.
-std::int64_t opset_of_bf16(const onnx::Graph& graph) {
+/// The operator set that a node needs to be in bf16; 0 where no set up to `bf16_opset` has it.
+std::int64_t opset_of_bf16(const onnx::Node& node) {
+  const onnx::SchemaTypes* types = node.domain.empty() ? types_to_narrow(node.op_type) : nullptr;
+  const std::int64_t since = types == nullptr ? 0 : narrow_since(*types, onnx::ElementType::bf16);
+  return since <= onnx::bf16_opset ? since : 0;
+}
+
+/// The same of the lines that read bf16 in the function of an operator which is in bf16.
+std::int64_t opset_of_function(const Operator& op, const onnx::Node& node) {
+  FunctionInputs inputs = function_inputs(node);
+  inputs.dtype = DType::bf16;
+  const OperatorType& type = op.type();
+  const auto row = std::find_if(type.type_rows.begin(), type.type_rows.end(),
+                                [](const TypeRow& each) { return each.formats[0].dtype == DType::bf16; });
+  const auto function = row == type.type_rows.end() ? std::nullopt : onnx::make_function(op, inputs);
+  if (!function) return 0;
+  for (std::size_t i = 0; i < function->body->inputs().size(); ++i) {
+    function->body->inputs()[i]->type = onnx::to_element_type(type.format_of(*row, inputs.count, i).dtype);
+  }
+  std::int64_t needed = 0;
+  for (onnx::Node* line : function->body->nodes()) {
+    static_cast<void>(type_fault(*line, onnx::BodyUse::function));  // for the types that it infers
+    const bool reads_bf16 = std::any_of(line->inputs.begin(), line->inputs.end(), [](const onnx::Value* input) {
+      return input != nullptr && input->type == onnx::ElementType::bf16;
+    });
+    if (reads_bf16) needed = std::max(needed, opset_of_bf16(*line));
+  }
+  return needed;
+}
+
+/// What all nodes need that can be in bf16.
+std::int64_t opset_of_bf16(const onnx::Model& model) {
   std::int64_t needed = onnx::working_opset;
-  for (const onnx::Node* node : graph.nodes()) {
-    if (const auto op = make_operator(*node)) {
-      FunctionInputs inputs = function_inputs(*node);
-      inputs.dtype = DType::bf16;
-      const auto function = onnx::make_function(*op, inputs);
-      if (function) needed = std::max(needed, opset_of_bf16(*function->body));
-      continue;
-    }
-    const onnx::SchemaTypes* types = node->domain.empty() ? types_to_narrow(node->op_type) : nullptr;
-    if (types == nullptr) continue;
-    const std::int64_t since = narrow_since(*types, onnx::ElementType::bf16);
-    if (since <= onnx::bf16_opset) needed = std::max(needed, since);
+  for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
+    const auto op = make_operator(*node);
+    needed = std::max(needed, op == nullptr ? opset_of_bf16(*node) : opset_of_function(*op, *node));
   }
   return needed;
 }
@@ -530,7 +552,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
   adopt_drop_ins(prepared);
   upgrade_opset(prepared);
   if (precision == verify::Precision::bf16) {
-    const std::int64_t needed = opset_of_bf16(std::as_const(prepared).graph());
+    const std::int64_t needed = opset_of_bf16(prepared);
     try {
       upgrade_opset(prepared, needed);
       if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);

@@ -476,16 +476,21 @@ def test_a_kernel_is_proven_in_the_type_that_it_will_run_in(graft, tmp_path):
     ), answer.err
 
 
-def test_a_network_in_bf16_is_in_an_operator_set_that_has_its_functions(graft, tmp_path):
+@pytest.mark.parametrize(
+    ("body", "opset"),
+    [("y = Softsign(x)", 22), ("x32 = Cast<to=f32>(x)\ny32 = Softsign(x32)\ny = CastLike(y32, x)", 17)],
+)
+def test_a_network_in_bf16_is_in_an_operator_set_that_has_its_functions(graft, tmp_path, body, opset):
     """Relu and Neg have bf16 from operator set 13 on, Softsign from 22 on."""
+    env = {"env": {"GRAFT_TEST_FUNCTION": body}}
     converted, quantized = tmp_path / "converted.onnx", tmp_path / "bf16.onnx"
     command = ["convert", softsign(tmp_path / "f32.onnx", TensorProto.FLOAT), "-o", converted, "--operators", WRONG]
-    assert graft(*command, **SOFTSIGN).code == 0
-    answer = graft("quantize", converted, "-o", quantized, "--precision", "bf16", "--operators", WRONG, **SOFTSIGN)
+    assert graft(*command, **env).code == 0
+    answer = graft("quantize", converted, "-o", quantized, "--precision", "bf16", "--operators", WRONG, **env)
     assert answer.code == 0, answer.err
     model = onnx.load(quantized)
     (function,) = model.functions
-    assert [each.version for each in function.opset_import if each.domain == ""] == [22]
+    assert [each.version for each in function.opset_import if each.domain == ""] == [opset]
     (node,) = [each for each in model.graph.node if each.op_type == "FunctionUnderTest"]
     types = {value.name: value.type.tensor_type.elem_type for value in model.graph.value_info}
     assert types[node.output[0]] == TensorProto.BFLOAT16
