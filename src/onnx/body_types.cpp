@@ -60,34 +60,33 @@ std::optional<std::string> fault_of_inputs(const Node& node, const SchemaTypes& 
   return std::nullopt;
 }
 
-/// The first operator set that a model with this type is in.
-std::int64_t first_opset_of(ElementType type) {
-  switch (type) {
-    case ElementType::f8e4m3fn:
-    case ElementType::f8e5m2: return f8_opset;
-    case ElementType::bf16: return bf16_opset;
-    default: return working_opset;
-  }
-}
-
-std::optional<std::string> fault_of_inputs(const Node& node, BodyUse use) {
-  std::int64_t opset = working_opset;
-  for (const Value* input : node.inputs) {
-    if (use == BodyUse::function && input != nullptr && input->type)
-      opset = std::max(opset, first_opset_of(*input->type));
-  }
+std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& row) {
   std::optional<std::string> fault;
   const SchemaTypes* known = nullptr;
+  std::int64_t opset = row.use == BodyUse::function ? row.oldest_opset : working_opset;
   for (; opset <= newest_opset; ++opset) {  // newer ones allow more, with few exceptions
     const SchemaTypes* types = find_schema_types(node.op_type, opset);
     if (types == nullptr || types == known) continue;
     known = types;
     auto found = fault_of_inputs(node, *types, opset == working_opset ? "" : fmt::format(" in operator set {}", opset));
-    if (found && use == BodyUse::function) return found;
-    if (!found && use == BodyUse::layers) return std::nullopt;
+    if (found && row.use == BodyUse::function) return found;
+    if (!found && row.use == BodyUse::layers) return std::nullopt;
     if (!fault) fault = std::move(found);
   }
   return fault;
+}
+
+bool is_f8(ElementType type) { return type == ElementType::f8e4m3fn || type == ElementType::f8e5m2; }
+
+/// A type that the node makes, where models with the row's types may be older than it.
+std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow& row) {
+  if (row.use != BodyUse::function || row.oldest_opset >= f8_opset) return std::nullopt;
+  for (const Value* output : node.outputs) {
+    if (output == nullptr || !output->type || !is_f8(*output->type)) continue;
+    return fmt::format("{} makes {} '{}', which ONNX has from operator set {} on, and a model may be in {}",
+                       node.op_type, to_string(*output->type), output->name, f8_opset, row.oldest_opset);
+  }
+  return std::nullopt;
 }
 
 /// The value of an attribute of the operator is not known; its type is.
@@ -107,8 +106,13 @@ std::optional<ElementType> type_of_reference(const Node& node) {
 
 }  // namespace
 
-std::optional<std::string> type_fault(Node& node, BodyUse use) {
-  if (auto fault = fault_of_inputs(node, use)) return fault;
+std::int64_t oldest_opset_with(ElementType type) {
+  if (is_f8(type)) return f8_opset;
+  return type == ElementType::bf16 ? bf16_opset : working_opset;
+}
+
+std::optional<std::string> type_fault(Node& node, const FollowedRow& row) {
+  if (auto fault = fault_of_inputs(node, row)) return fault;
   if (const auto type = type_of_reference(node)) {
     node.outputs.front()->type = type;
     return std::nullopt;
@@ -123,7 +127,15 @@ std::optional<std::string> type_fault(Node& node, BodyUse use) {
     });
     if (knows_attributes) return error.what();
   }
-  return std::nullopt;
+  return fault_of_outputs(node, row);
+}
+
+std::int64_t first_opset_for_types(const Node& node) {
+  for (std::int64_t opset = working_opset; opset <= newest_opset; ++opset) {
+    const SchemaTypes* types = find_schema_types(node.op_type, opset);
+    if (types == nullptr || !fault_of_inputs(node, *types, "")) return opset;
+  }
+  return working_opset;
 }
 
 }  // namespace graft::onnx

@@ -1,10 +1,12 @@
 // Element types through the text of a function.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "onnx/model.hpp"
+#include "onnx/opset.hpp"
 
 namespace graft::onnx {
 
@@ -18,13 +20,21 @@ enum class BodyUse {
 struct FollowedRow {
   std::string words;  ///< "in f16"
   BodyUse use = BodyUse::function;
+  std::int64_t oldest_opset = working_opset;  ///< That a model may be in whose tensors have these types.
 };
+
+/// The first operator set that models with this type are in: those in bf16 are raised where a function needs it, and
+/// no older one than 19 has f8.
+[[nodiscard]] std::int64_t oldest_opset_with(ElementType type);
 
 /// Infers the types of the node's outputs from those of its inputs, by the rules of infer_shapes. What is wrong with
 /// the types of its inputs, by ONNX's schemas, and how to mend it, or with its shapes; nothing where a type that is not
-/// known may be right. Of a function it is wrong where one operator set refuses it: f8 counts from 19 on, which has it
-/// first, bf16 from 22 on, to which a network in bf16 is raised, and others from 17 on. Of layers it is wrong where all
-/// do.
-[[nodiscard]] std::optional<std::string> type_fault(Node& node, BodyUse use);
+/// known may be right. Of a function it is wrong where one operator set from the row's oldest on refuses it. Of layers
+/// it is wrong where all from 17 on do.
+[[nodiscard]] std::optional<std::string> type_fault(Node& node, const FollowedRow& row);
+
+/// The first operator set from 17 on that takes the types of the node's inputs; 17 where none does, which type_fault
+/// says.
+[[nodiscard]] std::int64_t first_opset_for_types(const Node& node);
 
 }  // namespace graft::onnx

@@ -77,6 +77,10 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
 
+/// The first operator set from 17 on in which ONNX takes the types of the lines of the operator's function; 17 where it
+/// has no function, or not this type of its first input.
+[[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
+
 /// The same of what the operator said of itself.
 [[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
                                                 const Function& function, std::int64_t opset);

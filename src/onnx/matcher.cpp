@@ -15,6 +15,7 @@
 
 #include "core/suggest.hpp"
 #include "onnx/lexer.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
@@ -433,6 +434,15 @@ std::vector<Slot> slots_of(const Node& node) {
 
 bool same_number(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
 
+/// A number of a pattern, in the type of the constant: a network in f16 has what f16 makes of it.
+bool is_number(const TensorData& constant, double wanted) {
+  const auto scalar = constant.scalar();
+  if (!scalar) return false;
+  if (same_number(*scalar, wanted)) return true;
+  if (!is_low_precision(constant.type)) return false;
+  return *scalar == TensorData::from_numbers(constant.type, {1}, {wanted}).scalar();
+}
+
 bool same_constant(const TensorData& a, const TensorData& b) {
   if (a.same_as(b)) return true;
   const auto x = a.numbers();
@@ -594,8 +604,7 @@ class Search {
     if (const auto* number = std::get_if<Number>(&expression.form)) {
       const auto constant = slot.constant();
       if (!constant) return fail(fmt::format("{} is no constant, the pattern wants {}", where, number->value));
-      const auto scalar = constant->scalar();
-      if (scalar && same_number(*scalar, number->value)) return next();
+      if (is_number(*constant, number->value)) return next();
       return fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*constant), number->value),
                   There::another);
     }

@@ -196,7 +196,7 @@ class NodeParser {
   }
 
   void check_types(Node& node, const Token& named) const {
-    if (const auto fault = type_fault(node, row_->use)) fail_at(named, fmt::format("{}: {}", row_->words, *fault));
+    if (const auto fault = type_fault(node, *row_)) fail_at(named, fmt::format("{}: {}", row_->words, *fault));
   }
 
   /// Brackets with nothing between them say nothing of a type.

@@ -61,13 +61,16 @@ std::string words_of(const Function& function) { return "function " + function.n
 void check_types(const OperatorType& type, std::size_t count, const TypeRow& row, const std::string& what,
                  std::string_view text, BodyUse use) {
   const std::string words = row_text(type, row, count);
+  FollowedRow followed{.words = words, .use = use};
   Graph body;
   body.opset_imports[""] = working_opset;
   for (std::size_t i = 0; i < count; ++i) {
-    body.add_input(type.input_name(i))->type = to_element_type(type.format_of(row, count, i).dtype);
+    const ElementType element_type = to_element_type(type.format_of(row, count, i).dtype);
+    body.add_input(type.input_name(i))->type = element_type;
+    followed.oldest_opset = std::max(followed.oldest_opset, oldest_opset_with(element_type));
   }
   try {
-    parse_body(body, type, what, text, FollowedRow{words, use});
+    parse_body(body, type, what, text, followed);
   } catch (const Error& error) {
     throw body_error(type, error.what());
   }
@@ -281,6 +284,24 @@ std::optional<FunctionDefinition> make_native_form(const Operator& op, const Fun
   return parse_native_form(op.type(), inputs.count, *text, opset);
 }
 
+std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs) {
+  const OperatorType& type = op.type();
+  const auto row = std::find_if(type.type_rows.begin(), type.type_rows.end(),
+                                [&](const TypeRow& each) { return each.formats[0].dtype == inputs.dtype; });
+  const auto function = row == type.type_rows.end() ? std::nullopt : make_function(op, inputs);
+  if (!function) return working_opset;
+  Graph& body = *function->body;
+  for (std::size_t i = 0; i < body.inputs().size(); ++i) {
+    body.inputs()[i]->type = to_element_type(type.format_of(*row, inputs.count, i).dtype);
+  }
+  std::int64_t first = working_opset;
+  for (Node* line : body.nodes()) {
+    first = std::max(first, first_opset_for_types(*line));
+    static_cast<void>(type_fault(*line, {}));  // for the types that it infers
+  }
+  return first;
+}
+
 FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const Function& function,
                                   std::int64_t opset) {
   return parse_definition(type, input_count, function.name, words_of(function), function.body, opset);
@@ -363,9 +384,15 @@ std::vector<Node*> attach_functions(Model& model) {
   if (graft_nodes == 0) return {};
   if (!types_known) infer_shapes(model);
   if (model.graph().opset() == 0) model.graph().opset_imports[""] = working_opset;
-  upgrade_opset(model);
+  std::int64_t opset = working_opset;
+  model.graph().for_each_node([&](Node& node) {
+    const auto op = node.domain == onnx_domain ? make_operator(node) : nullptr;
+    const FunctionInputs inputs = op == nullptr ? FunctionInputs{} : function_inputs(node);
+    if (inputs.dtype == DType::bf16) opset = std::max(opset, first_opset_of_function(*op, inputs));
+  });
+  upgrade_opset(model, opset);
   model.graph().opset_imports.emplace(std::string(onnx_domain), 1);
-  model.ir_version = std::max<std::int64_t>(model.ir_version, 8);
+  model.ir_version = std::max<std::int64_t>(model.ir_version, opset > working_opset ? bf16_ir_version : 8);
 
   // TensorRT's parser calls a node without a name after its output, and refuses the model if the body of a function has
   // an output of that name.

@@ -16,6 +16,8 @@ inline constexpr std::int64_t working_opset = 17;
 inline constexpr std::int64_t f8_opset = 19;
 /// Of ONNX's operators nearly all have bf16 from here on; networks in bf16 are raised to it where their nodes need it.
 inline constexpr std::int64_t bf16_opset = 22;
+/// Of ONNX's format, for files in that operator set.
+inline constexpr std::int64_t bf16_ir_version = 10;
 
 /// A node of the main graph or of its sub-graphs that had to be rewritten.
 struct RaisedNode {

@@ -1,6 +1,8 @@
 // The cases that every elementwise operator has.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/operator_case.hpp"
 
 namespace graft::ops {
@@ -43,12 +45,22 @@ template <class Definition>
       add({dtype, layout, usual}, "_special", Fill::special);
     }
     if (set > 0) continue;
+    // A definition may have types of its own.
+    const auto takes = [&](DType dtype, Layout layout) {
+      return std::any_of(type.type_rows.begin(), type.type_rows.end(), [&](const TypeRow& row) {
+        return row.formats[0].dtype == dtype && row.formats[0].layout == layout;
+      });
+    };
     for (const DType dtype : {DType::f16, DType::i8}) {
-      add({dtype, Layout::linear, {65537, 32771}}, "").large = true;
+      if (takes(dtype, Layout::linear)) add({dtype, Layout::linear, {65537, 32771}}, "").large = true;
     }
-    add({DType::i32, Layout::linear, {8}}, "").refused = "does not take i32 8";
+    if (!takes(DType::i32, Layout::linear)) {
+      add({DType::i32, Layout::linear, {8}}, "").refused = "does not take i32 8";
+    }
     add({DType::f16, Layout::hwc8, {2, 8, 3}}, "").refused = "does not take f16 hwc8 2x8x3";
-    add({DType::f32, Layout::chw32, usual}, "").refused = "does not take f32 chw32";
+    if (!takes(DType::f32, Layout::chw32)) {
+      add({DType::f32, Layout::chw32, usual}, "").refused = "does not take f32 chw32";
+    }
   }
   return cases;
 }

@@ -10,6 +10,7 @@
 
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
 #include "onnx/mapped_file.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
@@ -280,10 +281,13 @@ class Reader : private YamlReader {
       }
       for (const OperatorType* type : operators()) known.emplace_back(type->name);
       fail(node, fmt::format("there is no operator {}{} {}; ONNX's go by their own names; another domain's are written "
-                             "domain::Operator",
+                             "domain::Operator{}",
                              result.op_type,
                              did_you_mean(result.op_type, known).empty() ? "." : did_you_mean(result.op_type, known),
-                             lists_of_operators()));
+                             lists_of_operators(),
+                             operator_libraries().empty()
+                                 ? fmt::format("; those of a library: {}", setting_name(Setting::operator_libraries))
+                                 : ""));
     }
     return result;
   }

@@ -100,8 +100,6 @@ void add_models(nb::module_& module) {
       },
       "file"_a, nb::kw_only(), "weights"_a, "shapes"_a, "outputs"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("load_operators", toolkit::load_operators, "library"_a, nb::call_guard<nb::gil_scoped_release>());
-  module.def("check_operator_library", toolkit::check_operator_library, "library"_a,
-             nb::call_guard<nb::gil_scoped_release>());
   module.def("parse", parse, "onnx"_a, nb::kw_only(), "name"_a, "shapes"_a);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/body_types.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_calls.hpp"
@@ -24,8 +25,6 @@
 
 namespace graft::quant {
 namespace {
-
-constexpr std::int64_t ir_of_bf16_opset = 10;
 
 /// Whether inputs of this letter are of f32 or f16. Those of Resize besides its first are regions and sizes, which are
 /// f32 in files of every age.
@@ -203,7 +202,9 @@ class Typing {
   /// Of a node of Graft: the row of types that begins with this type.
   Plan operator_plan(const onnx::Node& node) const {
     const auto op = make_operator(node);
-    if (op == nullptr) return kept("it is no operator that Graft knows");
+    if (op == nullptr)
+      return kept(fmt::format("it is no operator that Graft knows; those of a library: {}",
+                              setting_name(Setting::operator_libraries)));
     if (!is_f32(node.input(0))) return kept("it is not an f32 operator");
     const OperatorType& type = op->type();
     const DType wanted = *to_dtype(narrow_);
@@ -490,35 +491,18 @@ std::int64_t opset_of_bf16(const onnx::Node& node) {
   return since <= onnx::bf16_opset ? since : 0;
 }
 
-/// The same of the lines that read bf16 in the function of an operator which is in bf16.
-std::int64_t opset_of_function(const Operator& op, const onnx::Node& node) {
-  FunctionInputs inputs = function_inputs(node);
-  inputs.dtype = DType::bf16;
-  const OperatorType& type = op.type();
-  const auto row = std::find_if(type.type_rows.begin(), type.type_rows.end(),
-                                [](const TypeRow& each) { return each.formats[0].dtype == DType::bf16; });
-  const auto function = row == type.type_rows.end() ? std::nullopt : onnx::make_function(op, inputs);
-  if (!function) return 0;
-  for (std::size_t i = 0; i < function->body->inputs().size(); ++i) {
-    function->body->inputs()[i]->type = onnx::to_element_type(type.format_of(*row, inputs.count, i).dtype);
-  }
-  std::int64_t needed = 0;
-  for (onnx::Node* line : function->body->nodes()) {
-    static_cast<void>(type_fault(*line, onnx::BodyUse::function));  // for the types that it infers
-    const bool reads_bf16 = std::any_of(line->inputs.begin(), line->inputs.end(), [](const onnx::Value* input) {
-      return input != nullptr && input->type == onnx::ElementType::bf16;
-    });
-    if (reads_bf16) needed = std::max(needed, opset_of_bf16(*line));
-  }
-  return needed;
-}
-
 /// What all nodes need that can be in bf16.
 std::int64_t opset_of_bf16(const onnx::Model& model) {
   std::int64_t needed = onnx::working_opset;
   for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
     const auto op = make_operator(*node);
-    needed = std::max(needed, op == nullptr ? opset_of_bf16(*node) : opset_of_function(*op, *node));
+    if (op == nullptr) {
+      needed = std::max(needed, opset_of_bf16(*node));
+      continue;
+    }
+    FunctionInputs inputs = function_inputs(*node);
+    inputs.dtype = DType::bf16;
+    needed = std::max(needed, onnx::first_opset_of_function(*op, inputs));
   }
   return needed;
 }
@@ -555,7 +539,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
     const std::int64_t needed = opset_of_bf16(prepared);
     try {
       upgrade_opset(prepared, needed);
-      if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);
+      if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, onnx::bf16_ir_version);
     } catch (const Error& refused) {
       if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: the others stay in f32
     }

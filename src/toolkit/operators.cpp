@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "core/remove_operators.hpp"
@@ -58,21 +56,11 @@ const OperatorType& find_type(const std::string& name) {
                           setting_name(Setting::operator_libraries)));
 }
 
-/// A library is loaded and checked at once: it is not taken for one that is loaded before it is checked.
-std::mutex& one_at_a_time() {
-  static std::mutex mutex;
-  return mutex;
-}
+}  // namespace
 
-bool is_loaded(const std::filesystem::path& library) {
-  std::error_code error;
-  const std::string file = std::filesystem::canonical(library, error).string();
-  const auto loaded = operator_libraries();
-  return std::any_of(loaded.begin(), loaded.end(), [&](const OperatorLibrary& each) { return each.file == file; });
-}
-
-const OperatorLibrary& load_and_check(const std::filesystem::path& library) {
-  const OperatorLibrary& loaded = load_operator_library(library.string());
+std::vector<std::string> load_operators(const std::filesystem::path& library) {
+  const std::string file = library.string();
+  const OperatorLibrary& loaded = load_operator_library(file);
   try {
     static_cast<void>(passes::library_fusions(loaded));
     for (const OperatorType* type : loaded.operators) onnx::check_bodies(*type);
@@ -80,22 +68,9 @@ const OperatorLibrary& load_and_check(const std::filesystem::path& library) {
     remove_operator_library(loaded.file);  // or each later conversion would read its fusions again
     throw;
   }
-  return loaded;
-}
-
-}  // namespace
-
-std::vector<std::string> load_operators(const std::filesystem::path& library) {
-  const std::lock_guard lock(one_at_a_time());
   std::vector<std::string> names;
-  for (const OperatorType* type : load_and_check(library).operators) names.emplace_back(type->name);
+  for (const OperatorType* type : loaded.operators) names.emplace_back(type->name);
   return names;
-}
-
-void check_operator_library(const std::filesystem::path& library) {
-  const std::lock_guard lock(one_at_a_time());
-  if (is_loaded(library)) return;
-  remove_operator_library(load_and_check(library).file);
 }
 
 std::vector<OperatorFacts> operator_facts() {

@@ -147,6 +147,11 @@ WRONG_TYPES = {
     # bf16 counts from the operator set on to which networks in bf16 are raised.
     "n = Constant<value_ints=[1]>()\nv, _ = TopK<axis=0>(x, n)\ny = Relu(v)": "line 2, column 8: in bf16: input 0 of TopK, 'x', is bf16, which ONNX does not "
     "allow there in operator set 22: it takes f32, u8,",
+    # A network in f32 is not raised for what a function makes in between.
+    "h = Cast<to=bf16>(x)\nz = Softsign(h)\ny = CastLike(z, x)": "line 2, column 5: in f32: input 0 of Softsign, 'h', is bf16, "
+    "which ONNX does not allow there: it takes f32, f16, f64",
+    "h = Cast<to=f8e4m3fn>(x)\ny = CastLike(h, x)": "line 1, column 5: in f32: Cast makes f8e4m3fn 'h', which ONNX has from "
+    "operator set 19 on, and a model may be in 17",
     # A newer operator set takes less.
     "n = Shape(x)\nr = ReduceLogSum(n)\ny = CastLike(r, x)": "line 2, column 5: in f32: input 0 of ReduceLogSum, 'n', is i64, "
     "which ONNX does not allow there in operator set 28: it takes f32, f16, f64, bf16",
@@ -494,6 +499,16 @@ def test_a_network_in_bf16_is_in_an_operator_set_that_has_its_functions(graft, t
     (node,) = [each for each in model.graph.node if each.op_type == "FunctionUnderTest"]
     types = {value.name: value.type.tensor_type.elem_type for value in model.graph.value_info}
     assert types[node.output[0]] == TensorProto.BFLOAT16
+    onnx.checker.check_model(model, full_check=True)
+
+
+def test_convert_raises_a_network_that_is_in_bf16_to_what_its_functions_need(graft, tmp_path):
+    converted = tmp_path / "converted.onnx"
+    command = ["convert", softsign(tmp_path / "bf16.onnx", TensorProto.BFLOAT16), "-o", converted, "--operators", WRONG]
+    answer = graft(*command, env={"GRAFT_TEST_FUNCTION": "y = Softsign(x)"})
+    assert answer.code == 0, answer.err
+    model = onnx.load(converted)
+    assert [each.op_type for each in model.graph.node] == ["Relu", "FunctionUnderTest", "Neg"]
     onnx.checker.check_model(model, full_check=True)
 
 

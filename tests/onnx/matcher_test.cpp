@@ -1,6 +1,7 @@
 // Patterns: what they match, what they refuse and why, and errors in their text.
 #include "onnx/matcher.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "onnx/onnx_io.hpp"
@@ -139,6 +140,15 @@ TEST(Matcher, LooksThroughNodesThatDoNothing) {
   const auto found = match_output(model, l2);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->value("x").name, "x");
+}
+
+TEST(Matcher, NumbersAreOfTheTypeOfTheConstant) {
+  for (const char* type : {"float", "float16", "bfloat16"}) {
+    onnx::Model model =
+        text_model({{"x"}}, fmt::format("k = Constant<value={}(0.044715)>()\ny = Mul(x, k)", type), {"y"});
+    EXPECT_TRUE(match_output(model, "y = Mul(x, 0.044715)")) << type;
+    EXPECT_FALSE(match_output(model, "y = Mul(x, 0.05)")) << type;
+  }
 }
 
 TEST(Matcher, ACastThatChangesTheTypeStops) {

@@ -19,8 +19,4 @@ namespace graft::toolkit {
 /// naming the line, for a fusion or a function that cannot be read, or that has what ONNX does not have.
 GRAFT_API std::vector<std::string> load_operators(const std::filesystem::path& library);
 
-/// Throws what load_operators would throw. The toolkit does not know the operators afterwards, unless it did before:
-/// for who uses them in another way. The library's code is run, and it stays loaded to the end of the process.
-GRAFT_API void check_operator_library(const std::filesystem::path& library);
-
 }  // namespace graft::toolkit

@@ -114,7 +114,7 @@ def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace:
     """The operators of a library of your own (`graft new`) as functions: `load_operators("libmy_ops.so").snake(x)`.
 
     A function has the name of its operator's folder. The library's code runs in this process, and stays loaded. Raises
-    graft.Error for what is no such library, was made with another Graft, or has a fusion or an ONNX function that is wrong.
+    graft.Error for what is no such library, or was made with another Graft.
     """
     functions = {name: _make(each) for name, each in load_definitions(library).items()}
     return types.SimpleNamespace(**functions)

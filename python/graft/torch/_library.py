@@ -691,8 +691,7 @@ def load_operators(library: str | os.PathLike[str]) -> Operators:
     """The operators of a library of your own (`graft new`) as functions: `load_operators("libmy_ops.so").snake(x)`.
 
     They are in torch.ops too, in a namespace of the library's name: torch.ops.my_ops.snake. They have no gradients. Those whose
-    results are as large as the data say are left to graft.ops. Raises graft.Error for what is no such library, or has a fusion or an
-    ONNX function that is wrong.
+    results are as large as the data say are left to graft.ops. Raises graft.Error for what is no such library.
     """
     definitions = load_definitions(library)
     path = os.path.realpath(library)

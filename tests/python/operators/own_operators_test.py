@@ -179,25 +179,6 @@ def test_what_is_no_such_library_is_refused(file, message):
         graft.ops.load_operators(file)
 
 
-def test_a_wrong_function_is_refused():
-    """In a process of its own: its environment holds the function."""
-    code = (
-        "import sys, graft, graft.ops\n"
-        "try:\n"
-        "    graft.ops.load_operators(sys.argv[1])\n"
-        "except graft.Error as error:\n"
-        "    print(error)\n"
-        "print(graft.load_operators(sys.argv[2]))\n"
-    )
-    command = [sys.executable, "-c", code, LIBRARIES / "libwrong_functions.so", LIBRARY]
-    environment = {**os.environ, "GRAFT_TEST_FUNCTION": "y = Elu<aplha=1.0>(x)"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert (
-        "operator FunctionUnderTest: function FunctionUnderTest, line 1, column 5: Elu has no attribute" in done.stdout
-    )
-
-
 def test_the_toolkit_does_not_know_the_operators():
     """In a process of its own: what is loaded stays."""
     code = (

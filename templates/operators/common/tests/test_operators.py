@@ -203,10 +203,20 @@ class OfAnOperator:
             )
 
     def test_f16_stays_close(self):
+        """The kernel, and the function, which may have other lines in f16."""
         self.require_operator()
         self.graft("quantize", "converted.onnx", "-o", "f16.onnx", "--precision", "f16")
         ranges = [f"--range={name}={lowest}..{highest}" for name, (lowest, highest) in self.ranges.items()]
-        self.graft("verify", "network.onnx", "f16.onnx", "--kernels", "own", "--snr", "40", *ranges)
+        computes = {"own": f"the CPU kernel, {self.files}_cpu.cpp,", "functions": f"`function` in {self.files}.hpp"}
+        for kernels, what in computes.items():
+            verify = ("verify", "network.onnx", "f16.onnx", "--kernels", kernels, "--snr", "40", *ranges)
+            code, answer, _ = self.graft(*verify, allowed=(0, 1))
+            if code:
+                wrong = answer["outputs"][0]
+                self.fail(
+                    f"in f16 {what} is not close to the network in f32: {wrong['mismatched']} of "
+                    f"{wrong['elements']} elements differ, SNR {wrong['snr_db']} dB, which is to be 40"
+                )
 
     @unittest.skipUnless(os.environ["HAS_PLUGINS"] == "1", "built without CUDA: the library has no plugins")
     def test_engine_holds_the_plugin(self):
