@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,7 +109,9 @@ void say_explanation(const Console& console, const passes::ConvertReport& report
   for (const passes::PassSummary& pass : report.passes) {
     const Table explanation = present::explanation_table(report, pass);
     if (explanation.empty()) {
-      idle.push_back(pass.pass);
+      const bool came_near = std::any_of(report.near_misses.begin(), report.near_misses.end(),
+                                         [&](const passes::NearMissNote& near) { return near.pass == pass.pass; });
+      if (!came_near) idle.push_back(pass.pass);
       continue;
     }
     console.print();
@@ -118,7 +121,8 @@ void say_explanation(const Console& console, const passes::ConvertReport& report
   const Table nearly = present::near_misses_table(report, console.verbose);
   if (!nearly.empty()) {
     console.print();
-    console.print("nearly, the nearest first");
+    console.print(report.near_misses.front().is_of_library ? "nearly, patterns of loaded libraries before Graft's own"
+                                                           : "nearly, the nearest first");
     console.print(nearly);
   }
   if (idle.empty()) return;

@@ -91,7 +91,7 @@ struct ConvertReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
   std::vector<Rewrite> rejected;  ///< Rejected because the proof failed, or left out because nothing could be proven.
-  std::vector<NearMissNote> near_misses;  ///< The nearest first.
+  std::vector<NearMissNote> near_misses;  ///< In the order of is_nearer.
   std::vector<OperatorChoice> choices;
   std::vector<std::string> warnings;  ///< What rewrites assume, with the node.
   std::vector<RuleOutcome> rules;     ///< In the order in which they ran.

@@ -559,25 +559,19 @@ void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near)
                     .pattern_nodes = near.pattern_nodes,
                     .reason = near.reason,
                     .is_of_library = pass_ == library_pass};
-  const auto [found, is_new] = notes_.try_emplace(anchor);
-  if (is_new) {
-    anchors_.push_back(anchor);
-    found->second = std::move(note);
-    return;
-  }
-  // At one node the pattern of which more nodes matched.
-  NearMissNote& kept = found->second;
-  const bool is_better = note.is_of_library != kept.is_of_library   ? note.is_of_library
-                         : note.matched_nodes != kept.matched_nodes ? note.matched_nodes > kept.matched_nodes
-                                                                    : note.share() > kept.share();
-  if (is_better) kept = std::move(note);
+  if (!notes_.contains(anchor)) anchors_.push_back(anchor);
+  std::optional<NearMissNote>& kept = notes_[anchor].at(note.is_of_library ? 0 : 1);
+  if (!kept || is_nearer(note, *kept)) kept = std::move(note);
 }
 
 void Rewriter::end() { model_.graph().remove_dead(); }
 
 void Rewriter::finish() {
   for (const std::string& anchor : anchors_) {
-    if (!rewritten_.contains(anchor)) report_.near_misses.push_back(notes_.at(anchor));
+    if (rewritten_.contains(anchor)) continue;
+    for (const std::optional<NearMissNote>& note : notes_.at(anchor)) {
+      if (note) report_.near_misses.push_back(*note);
+    }
   }
   std::stable_sort(report_.near_misses.begin(), report_.near_misses.end(), is_nearer);
 }

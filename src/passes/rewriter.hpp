@@ -1,6 +1,7 @@
 // The workbench of the passes: every change goes through it, is proven on the CPU first, and is written down.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -110,7 +111,8 @@ class Rewriter {
   /// What apply has last refused.
   [[nodiscard]] const Rewrite& last_rejected() const;
 
-  /// Keeps the best of each anchor node. Those of nodes that are rewritten after all are dropped.
+  /// Keeps the nearest of a library and the nearest of Graft's own for each anchor node. Those of nodes that are
+  /// rewritten after all are dropped.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
 
   /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself; and only
@@ -151,7 +153,8 @@ class Rewriter {
   ConvertReport& report_;
   std::string pass_;
   std::vector<std::string> anchors_;  // in the order of their first note
-  std::unordered_map<std::string, NearMissNote> notes_;
+  // Of a library, and of Graft's own.
+  std::unordered_map<std::string, std::array<std::optional<NearMissNote>, 2>> notes_;
   std::unordered_set<std::string> rewritten_;          // anchors
   std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
   std::unordered_map<std::string, ProvenKind> kinds_;  // the same without the values of weights

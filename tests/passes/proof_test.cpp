@@ -105,7 +105,7 @@ TEST(Proof, ASharedIntermediateIsRefused) {
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
 }
 
-TEST(Proof, ThePatternOfALibraryIsSaidToBeNearWhereOneOfGraftsIsNearerToTheNode) {
+TEST(Proof, ThePatternOfALibraryIsSaidToBeNearBesideThatOfGraftsWhichIsNearerToTheNode) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}},
                                           std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
   ConvertOptions options;
@@ -117,8 +117,21 @@ TEST(Proof, ThePatternOfALibraryIsSaidToBeNearWhereOneOfGraftsIsNearerToTheNode)
                                                         .reason = "the user asks for this"});
                            }}};
   const ConvertReport report = convert(runtime::default_engine(), model, options);
-  ASSERT_EQ(report.near_misses.size(), 1U);
+  ASSERT_EQ(report.near_misses.size(), 2U);
   EXPECT_EQ(report.near_misses[0].reason, "the user asks for this");
+  EXPECT_EQ(report.near_misses[1].pass, "fuse_l2_normalize");
+}
+
+TEST(Proof, OfOneNodeThePatternIsSaidToBeNearOfWhichTheLargerShareMatched) {
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, "y = Exp(x)", {"y"});
+  const ConvertReport report = convert_with(model, [](Rewriter& rewriter) {
+    onnx::Node* node = rewriter.model().graph().find("y")->producer;
+    rewriter.near_miss("long", {.node = node, .matched_nodes = 5, .pattern_nodes = 9, .reason = "half of it"});
+    rewriter.near_miss("short", {.node = node, .matched_nodes = 2, .pattern_nodes = 3, .reason = "more of it"});
+    rewriter.near_miss("far", {.node = node, .matched_nodes = 6, .pattern_nodes = 20, .reason = "little of it"});
+  });
+  ASSERT_EQ(report.near_misses.size(), 1U);
+  EXPECT_EQ(report.near_misses[0].pattern, "short");
 }
 
 TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {

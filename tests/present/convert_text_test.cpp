@@ -67,7 +67,7 @@ TEST(ConvertText, of_near_misses_the_nearest_place_of_each_pattern_stands_first_
   EXPECT_THAT(order, ElementsAre("e", "c", "b", "d", "a"));
   const std::string few = text_of(near_misses_table(report, false));
   EXPECT_THAT(few, AllOf(HasSubstr("own at node 'e' (Mul), 1 of 4 nodes matched"), HasSubstr("most at node 'c'"),
-                         HasSubstr("half at node 'b'"), HasSubstr("and 2 more places, which come no nearer")));
+                         HasSubstr("half at node 'b'"), HasSubstr("and 2 more places; -v lists them")));
   EXPECT_THAT(few, AllOf(Not(HasSubstr("node 'd'")), Not(HasSubstr("node 'a'"))));
   EXPECT_THAT(text_of(near_misses_table(report, true)),
               AllOf(HasSubstr("node 'd'"), HasSubstr("far at node 'a'"), Not(HasSubstr("more place"))));

@@ -198,9 +198,9 @@ Table near_misses_table(const passes::ConvertReport& report, bool verbose) {
     table.add({"", {near.reason, Color::faint}});
   }
   if (left_out != 0) {
-    table.add({{left_out == 1 ? "and 1 more place, which comes no nearer; -v lists it"
-                              : fmt::format("and {} more places, which come no nearer; -v lists them", left_out),
-                Color::faint}});
+    table.add(
+        {{left_out == 1 ? "and 1 more place; -v lists it" : fmt::format("and {} more places; -v lists them", left_out),
+          Color::faint}});
   }
   return table;
 }

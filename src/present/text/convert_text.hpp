@@ -30,8 +30,8 @@ namespace graft::present {
 
 /// What one pass did and rejected; empty where it was neither.
 [[nodiscard]] Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass);
-/// Where patterns came near, the nearest first. Unless verbose, the nearest place of each pattern that is the user's
-/// own or has half of its nodes there, and how many others there are.
+/// Where patterns came near, in the order of the report. Unless verbose, the nearest place of each pattern that is the
+/// user's own or has half of its nodes there, and how many others there are.
 [[nodiscard]] Table near_misses_table(const passes::ConvertReport& report, bool verbose);
 
 /// What became of the rules; with the reason and notes of each where they are explained.
