@@ -1,5 +1,6 @@
 # Operators of libraries that are not Graft's: --operators. What they compute is judged by NumPy, by PyTorch's formula for
 # PixelUnshuffle and by ONNX Runtime, which runs what `graft convert` writes without any library.
+import json
 import os
 import re
 import shlex
@@ -824,6 +825,17 @@ def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_
     assert "whether the CUDA kernel of GatedTanh computes what the CPU does" in told
     assert graft(*shlex.split(command)).code == 0
     assert (tmp_path / "m.canary" / "run_canary.py").is_file() and (tmp_path / "m.canary" / PLUGINS.name).is_file()
+    both = onnx.load(model)
+    last = both.graph.node[-1]
+    result, last.output[0] = last.output[0], "before"
+    both.graph.node.append(helper.make_node("LeakyReLU", ["before"], [result], domain="graft", alpha=0.1))
+    both.opset_import.append(helper.make_opsetid("graft", 1))
+    onnx.save(both, tmp_path / "both.onnx")
+    told = graft("build", tmp_path / "both.onnx", "-o", tmp_path / "e", "--target", "sm89", "--operators", PLUGINS).out
+    (command,) = re.findall(r"^next +graft (canary .*)$", told, re.M)
+    assert graft(*shlex.split(command)).code == 0
+    manifest = json.loads((tmp_path / "both.canary" / "canary.json").read_text())
+    assert sorted(manifest["plugin_libraries"]) == ["libgraft_plugins.so", PLUGINS.name]
     converted = tmp_path / "digits.onnx"
     assert graft("convert", DIGITS, "-o", converted, "--plugins", "always").code == 0
     command = ["build", converted, "-o", tmp_path / "d", "--target", "sm89", "--shapes", DIGITS_SHAPES]

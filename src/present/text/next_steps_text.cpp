@@ -117,7 +117,8 @@ std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& rep
   for (const auto& plugin : report.built["network"]["plugins"]) {
     const OperatorType* type = find_operator(plugin.value("name", ""));
     const OperatorLibrary* library = type == nullptr ? nullptr : library_of(*type);
-    if (library == nullptr) continue;
+    if (library == nullptr || plugin.value("namespace", library->plugin_namespace) != library->plugin_namespace)
+      continue;
     operators.emplace(type->name);
     if (std::find(libraries.begin(), libraries.end(), library->file) == libraries.end()) {
       libraries.push_back(library->file);
@@ -125,7 +126,10 @@ std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& rep
   }
   if (operators.empty()) return std::nullopt;
   std::string options = options_of(libraries);
-  for (const std::string& library : libraries) options += fmt::format(" --plugin-lib {}", shell_argument(library));
+  // All that the build loaded: a canary has Graft's own operators as plugins too then, and adds no library by itself.
+  for (const auto& library : report.built["plugin_libraries"]) {
+    options += fmt::format(" --plugin-lib {}", shell_argument(library.value("path", "")));
+  }
   return NextCommand{
       fmt::format("graft canary {} -o {}.canary{}", shell_argument(model.string()),
                   shell_argument((model.parent_path() / model.stem()).string()), options),
