@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view common = "common";
 constexpr std::size_t longest_name = 64;
+constexpr std::array build_files = {"build.ninja", "Makefile"};
 
 /// How the templates call what a project has names of its own for.
 constexpr std::string_view template_project = "my_ops";
@@ -380,8 +381,11 @@ WrittenProject write_project(const NewProject& project) {
   find_package(written);
   written.program = program_name();
   written.python = python_name();
-  std::error_code ignored;
-  written.is_configured = fs::is_regular_file(folder / "build" / "CMakeCache.txt", ignored);
+  // A configuration that failed has left a cache, and nothing to build with.
+  written.is_configured = std::any_of(build_files.begin(), build_files.end(), [&](const char* file) {
+    std::error_code ignored;
+    return fs::is_regular_file(folder / "build" / file, ignored);
+  });
   return written;
 }
 

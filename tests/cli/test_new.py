@@ -67,12 +67,16 @@ def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path):
         assert f"{printed} my_ops/beta_swish/beta_swish_network.py beta_swish.onnx" in answer.json["next"]
 
 
-def test_the_next_steps_of_a_second_operator_leave_the_first_as_it_is(graft, tmp_path):
+@pytest.mark.parametrize("made", ["build.ninja", "Makefile"])
+def test_the_next_steps_of_a_second_operator_leave_the_first_as_it_is(graft, tmp_path, made):
     """Neither its files nor the build folder are made again."""
     first = graft("new", "my_ops", "--json", cwd=tmp_path).json["next"]
     assert first[0].startswith("cmake -S my_ops -B my_ops/build")
     (tmp_path / "my_ops" / "build").mkdir()
     (tmp_path / "my_ops" / "build" / "CMakeCache.txt").touch()
+    failed = graft("new", "my_ops", "--operator", "First", "--json", cwd=tmp_path).json["next"]
+    assert failed[0] == first[0], "a configuration that failed has to be made again"
+    (tmp_path / "my_ops" / "build" / made).touch()
     answer = graft("new", "my_ops", "--operator", "Second", "--json", cwd=tmp_path)
     assert "make install" not in answer.err, "of a project that has found its package"
     second = answer.json["next"]
