@@ -106,7 +106,8 @@ void add_layers(nb::module_& module) {
               "The first tensor with NaN that is computed from tensors without.")
       .def_ro("failure", &LayersResult::failure, "Then there are no tensors.")
       .def_ro("problems", &LayersResult::problems, "Inputs or outputs that one of the models lacks.")
-      .def_ro("runs", &LayersResult::runs);
+      .def_ro("runs", &LayersResult::runs)
+      .def_ro("without_own_kernels", &LayersResult::without_own_kernels, "As VerifyResult.without_own_kernels.");
   add_texts(result, describe);
   add_page(result);
   module.def("verify_layers", verify_layers, "reference"_a, "candidate"_a, nb::kw_only(), "emulated"_a.none(), "data"_a,

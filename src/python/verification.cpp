@@ -68,7 +68,9 @@ void add_verification(nb::module_& module) {
       .def_ro("outputs", &VerifyResult::outputs, "In the order of the reference.")
       .def_ro("problems", &VerifyResult::problems,
               "Inputs or outputs that one of the models lacks, other types or shapes.")
-      .def_ro("runs", &VerifyResult::runs);
+      .def_ro("runs", &VerifyResult::runs)
+      .def_ro("without_own_kernels", &VerifyResult::without_own_kernels,
+              "With own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them.");
   add_texts(result, describe);
   add_page(result);
   module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a, "ranges"_a,

@@ -43,11 +43,9 @@ struct OutputComparison {
 
 struct TensorComparison {
   verify::LayerReport report;
-  verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
-  bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
-  /// Own kernels were asked for, and these operators of ONNX's, which become plugins where TensorRT-RTX builds the
-  /// engine, were computed as ONNX defines them: the file has no operator of Graft there.
-  std::vector<std::string> without_own_kernels;
+  verify::InputRanges ranges;                    ///< Of synthetic inputs, as they were used.
+  bool is_quantized_candidate = false;           ///< The candidate was calibrated for int8, and the reference was not.
+  std::vector<std::string> without_own_kernels;  ///< As in OutputComparison.
 };
 
 /// What `verify` made, as present.hpp shows it.

@@ -89,6 +89,7 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
   if (report.dispute) result.dispute = report.dispute->text();
+  result.without_own_kernels = compared.without_own_kernels;
   for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
   result.details = std::make_shared<const Verification>(Verification{
       .compared = std::move(compared), .reference = reference, .candidate = candidate, .has_data = has_data(options)});

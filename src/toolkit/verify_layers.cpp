@@ -59,6 +59,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   result.problems = report.problems;
   result.runs = report.runs;
   if (report.dispute) result.dispute = report.dispute->text();
+  result.without_own_kernels = compared.without_own_kernels;
   if (report.failure) {
     result.failure = {.node = report.failure->node, .message = report.failure->message, .nodes = report.failure->nodes};
   }

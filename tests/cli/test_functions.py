@@ -441,11 +441,19 @@ def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, t
     nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Neg", ["n"], ["y"])]
     y = helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [y])
-    said = "--kernels own: NonZero of the candidate was computed as ONNX defines it"
-    for kernels, times in (("own", 1), ("functions", 0)):
+    said = "--kernels own: NonZero of the candidate was computed as ONNX defines it, not by Graft's kernel, which"
+    for kernels, named in (("own", ["NonZero"]), ("functions", [])):
         answer = graft("verify", model, model, "--kernels", kernels, *more)
         assert answer.code == 0, answer.err
-        assert " ".join(answer.err.split()).count(said) == times, answer.err
+        assert " ".join(answer.err.split()).count(said) == len(named), answer.err
+        answer = graft("verify", model, model, "--kernels", kernels, "--json", *more)
+        assert answer.json["without_own_kernels"] == named
+    k = numpy_helper.from_array(np.array([3900]), "k")
+    nodes.append(helper.make_node("TopK", ["z", "k"], ["largest", "places"]))
+    results = [y, helper.make_tensor_value_info("largest", TensorProto.FLOAT, [1, 3900])]
+    two = save(tmp_path / "two.onnx", nodes, [("x", [2, 3]), ("z", [1, 4000])], results, [k])
+    said = "NonZero, TopK of the candidate were computed as ONNX defines them, not by Graft's kernels, which"
+    assert said in " ".join(graft("verify", two, two, "--kernels", "own", *more).err.split())
 
 
 def softsign(path, element_type):

@@ -73,6 +73,9 @@ struct VerifyResult {
   std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::size_t runs = 0;
   std::string dispute = {};  ///< Which engines disagree, first at which node, and by how much; mostly empty.
+  /// With VerifyOptions::own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them, and
+  /// not by Graft's kernels, which TensorRT-RTX runs as plugins.
+  std::vector<std::string> without_own_kernels = {};
   std::shared_ptr<const Verification> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

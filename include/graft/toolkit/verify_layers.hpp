@@ -65,6 +65,7 @@ struct LayersResult {
   std::vector<std::string> problems;      ///< Inputs or outputs that one of the models lacks.
   std::size_t runs = 0;
   std::string dispute = {};                               ///< As VerifyResult::dispute.
+  std::vector<std::string> without_own_kernels = {};      ///< As VerifyResult::without_own_kernels.
   std::shared_ptr<const LayerVerification> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

@@ -141,6 +141,7 @@ Json layers_json(const toolkit::TensorComparison& compared, const VerifiedFiles&
   json["candidate"] = files.candidate;
   json["ranges"] = ranges_json(compared.ranges);
   json["why_sizes"] = compared.report.why_sizes;
+  json["without_own_kernels"] = compared.without_own_kernels;
   json["reduced"] = nullptr;
   json["emulated"] = emulated.empty() ? Json() : Json(emulated);
   if (reduced) {

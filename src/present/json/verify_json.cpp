@@ -98,6 +98,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
           {"problems", report.problems},
           {"dispute", to_json(report.dispute)},
           {"left_out", report.left_out},
+          {"without_own_kernels", compared.without_own_kernels},
           {"outputs", outputs}};
 }
 

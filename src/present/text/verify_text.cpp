@@ -137,10 +137,12 @@ std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_q
 
 std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels) {
   if (without_own_kernels.empty()) return {};
-  return {
-      fmt::format("--kernels own: {} of the candidate was computed as ONNX defines it, not by Graft's kernel, which "
-                  "TensorRT-RTX runs as a plugin",
-                  fmt::join(without_own_kernels, ", "))};
+  const bool is_one = without_own_kernels.size() == 1;
+  return {fmt::format(
+      "--kernels own: {} of the candidate {} computed as ONNX defines {}, not by Graft's kernel{}, which TensorRT-RTX "
+      "runs as {}",
+      fmt::join(without_own_kernels, ", "), is_one ? "was" : "were", is_one ? "it" : "them", is_one ? "" : "s",
+      is_one ? "a plugin" : "plugins")};
 }
 
 std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compared, bool has_data) {

@@ -235,6 +235,15 @@ def test_verify(network: graft.Model, converted: graft.ConvertResult, images: np
     assert different.outputs[0].largest_absolute > 0 and different.outputs[0].snr_db > 20
     from_file = graft.verify(network, converted.model, ranges={"image": (0, 16)}, snr_db=60)
     assert from_file.same
+    nodes = [onnx.helper.make_node("NonZero", ["x"], ["n"]), onnx.helper.make_node("Neg", ["n"], ["y"])]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.INT64, [2, None])
+    proto = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "g", [x], [y]), opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+    )
+    for own, named in ((True, ["NonZero"]), (False, [])):
+        assert graft.verify(proto, proto, own_kernels=own).without_own_kernels == named
+        assert graft.verify_layers(proto, proto, own_kernels=own).without_own_kernels == named
     with pytest.raises(graft.Error, match="data.*picture"):
         graft.verify(network, converted.model, data={"picture": images[:1]})
 
