@@ -120,7 +120,7 @@ def rows_of_versions(name, schemas):
 
 
 def rows_of_types(name, schemas):
-    """Nothing of an operator without inputs."""
+    """The first row is that of OLDEST_TYPES, from the operator set on in which the operator came to be so."""
     rows = []
     for schema in counted_from(OLDEST_TYPES, schemas):
         inputs, outputs, types = letters_of(schema)

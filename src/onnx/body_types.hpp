@@ -13,7 +13,7 @@ namespace graft::onnx {
 /// What becomes of the text of an operator.
 enum class BodyUse {
   function,  ///< A function in a file, of whose operator set it has to be.
-  layers     ///< Layers of TensorRT, which do not depend on an operator set.
+  layers     ///< Layers of TensorRT: operators and attributes of operator set 17, types of any newer one as well.
 };
 
 /// A row of types of an operator, in which the types of a text are followed.

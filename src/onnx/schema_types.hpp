@@ -38,21 +38,23 @@ class TypeSet {
 /// The types of an operator of ai.onnx as a single operator set has them.
 struct SchemaTypes {
   std::string_view name;
-  std::int64_t since = 0;   ///< The operator set from which on it is so.
-  std::string_view inputs;  ///< A letter for each input, the same letter for the same type; '.': each by itself.
+  std::int64_t since = 0;  ///< The operator set from which on it is so: of the oldest row also before 13.
+  /// A letter for each input, the same letter for the same type; '.': each by itself. The last one counts for all after
+  /// it.
+  std::string_view inputs;
   std::string_view
       outputs;  ///< The letter of the inputs of that type; '.': none. The last one counts for all after it.
   std::array<TypeSet, 5> of;  ///< Of the letters, a first.
 
-  /// '.' for a port that it does not have.
+  /// Of a port after the last letter that letter, also where the operator has no such port; '.' where there is none.
   [[nodiscard]] char input_letter(std::size_t index) const;
   [[nodiscard]] char output_letter(std::size_t index) const;
   /// Null for '.'.
   [[nodiscard]] const TypeSet* types_of(char letter) const;
 };
 
-/// From operator set 13 on, the oldest first; empty for a name that ai.onnx does not have, and an operator without
-/// inputs.
+/// As they are in operator set 13, or in the first newer one that has the operator, and how they changed after it.
+/// Empty for a name that ai.onnx does not have, and an operator without inputs.
 [[nodiscard]] std::span<const SchemaTypes> schema_types(std::string_view op_type);
 /// Null also where the operator set, 13 or newer, does not have the operator.
 [[nodiscard]] const SchemaTypes* find_schema_types(std::string_view op_type, std::int64_t opset);
