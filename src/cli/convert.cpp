@@ -128,9 +128,10 @@ void say_explanation(const Console& console, const passes::ConvertReport& report
   if (idle.empty()) return;
   console.print();
   if (!console.verbose) {
-    console.print(fmt::format("{} had nothing to do; -v names them",
-                              count_text(idle.size(), report.passes.size() == idle.size() ? "pass" : "other pass",
-                                         report.passes.size() == idle.size() ? "passes" : "other passes")));
+    const bool are_all = idle.size() == report.passes.size();
+    console.print(fmt::format(
+        "{} had nothing to do; -v names them",
+        are_all ? count_text(idle.size(), "pass", "passes") : count_text(idle.size(), "other pass", "other passes")));
     return;
   }
   Table names;

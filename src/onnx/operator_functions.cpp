@@ -387,7 +387,8 @@ std::vector<Node*> attach_functions(Model& model) {
   std::int64_t opset = working_opset;
   model.graph().for_each_node([&](Node& node) {
     const auto op = node.domain == onnx_domain ? make_operator(node) : nullptr;
-    const FunctionInputs inputs = op == nullptr ? FunctionInputs{} : function_inputs(node);
+    if (op == nullptr) return;
+    const FunctionInputs inputs = function_inputs(node);
     if (inputs.dtype == DType::bf16) opset = std::max(opset, first_opset_of_function(*op, inputs));
   });
   upgrade_opset(model, opset);

@@ -559,8 +559,9 @@ void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near)
                     .pattern_nodes = near.pattern_nodes,
                     .reason = near.reason,
                     .is_of_library = pass_ == library_pass};
-  if (!notes_.contains(anchor)) anchors_.push_back(anchor);
-  std::optional<NearMissNote>& kept = notes_[anchor].at(note.is_of_library ? 0 : 1);
+  const auto [notes, is_new] = notes_.try_emplace(anchor);
+  if (is_new) anchors_.push_back(anchor);
+  std::optional<NearMissNote>& kept = notes->second.at(note.is_of_library ? 0 : 1);
   if (!kept || is_nearer(note, *kept)) kept = std::move(note);
 }
 

@@ -98,8 +98,7 @@ class Reader : private YamlReader {
     if (kind == nullptr) {
       const std::string first = node.size() == 0 ? "" : text_of(node.begin()->first, "a key");
       fail(node, fmt::format("this rule does not say what it does{} A rule has one of {}",
-                             did_you_mean(first, kind_names).empty() ? "." : did_you_mean(first, kind_names),
-                             joined(kind_names)));
+                             did_you_mean(first, kind_names, "."), joined(kind_names)));
     }
     std::vector<std::string> keys{std::string(kind->key), "optional", "reason"};
     keys.insert(keys.end(), kind->options.begin(), kind->options.end());
@@ -282,9 +281,7 @@ class Reader : private YamlReader {
       for (const OperatorType* type : operators()) known.emplace_back(type->name);
       fail(node, fmt::format("there is no operator {}{} {}; ONNX's go by their own names; another domain's are written "
                              "domain::Operator{}",
-                             result.op_type,
-                             did_you_mean(result.op_type, known).empty() ? "." : did_you_mean(result.op_type, known),
-                             lists_of_operators(),
+                             result.op_type, did_you_mean(result.op_type, known, "."), lists_of_operators(),
                              operator_libraries().empty()
                                  ? fmt::format("; those of a library: {}", setting_name(Setting::operator_libraries))
                                  : ""));

@@ -178,8 +178,9 @@ struct Rule {
   std::string symbol;                 ///< dynamic_batch
 };
 
-/// "; did you mean x?" or nothing.
-[[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+/// "; did you mean x?", or what stands there where nothing known is near.
+[[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
+                                       std::string_view otherwise = "");
 
 /// Reads a file of rules. Throws Error naming file, line and column: text that is no YAML, unknown keys and operators,
 /// with the nearest known one, attributes that an operator does not have or of another type, what contradicts itself.

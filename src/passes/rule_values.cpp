@@ -39,9 +39,9 @@ std::string joined(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known, std::string_view otherwise) {
   const auto meant = nearest(word, known);
-  return meant ? fmt::format("; did you mean {}?", *meant) : "";
+  return meant ? fmt::format("; did you mean {}?", *meant) : std::string(otherwise);
 }
 
 std::string Place::to_string() const { return fmt::format("{}:{}:{}", file, line, column); }

@@ -35,9 +35,8 @@ void YamlReader::check_keys(const YAML::Node& map, const std::vector<std::string
   for (const auto& entry : map) {
     const std::string key = text_of(entry.first, "a key");
     if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
-      fail(entry.first,
-           fmt::format("{} has no key `{}`{} Its keys are {}", what, key,
-                       did_you_mean(key, allowed).empty() ? "." : did_you_mean(key, allowed), joined(allowed)));
+      fail(entry.first, fmt::format("{} has no key `{}`{} Its keys are {}", what, key, did_you_mean(key, allowed, "."),
+                                    joined(allowed)));
     }
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
       fail(entry.first, fmt::format("`{}` is given twice", key));

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graft/setting.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "quant/typed.hpp"
@@ -212,9 +211,7 @@ class Planner {
 
   [[nodiscard]] Form operator_form(const onnx::Node& node) const {
     const auto op = make_operator(node);
-    if (op == nullptr)
-      return refused(fmt::format("it is no operator that Graft knows; those of a library: {}",
-                                 setting_name(Setting::operator_libraries)));
+    if (op == nullptr) return refused(unknown_operator_reason());
     const std::string_view name = op->type().name;
     if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
     if (!has_row(node, *op, choice_.type))

@@ -202,9 +202,7 @@ class Typing {
   /// Of a node of Graft: the row of types that begins with this type.
   Plan operator_plan(const onnx::Node& node) const {
     const auto op = make_operator(node);
-    if (op == nullptr)
-      return kept(fmt::format("it is no operator that Graft knows; those of a library: {}",
-                              setting_name(Setting::operator_libraries)));
+    if (op == nullptr) return kept(unknown_operator_reason());
     if (!is_f32(node.input(0))) return kept("it is not an f32 operator");
     const OperatorType& type = op->type();
     const DType wanted = *to_dtype(narrow_);
@@ -520,6 +518,11 @@ const std::string& key_of(const onnx::Node& node) {
   const auto found =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* value) { return value != nullptr; });
   return found == node.outputs.end() ? none : (*found)->name;
+}
+
+std::string unknown_operator_reason() {
+  return fmt::format("it is no operator that Graft knows; those of a library: {}",
+                     setting_name(Setting::operator_libraries));
 }
 
 bool works_in_any_type(const onnx::Node& node) {

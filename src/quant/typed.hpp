@@ -26,6 +26,9 @@ inline constexpr std::string_view precision_note = "graft.precision";
 /// What nodes are called in a decision about them: by the name of their first output, which every node has.
 [[nodiscard]] const std::string& key_of(const onnx::Node& node);
 
+/// Why a node of Graft's domain stays as it is where no loaded operator has its name.
+[[nodiscard]] std::string unknown_operator_reason();
+
 /// Whether it does the same in any type: it only moves elements, converts them, fills a tensor, or gives no f32.
 [[nodiscard]] bool works_in_any_type(const onnx::Node& node);
 

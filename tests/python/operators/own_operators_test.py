@@ -22,6 +22,13 @@ RANDOM = np.random.default_rng(5)
 my = graft.ops.load_operators(LIBRARY)
 
 
+def output_of(code, library=LIBRARY):
+    """What the code prints, in a process of its own, since a library that is loaded stays; sys.argv[1] names it."""
+    done = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def affine_grid(theta, size, corners):
     node = helper.make_node("AffineGrid", ["theta", "size"], ["grid"], align_corners=corners)
     inputs = [
@@ -180,7 +187,6 @@ def test_what_is_no_such_library_is_refused(file, message):
 
 
 def test_the_toolkit_does_not_know_the_operators():
-    """In a process of its own: what is loaded stays."""
     code = (
         "import sys, graft, graft.ops, onnx.helper as make\n"
         "graft.ops.load_operators(sys.argv[1])\n"
@@ -193,15 +199,12 @@ def test_the_toolkit_does_not_know_the_operators():
         "graft.load_operators(sys.argv[1])\n"
         "print([each.reason for each in graft.inspect(model).nodes])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, LIBRARY], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    before, after = done.stdout.splitlines()
-    assert before != after, done.stdout
+    before, after = output_of(code).splitlines()
+    assert before != after
 
 
 @pytest.mark.parametrize("library", ["libwrong_empty_fusion.so", "libwrong_fusion.so"])
 def test_a_library_that_is_refused_leaves_nothing_behind(library):
-    """In a process of its own: what is loaded stays."""
     code = (
         "import sys, graft, onnx.helper as make\n"
         "for _ in range(2):\n"
@@ -216,19 +219,14 @@ def test_a_library_that_is_refused_leaves_nothing_behind(library):
         "model = make.make_model(graph, opset_imports=[make.make_opsetid('', 17)], ir_version=9)\n"
         "graft.convert(model)\n"
     )
-    command = [sys.executable, "-c", code, LIBRARIES / library]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(code, LIBRARIES / library)
 
 
 def test_the_rest_of_the_package_may_load_it_too():
-    """In a process of its own: what is loaded stays."""
     code = (
         "import sys, graft, graft.ops, numpy as np\n"
         "assert 'Snake' in graft.load_operators(sys.argv[1])\n"
         "my = graft.ops.load_operators(sys.argv[1])\n"
         "print(my.snake(np.zeros(3, np.float32)).tolist())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, LIBRARY], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "[0.0, 0.0, 0.0]\n"
+    assert output_of(code) == "[0.0, 0.0, 0.0]\n"
