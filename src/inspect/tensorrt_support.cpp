@@ -261,6 +261,31 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
   forms.push_back({"quantize_zero_point", "its zero point is not zero; TensorRT quantizes symmetrically"});
 }
 
+/// Whether the reverse pass of a bidirectional layer has other activations than the forward one.
+bool has_other_activations(const onnx::Node& node) {
+  const onnx::NodeAttribute* attribute = node.attribute("activations");
+  const auto* names = attribute == nullptr ? nullptr : attribute->get<std::vector<std::string>>();
+  if (names == nullptr || names->size() % 2 != 0 || node.string_or("direction", "forward") != "bidirectional") {
+    return false;
+  }
+  const auto half = names->begin() + static_cast<std::ptrdiff_t>(names->size() / 2);
+  return !std::equal(names->begin(), half, half, names->end());
+}
+
+void add_recurrent(const onnx::Node& node, Forms& forms) {
+  if (node.int_or("layout", 0) != 0) {
+    // The parser takes it, and the engine's outputs have the shapes of layout 0: measured with TensorRT-RTX 1.7.
+    forms.push_back({"recurrent_layout", "layout = 1; TensorRT does not look at it, and takes the batch for time"});
+  }
+  if (has_other_activations(node)) {
+    forms.push_back({"recurrent_activations",
+                     "other activations in the reverse pass than in the forward one; TensorRT takes the same"});
+  }
+  if (node.is("LSTM") && node.int_or("input_forget", 0) != 0) {
+    forms.push_back({"lstm_input_forget", "input_forget, which TensorRT's LSTM does not have"});
+  }
+}
+
 /// -1 where it is unknown.
 std::int64_t rank_of(const onnx::Value* value) {
   return value == nullptr || !value->shape ? -1 : static_cast<std::int64_t>(value->shape->size());
@@ -422,9 +447,7 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "Einsum" && has_general_subscripts(node)) {
     forms.push_back({"einsum_general", "an ellipsis or a diagonal, which TensorRT's Einsum does not have"});
   }
-  if (type == "LSTM" && (node.int_or("layout", 0) != 0 || node.int_or("input_forget", 0) != 0)) {
-    forms.push_back({"lstm_layout", "layout or input_forget, which TensorRT's LSTM does not have"});
-  }
+  if (type == "LSTM" || type == "GRU" || type == "RNN") add_recurrent(node, forms);
   add_types(node, forms);
   return forms;
 }

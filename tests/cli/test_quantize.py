@@ -216,6 +216,24 @@ def test_a_network_with_a_fixed_batch_takes_samples_one_by_one(graft, tmp_path, 
     assert not (tmp_path / "none.onnx").exists()
 
 
+@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_layers_with_lengths_stay_in_f32(graft, tmp_path, op, gates):
+    """TensorRT's parser refuses its own layer of their f16 form: it chooses between the steps and zeros of f32."""
+    weights = [weight("w", 1, 5 * gates, 4), weight("r", 1, 5 * gates, 5), weight("b", 1, 10 * gates)]
+    lengths = helper.make_tensor_value_info("lengths", TensorProto.INT32, [2])
+    nodes = [node(op, "x w r b lengths", "y", hidden_size=5), node("Tanh", "y", "z")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [6, 2, 4]), lengths], [("z", [6, 1, 2, 5])], weights)
+    out = tmp_path / "o.onnx"
+    quantize(graft, model, out)
+    types = types_of(out)
+    assert {each.op_type: types[each.input[0]] for each in load(out).graph.node if each.op_type != "Cast"} == {
+        op: F32,
+        "Tanh": F16,
+    }
+    answer = graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm89")
+    assert answer.code == 0, answer.err
+
+
 def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
     """Of three samples the second alone overflows in one node, the third alone sums too far in another."""
     nodes = [node("Mul", "x hundred", "big"), node("Tanh", "big", "t"), node("ReduceMean", "x", "m", axes=[-1])]

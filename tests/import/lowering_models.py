@@ -462,12 +462,27 @@ def bit_shift(rng):
     return sample("BitShift", [x, by], [UINT8], direction=pick(rng, "LEFT", "RIGHT"))
 
 
+def recurrent_layout(rng):
+    op = pick(rng, "LSTM", "GRU", "RNN")
+    direction = pick(rng, "forward", "reverse", "bidirectional")
+    directions = 2 if direction == "bidirectional" else 1
+    gates, batch, hidden = {"LSTM": 4, "GRU": 3, "RNN": 1}[op], int(rng.integers(2, 5)), int(rng.integers(4, 8))
+    weights = [real(rng, directions, gates * hidden, size) / 2 for size in (3, hidden)]
+    arguments = [real(rng, batch, int(rng.integers(1, 7)), 3), *[("constant", one) for one in weights]]
+    arguments += [("constant", real(rng, directions, 2 * gates * hidden)), None]
+    states = 2 if op == "LSTM" else 1
+    if rng.integers(2):
+        arguments += [real(rng, batch, directions, hidden) for _ in range(states)]
+    outputs = [pick(rng, None, FLOAT), FLOAT, FLOAT][: 1 + states]
+    return sample(op, arguments, outputs, 8 * F32, hidden_size=hidden, direction=direction, layout=1)
+
+
 LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout,
 )}  # fmt: skip
 
 
@@ -568,7 +583,9 @@ def near_misses():
     q64 = real(rng, 1, 2, 16, 64)
     unsigned = np.arange(12, dtype=np.uint8).reshape(3, 4)
     long_sum = bytes_of(rng, np.uint8, 2, 32, 3, 3)
+    recurrent = [real(rng, 4, 1, 3), constant(real(rng, 1, 2, 3), np.float32), constant(real(rng, 1, 2, 2), np.float32)]
     return {
+        "recurrent_with_time_first": (sample("RNN", recurrent, [FLOAT], hidden_size=2, layout=0), ""),
         "top_k_at_the_limit": (sample("TopK", [real(rng, 5000), constant([3840])], [FLOAT, INT64]), ""),
         "top_k_of_an_input": (sample("TopK", [real(rng, 5000), np.array([4000])], [FLOAT, INT64]), ""),
         "top_k_of_integers": (

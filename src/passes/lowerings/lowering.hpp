@@ -116,6 +116,7 @@ inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 [[nodiscard]] std::optional<Replacement> lower_max_unpool(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_layer_normalization(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_recurrent_layout(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_resize(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_deform_conv(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scatter_nd(Site& site);

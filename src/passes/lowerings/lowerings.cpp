@@ -24,6 +24,8 @@
 namespace graft::passes {
 namespace {
 
+constexpr std::string_view transposed_recurrence = "the same with layout = 0, between transpositions";
+
 constexpr std::array all_lowerings = {
     Lowering{"TopK", "K above 3840", "TopK of at most 3840, again without what was taken", "a constant K, real numbers",
              lower_top_k},
@@ -47,6 +49,9 @@ constexpr std::array all_lowerings = {
              lower_resize},
     Lowering{"Attention", "f32, heads of fewer than 32 numbers, further outputs, softcap and softmax_precision",
              "MatMul, Softmax and MatMul", "known heads; no nonpad_kv_seqlen", lower_attention},
+    Lowering{"LSTM", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"GRU", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"RNN", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
     Lowering{"LayerNormalization", "its outputs Mean and InvStdDev", "means and the deviation by layers of their own",
              "a known rank", lower_layer_normalization},
     Lowering{

@@ -1,0 +1,74 @@
+// LSTM, GRU and RNN with the batch before time, which TensorRT does not look at.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "passes/lowerings/lowering.hpp"
+
+namespace graft::passes {
+namespace {
+
+/// A float with a point, which makes it no integer for who reads the text.
+std::string float_text(float value) { return fmt::format("{:#}", value); }
+
+/// All attributes but layout.
+std::string recurrent_text(const onnx::Node& node) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  };
+  for (const auto& [name, attribute] : node.attributes) {
+    if (name == "layout") continue;
+    if (const auto* integer = attribute.get<std::int64_t>()) add(name, std::to_string(*integer));
+    if (const auto* real = attribute.get<float>()) add(name, float_text(*real));
+    if (const auto* word = attribute.get<std::string>()) add(name, fmt::format("\"{}\"", *word));
+    if (const auto* words = attribute.get<std::vector<std::string>>()) add(name, fmt::format("{}", *words));
+    if (const auto* reals = attribute.get<std::vector<float>>()) {
+      std::vector<std::string> texts;
+      for (const float real : *reals) texts.push_back(float_text(real));
+      add(name, fmt::format("[{}]", fmt::join(texts, ", ")));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_recurrent_layout(Site& site) {
+  const onnx::Node& node = site.node();
+  if (node.int_or("layout", 0) == 0) return std::nullopt;
+  Replacement result;
+  // X, and the states before the first step: LSTM's of its cell too. Sequence lengths and weights stay as they are.
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool has_batch = i == 0 || i == 5 || (i == 6 && node.is("LSTM"));
+    if (!site.has_input(i)) {
+      inputs.emplace_back("_");
+    } else if (has_batch) {
+      inputs.push_back(fmt::format("time_first{}", i));
+      result.line(fmt::format("time_first{0} = Transpose<perm=[1, 0, 2]>(x{0})", i));
+    } else {
+      inputs.push_back(fmt::format("x{}", i));
+    }
+  }
+  std::vector<std::string> outputs;
+  std::string after;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!site.is_used(i)) {
+      outputs.emplace_back("_");
+      continue;
+    }
+    outputs.push_back(fmt::format("given{}", i));
+    after += fmt::format("y{0} = Transpose<perm={1}>(given{0})\n", i, i == 0 ? "[2, 0, 1, 3]" : "[1, 0, 2]");
+  }
+  result.line(fmt::format("{} = {}<{}>({})", fmt::join(outputs, ", "), node.op_type, recurrent_text(node),
+                          fmt::join(inputs, ", ")));
+  result.nodes += after;
+  result.by_definition =
+      "by definition: layout = 1 is layout = 0 with the first axes of its tensors exchanged; neither CPU engine has "
+      "it, "
+      "and it is tested with results of ONNX's own tests";
+  result.summary = fmt::format("{} with time before the batch, between transpositions", node.op_type);
+  return result;
+}
+
+}  // namespace graft::passes
