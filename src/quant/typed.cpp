@@ -247,15 +247,15 @@ class Typing {
       return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
                               narrow_name(narrow_), since, graph().opset()));
     }
+    // TensorRT's parser chooses between the steps of a sequence and zeros of f32, and refuses its own layer then.
+    if (is_any_of(node, {"LSTM", "GRU", "RNN"}) && node.input(4) != nullptr) {
+      return kept(fmt::format("TensorRT takes {} with lengths of sequences in f32 only", node.op_type));
+    }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       plan.inputs.push_back(is_f32(node.inputs[i]) && can_narrow(*types, types->input_letter(i)));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       plan.outputs.push_back(is_f32(node.outputs[i]) && can_narrow(*types, types->output_letter(i)));
-    }
-    // TensorRT's parser chooses between the steps of a sequence and zeros of f32, and refuses its own layer then.
-    if (is_any_of(node, {"LSTM", "GRU", "RNN"}) && node.input(4) != nullptr) {
-      return kept(fmt::format("TensorRT takes {} with lengths of sequences in f32 only", node.op_type));
     }
     const auto is_set = [](bool port) { return port; };
     if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_set)) {

@@ -2,33 +2,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "onnx/text.hpp"
 #include "passes/lowerings/lowering.hpp"
 
 namespace graft::passes {
 namespace {
 
-/// A float with a point, which makes it no integer for who reads the text.
-std::string float_text(float value) { return fmt::format("{:#}", value); }
-
 /// All attributes but layout.
 std::string recurrent_text(const onnx::Node& node) {
-  std::string text;
-  const auto add = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
-  };
+  std::vector<std::string> texts;
   for (const auto& [name, attribute] : node.attributes) {
-    if (name == "layout") continue;
-    if (const auto* integer = attribute.get<std::int64_t>()) add(name, std::to_string(*integer));
-    if (const auto* real = attribute.get<float>()) add(name, float_text(*real));
-    if (const auto* word = attribute.get<std::string>()) add(name, fmt::format("\"{}\"", *word));
-    if (const auto* words = attribute.get<std::vector<std::string>>()) add(name, fmt::format("{}", *words));
-    if (const auto* reals = attribute.get<std::vector<float>>()) {
-      std::vector<std::string> texts;
-      for (const float real : *reals) texts.push_back(float_text(real));
-      add(name, fmt::format("[{}]", fmt::join(texts, ", ")));
-    }
+    if (name != "layout") texts.push_back(fmt::format("{}={}", name, onnx::to_text(attribute)));
   }
-  return text;
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 }  // namespace
