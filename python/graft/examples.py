@@ -22,9 +22,12 @@ DIGITS_IMAGES = _DATA / "digits_test.npz"
 def main() -> None:
     for file in (DIGITS, DIGITS_ONNX, DIGITS_IMAGES):
         copy = pathlib.Path(file.name)
-        if copy.exists() and copy.read_bytes() != file.read_bytes():
+        is_there = copy.is_symlink() or copy.exists()
+        if is_there and (not copy.is_file() or copy.read_bytes() != file.read_bytes()):
             sys.exit(f"{copy}: a file of that name is here already, with other contents\nChoose another folder")
-        copy.write_bytes(file.read_bytes())
+        if not is_there:
+            with copy.open("xb") as written:
+                written.write(file.read_bytes())
         print(f"wrote {copy}")
 
 

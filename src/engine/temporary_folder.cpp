@@ -1,25 +1,36 @@
-// mkdtemp and its removal.
+// mkdtemp, its removal, and that of folders whose processes were killed.
 #include "engine/temporary_folder.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "graft/error.hpp"
+#include "onnx/leftovers.hpp"
 
 namespace graft::engine {
 
 TemporaryFolder::TemporaryFolder() {
   std::error_code failed;
   const std::filesystem::path base = std::filesystem::temp_directory_path(failed);
-  std::string name = (base / "graft-XXXXXX").string();
+  constexpr std::string_view prefix = "graft-";
+  constexpr std::string_view random = "XXXXXX";
+  if (!failed) {
+    onnx::remove_leftovers(base, [&](std::string_view name) {
+      return name.starts_with(prefix) && name.size() == prefix.size() + random.size();
+    });
+  }
+  std::string name = (base / prefix).string().append(random);
   if (failed || ::mkdtemp(name.data()) == nullptr) {
     throw Error(fmt::format("{}: no temporary folder can be made: {}\nSet TMPDIR to a folder with space", name,
                             failed ? failed.message() : std::generic_category().message(errno)));
   }
   path_ = name;
+  lock_ = onnx::mark_temporary(path_);
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -1,10 +1,13 @@
-// A folder for files that go when the command ends.
+// A folder for files that are removed when the command ends.
 #pragma once
 
 #include <filesystem>
 
+#include "core/descriptor.hpp"
+
 namespace graft::engine {
 
+/// A folder in TMPDIR, locked while it is used. Folders that killed processes left are removed when a new one is made.
 class TemporaryFolder {
  public:
   TemporaryFolder();  ///< In TMPDIR. Throws Error where none can be made.
@@ -15,6 +18,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+  Descriptor lock_;
 };
 
 }  // namespace graft::engine

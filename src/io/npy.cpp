@@ -466,8 +466,9 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) { onnx:
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there is no array to write");
-  // libzip writes to a temporary file beside the archive and renames it in zip_close.
-  Archive archive = new_archive(onnx::writable_target(path));
+  // libzip writes to a temporary file beside the archive and renames it in zip_close, which replaces a symbolic link.
+  onnx::check_replaceable(path);
+  Archive archive = new_archive(path);
   std::vector<std::string> contents;  // libzip reads them in zip_close
   contents.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {

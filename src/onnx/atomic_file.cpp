@@ -12,35 +12,47 @@
 #include <system_error>
 
 #include "graft/error.hpp"
+#include "onnx/leftovers.hpp"
 
 namespace graft::onnx {
+namespace {
 
-std::filesystem::path writable_target(const std::filesystem::path& path) {
+constexpr std::string_view suffix = ".tmp";
+
+}  // namespace
+
+void check_replaceable(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
-  std::error_code ignored;  // what cannot be looked at is refused when it is opened, with the reason
+  std::error_code ignored;  // what cannot be looked at is refused when it is written, with the reason
   if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
     throw Error(fmt::format("{}: {}; allowed are regular files and new names. Give the name of a file", path.string(),
                             fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket"));
   }
-  constexpr int most_links = 40;
-  fs::path target = path;
-  for (int i = 0; fs::is_symlink(fs::symlink_status(target, ignored)); ++i) {
-    if (i == most_links) throw Error(fmt::format("{}: more than {} links, or a circle of them", path.string(), i));
-    target = target.parent_path() / fs::read_symlink(target, ignored);  // an absolute one replaces the folder
+  // With standard output in a file, /dev/stdout is a link to a regular file, and the system's.
+  const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
+  if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
+    throw Error(fmt::format("{}: {} is the system's own; allowed are other folders. Give the name of a file elsewhere",
+                            path.string(), folder));
   }
-  return target;
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(writable_target(path_)) {
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  check_replaceable(path_);
+  const std::string prefix = path_.filename().string() + ".";
+  remove_leftovers(path_.parent_path(), [&](std::string_view name) {
+    return name.starts_with(prefix) && name.ends_with(suffix) &&
+           name.find_first_not_of("0123456789-", prefix.size()) == name.size() - suffix.size();
+  });
   static std::atomic<unsigned> next{0};
   do {
-    temporary_ = fmt::format("{}.{}-{}.tmp", target_.string(), ::getpid(), next++);
+    temporary_ = fmt::format("{}.{}-{}{}", path_.string(), ::getpid(), next++, suffix);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) {
     temporary_.clear();
     fail("cannot be written");
   }
+  lock_temporary(descriptor_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -51,7 +63,7 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::fail(const char* what) const {
   const int reason = errno;
   std::error_code ignored;
-  const std::filesystem::path folder = target_.parent_path();
+  const std::filesystem::path folder = path_.parent_path();
   const bool has_folder = folder.empty() || std::filesystem::exists(folder, ignored);
   throw Error(fmt::format("{}: {}: {}{}", path_.string(), what, std::generic_category().message(reason),
                           has_folder ? "" : fmt::format("\nMake its folder first: mkdir -p {}", folder.string())));
@@ -75,10 +87,11 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   struct ::stat existing {};
-  if (::stat(target_.c_str(), &existing) == 0 && ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
+  if (::lstat(path_.c_str(), &existing) == 0 && S_ISREG(existing.st_mode) &&
+      ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
     fail("cannot be given the mode of the file it replaces");
   }
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be renamed into place");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
 }
 

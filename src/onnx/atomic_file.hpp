@@ -6,13 +6,16 @@
 
 namespace graft::onnx {
 
-/// Where a file written to `path` ends up: the end of its chain of links. Throws Error if something else than a regular
-/// file is there: renaming over a device such as /dev/null would replace the device.
-[[nodiscard]] std::filesystem::path writable_target(const std::filesystem::path& path);
+/// Throws Error unless a file written to `path` may take its place: allowed are regular files, new names, and symbolic
+/// links to either. A link is replaced by the written file and never followed: a link that came with somebody else's
+/// files would lead the write to any file of the user's. Renaming over a device such as /dev/null would replace the
+/// device, and /dev/stdout is a link.
+void check_replaceable(const std::filesystem::path& path);
 
-/// Written under a temporary name in the same folder; `commit` flushes it to disk and renames it. Without a commit
-/// nothing stays. A link stays a link; what it points to is written. Throws Error naming the path and the reason (no
-/// regular file, no space, no permission, no such folder).
+/// A file that is written under a temporary name in the same folder; `commit` flushes it to disk and renames it to
+/// `path`. Without a commit nothing stays; the file of a killed process is removed when the same name is written again.
+/// A symbolic link in its place is replaced and not followed. Throws Error naming the path and the reason (no regular
+/// file, no space, no permission, no such folder).
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -28,7 +31,6 @@ class AtomicFile {
   [[noreturn]] void fail(const char* what) const;
 
   std::filesystem::path path_;
-  std::filesystem::path target_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
 };

@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/leftovers.hpp"
 
 namespace graft::onnx {
 
@@ -27,9 +29,15 @@ StagedFolder::StagedFolder(fs::path target) : target_(std::move(target)) {
                             parent.string()));
   }
   if (fs::exists(fs::symlink_status(target_, ignored))) fail_taken();
-  std::string name = (parent / fmt::format(".{}.XXXXXX", target_.filename().string())).string();
+  const std::string prefix = fmt::format(".{}.", target_.filename().string());
+  constexpr std::string_view random = "XXXXXX";
+  remove_leftovers(parent, [&](std::string_view name) {
+    return name.starts_with(prefix) && name.size() == prefix.size() + random.size();
+  });
+  std::string name = (parent / prefix).string().append(random);
   if (::mkdtemp(name.data()) == nullptr) fail();
   staged_ = name;
+  lock_ = mark_temporary(staged_);
   constexpr ::mode_t usual = 0777;
   const ::mode_t mask = ::umask(0);
   ::umask(mask);
@@ -42,6 +50,7 @@ StagedFolder::~StagedFolder() {
 }
 
 void StagedFolder::commit() {
+  unmark_temporary(staged_);
   if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) fail_taken();
     // A file system without that flag; a folder is not renamed over one that holds anything.

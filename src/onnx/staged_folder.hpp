@@ -3,10 +3,13 @@
 
 #include <filesystem>
 
+#include "core/descriptor.hpp"
+
 namespace graft::onnx {
 
-/// A new folder under a temporary name beside its place; `commit` renames it. Without a commit nothing stays. Throws
-/// Error where something is in its place, which stays as it is, and where the folder around it is missing or cannot be
+/// A new folder under a temporary name next to its place; `commit` renames it. Without a commit nothing stays; the
+/// folder of a killed process is removed when the same name is written again. Throws Error where something is in its
+/// place, a symbolic link included, which stays as it is, and where the folder around it is missing or cannot be
 /// written to.
 class StagedFolder {
  public:
@@ -25,6 +28,7 @@ class StagedFolder {
 
   std::filesystem::path target_;
   std::filesystem::path staged_;
+  Descriptor lock_;
 };
 
 }  // namespace graft::onnx

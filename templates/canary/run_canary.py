@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import importlib
 import json
+import os
 import pathlib
 import sys
 
@@ -484,6 +485,18 @@ def find_fusion(canary, names):
     return names[begin:end], last
 
 
+def write_whole(path, text):
+    """A symbolic link of that name is replaced and not followed: it may have come with somebody else's files."""
+    if path.exists() and not path.is_file():
+        path.write_text(text)  # a device or a pipe
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    with temporary.open("x") as file:
+        file.write(text)
+    temporary.replace(path)
+
+
 def search(canary, report):
     """Fills in the report; returns the exit code."""
     outputs = canary.run([])
@@ -568,7 +581,7 @@ def main():
         report["message"] = str(error)
         code = 2
     report["builds"] = canary.builds if canary else 0
-    options.report.write_text(json.dumps(plain(report), indent=2) + "\n")
+    write_whole(options.report, json.dumps(plain(report), indent=2) + "\n")
     print(report["message"], file=sys.stderr if code == 2 else sys.stdout)
     return code
 

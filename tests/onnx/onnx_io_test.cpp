@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -183,20 +184,50 @@ TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
   EXPECT_NE(inside.find("it is a folder"), std::string::npos) << inside;
 }
 
-TEST(OnnxFiles, LinksStay) {
+// A link that came with somebody else's files may lead to any file of the user's.
+TEST(OnnxFiles, LinksAreReplacedAndNotFollowed) {
+  const Folder folder;
+  onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  model.graph().add_output(
+      *model.graph().add_constant("w", onnx::TensorData::from_floats(std::vector<float>(100'000, 1.F))));
+  onnx::write_file(folder / "secret", "secret");
+  fs::permissions(folder / "secret", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("secret", folder / "m.onnx");
+  fs::create_symlink("secret", folder / "m.onnx.data");
+  fs::create_symlink("nowhere", folder / "dangling");
+  fs::create_symlink("circle", folder / "circle");
+  const auto data = onnx::write_onnx(model, folder / "m.onnx", {onnx::ExternalData::always});
+  ASSERT_EQ(data, folder / "m.onnx.data");
+  onnx::write_onnx(model, folder / "dangling");
+  onnx::write_onnx(model, folder / "circle");
+  for (const char* name : {"m.onnx", "m.onnx.data", "dangling", "circle"}) {
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / name))) << name;
+  }
+  EXPECT_EQ(fs::file_size(folder / "secret"), 6U);
+  EXPECT_FALSE(fs::exists(folder / "nowhere"));
+  // The mode is that of any new file, not that of the file that the link led to.
+  EXPECT_EQ(fs::status(folder / "m.onnx").permissions(), fs::status(folder / "dangling").permissions());
+}
+
+TEST(OnnxFiles, WhatAKilledProcessLeftIsRemoved) {
   const Folder folder;
   const onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
-  fs::create_directory(folder / "inner");
-  fs::create_symlink("inner/second", folder / "first");
-  fs::create_symlink("m.onnx", folder / "inner" / "second");
-  for (int i = 0; i < 2; ++i) {  // the link leads nowhere, then to the file
-    write_onnx(model, folder / "first");
-    EXPECT_TRUE(fs::is_symlink(folder / "first"));
-    EXPECT_TRUE(fs::is_symlink(folder / "inner" / "second"));
-    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / "inner" / "m.onnx")));
+  const onnx::AtomicFile in_use(folder / "m.onnx");
+  const char* const removed = "m.onnx.4000000-0.tmp";
+  const char* const young = "m.onnx.4000000-1.tmp";
+  const char* const others = "m.onnx.mine.tmp";
+  for (const char* name : {removed, young, others}) std::ofstream(folder / name) << "part";
+  fs::create_symlink(others, folder / "m.onnx.4000000-2.tmp");
+  const auto hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "")) {
+    if (entry.path().filename() != young) fs::last_write_time(entry.path(), hour_ago);
   }
-  fs::create_symlink("circle", folder / "circle");
-  EXPECT_NE(error_of([&] { onnx::write_onnx(model, folder / "circle"); }).find("circle"), std::string::npos);
+  const std::size_t before = folder.file_count();
+  onnx::write_onnx(model, folder / "m.onnx");
+  EXPECT_FALSE(fs::exists(folder / removed));
+  EXPECT_TRUE(fs::exists(folder / young));
+  EXPECT_TRUE(fs::exists(folder / others));
+  EXPECT_EQ(folder.file_count(), before);  // one more, and one less: the file of `in_use` is there too
 }
 
 // A limit on the size of files stands in for a full disk: write fails half-way with an error either way.

@@ -16,6 +16,7 @@ from graft.bench.judge import TINY_BYTES, is_wrong, judge, summary_of_random
 from graft.bench.library import GraftError, Library
 from graft.engine.cli import WholeFile
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
+from graft.engine.files import write_file
 
 PEERS = {"cuda": ["eager", "compiled"], "cpu": ["eager", "compiled", "onnxruntime"]}
 
@@ -182,7 +183,7 @@ def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
 
 def publish(file: WholeFile, text: str) -> None:
     try:
-        file.temporary.write_text(text)
+        write_file(str(file.temporary), text.encode())
         file.publish()
     except OSError as error:
         raise EngineError("output", f"{error.filename}: {error.strerror}", "Choose another name") from error

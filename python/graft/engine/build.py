@@ -82,9 +82,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
     monitor = make_monitor(session.trt, session.events, BUILD_FROM, BUILD_TO)
     if monitor is not None and hasattr(config, "progress_monitor"):
         config.progress_monitor = monitor
-    timing_cache = TimingCache(
-        session, config, request["timing_cache"], request["timing_cache_target"], request["timing_cache_file"]
-    )
+    timing_cache = TimingCache(session, config, request["timing_cache"], request["timing_cache_file"])
 
     facts = describe_network(session.trt, network, request["network_info"])
     plan = build_with_options(session, network, config, request, profiles)

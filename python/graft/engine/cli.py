@@ -189,7 +189,6 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
         "options": options,
         "device": arguments.device,
         "timing_cache": arguments.timing_cache,
-        "timing_cache_target": str(timing_cache.target) if timing_cache else None,
         "timing_cache_file": str(timing_cache.temporary) if timing_cache else None,
         "layers": arguments.layers,
     }
@@ -220,7 +219,8 @@ def builder_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 class WholeFile:
-    """A file that appears under its name only when it is complete, however the worker ends."""
+    """A file that appears under its name only when it is complete, however the worker ends. A symbolic link of that name
+    is replaced and not followed: a link that came with somebody else's files would lead to any file of the user's."""
 
     def __init__(self, path: str) -> None:
         self.path = pathlib.Path(path)
@@ -232,13 +232,17 @@ class WholeFile:
         if self.path.exists() and not self.path.is_file():
             # Renaming over a device such as /dev/null would replace the device.
             raise EngineError("output", f"{path} is a device, a pipe or a socket", "Give the name of a file")
+        if self.path.parent.resolve() == pathlib.Path("/dev") or self.path.parent.resolve().is_relative_to("/proc"):
+            # With standard output in a file, /dev/stdout is a link to a regular file, and the system's.
+            raise EngineError(
+                "output",
+                f"{path}: {self.path.parent.resolve()} is the system's own",
+                "Give the name of a file elsewhere",
+            )
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
-            self.target = self.path.resolve()  # a link stays a link; what it points to is written
-        except (OSError, RuntimeError) as error:
-            raise EngineError("output", f"{path}: a circle of links", "Give the name of a file") from error
-        self.temporary = self.target.with_name(f".{self.target.name}.{os.getpid()}.tmp")
-        try:
-            self.temporary.touch()
+            self.temporary.unlink(missing_ok=True)  # of a process that was killed
+            self.temporary.touch(exist_ok=False)
             self.temporary.unlink()
         except OSError as error:
             raise EngineError(
@@ -259,7 +263,7 @@ class WholeFile:
         if not self.temporary.exists():
             return
         try:
-            self.temporary.replace(self.target)
+            self.temporary.replace(self.path)
         except OSError as error:
             raise EngineError("output", f"{self.path}: {error.strerror}", "Choose another name") from error
 

@@ -12,8 +12,9 @@ from graft.engine.events import EngineError
 
 
 def write_file(path: str, data: memoryview | bytes) -> None:
+    """Writes a new file: one that is there already may be a link to another file."""
     try:
-        with pathlib.Path(path).open("wb") as file:
+        with pathlib.Path(path).open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import pathlib
@@ -19,16 +20,12 @@ from graft.engine.session import Session
 
 
 class TimingCache:
-    """`path` is its name, `target` the file behind that, links followed, `temporary` a name beside the target; all None:
-    not asked for."""
+    """`path` is its name, `temporary` another name in the same folder; both are None without a timing cache."""
 
-    def __init__(
-        self, session: Session, config: Any, path: str | None, target: str | None, temporary: str | None
-    ) -> None:
+    def __init__(self, session: Session, config: Any, path: str | None, temporary: str | None) -> None:
         self._session = session
         self._config = config
         self._path = path
-        self._target = target
         self._temporary = temporary
         self._previous = b""
         self._state = "not asked for"
@@ -60,15 +57,15 @@ class TimingCache:
         self._session.events.log("warning", message)
 
     def save(self) -> dict[str, Any]:
-        if self._target is None or self._temporary is None:
+        if self._path is None or self._temporary is None:
             return {"path": self._path, "state": self._state}
-        with locked(pathlib.Path(self._target)) as now:
+        with locked(pathlib.Path(self._path)) as now:
             cache = self._config.get_timing_cache()
             if now not in (b"", self._previous):
                 self._join(cache, now)
             data = memoryview(cache.serialize()).cast("B")
             write_file(self._temporary, data)
-            pathlib.Path(self._temporary).replace(self._target)
+            pathlib.Path(self._temporary).replace(self._path)
         return {"path": self._path, "state": self._state, "bytes": data.nbytes}
 
     def _join(self, cache: Any, now: bytes) -> None:
@@ -80,20 +77,24 @@ class TimingCache:
 
 @contextmanager
 def locked(path: pathlib.Path) -> Iterator[bytes]:
-    """What the file holds, while no other build writes it. Waits for one that does.
+    """Yields the contents of the file while no other build writes it. Waits for a build that does.
 
     The lock is on the file itself, which its writer replaces: whoever waited for it holds a lock on a file that has
-    gone, and starts again.
+    gone, and starts again. A symbolic link is about to be replaced, so that no other build writes what it leads to:
+    there is nothing to lock and nothing to join.
     """
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                yield b""
+                return
             raise EngineError("output", f"timing cache {path}: {error.strerror}", "Name a file to write") from error
         with os.fdopen(descriptor, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
-                is_current = os.path.samestat(os.fstat(file.fileno()), path.stat())
+                is_current = os.path.samestat(os.fstat(file.fileno()), path.lstat())
             except FileNotFoundError:
                 is_current = False
             if not is_current:

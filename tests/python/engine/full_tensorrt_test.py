@@ -216,11 +216,9 @@ def test_several_profiles(setting: Setting) -> None:
 def test_builds_that_share_a_timing_cache_lose_nothing(setting: Setting) -> None:
     cache = setting.folder / "timing.cache"
     cache.write_bytes(b"old")
-    link = setting.folder / "link.cache"
-    link.symlink_to(cache.name)
     go = setting.folder / "go"
     slow = subprocess.Popen(
-        [sys.executable, "-m", "graft.engine", *setting.arguments, "--timing-cache", str(link)],
+        [sys.executable, "-m", "graft.engine", *setting.arguments, "--timing-cache", str(cache)],
         env=setting.environment() | {"STAND_IN_WAITS_FOR": str(go)},
         stdout=subprocess.DEVNULL,
     )
@@ -233,8 +231,21 @@ def test_builds_that_share_a_timing_cache_lose_nothing(setting: Setting) -> None
     go.touch()
     assert slow.wait() == 0
     assert cache.read_bytes() == b"oldold++"  # its own, and what the other wrote meanwhile
-    assert link.is_symlink()
-    assert setting.files() == {"m.onnx", "m.engine", "fast.engine", "timing.cache", "link.cache", "go"}
+    assert setting.files() == {"m.onnx", "m.engine", "fast.engine", "timing.cache", "go"}
+
+
+def test_a_link_for_a_timing_cache_is_replaced_and_not_followed(setting: Setting) -> None:
+    cache = setting.folder / "timing.cache"
+    link = setting.folder / "link.cache"
+    link.symlink_to(cache.name)
+    for before, after in ((None, b"+"), (b"old", b"old+")):  # the link leads nowhere, then to a cache
+        if before is not None:
+            cache.write_bytes(before)
+            link.unlink()
+            link.symlink_to(cache.name)
+        assert setting.build("--timing-cache", link).code == 0
+        assert link.read_bytes() == after and not link.is_symlink()
+        assert cache.read_bytes() == before if before is not None else not cache.exists()
 
 
 def test_a_timing_cache_waits_for_the_build_that_writes_it(setting: Setting) -> None:
