@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # Writes src/onnx/schema.inc: versions, inputs, outputs, attributes and defaults of the operators of ai.onnx;
-# schema_versions.inc: what of that changed between operator sets; and schema_types.inc: the types of each operator set.
+# schema_versions.inc: what of that changed between operator sets; schema_types.inc: the types of each operator set; and
+# schema_ports.inc: the inputs and outputs of all operator sets.
 """Run it with the onnx package installed; --check compares instead and names what to do where the file is stale."""
 
 import argparse
@@ -131,6 +132,24 @@ def rows_of_types(name, schemas):
     return [f'{{"{name}", {first}, {form}}},' for first, form in rows]
 
 
+def letters_of_ports(ports):
+    """One for each: s where it has to be there, o where it may be left out, v for any number of them."""
+    return "".join(port.option.name[0].lower() for port in ports)
+
+
+def rows_of_ports(name, schemas):
+    """Nothing of operator sets in which the operator is deprecated: its schema has no ports there."""
+    rows = []
+    for schema in schemas:
+        if schema.deprecated:
+            continue
+        inputs, outputs = letters_of_ports(schema.inputs), letters_of_ports(schema.outputs)
+        form = f'"{inputs}", {schema.min_input}, "{outputs}", {schema.min_output}'
+        if not rows or rows[-1][1] != form:
+            rows.append((schema.since_version, form))
+    return [f'{{"{name}", {first}, {form}}},' for first, form in rows]
+
+
 def texts_of(operators):
     """By the names of the files."""
     origin = f"from the schemas of onnx {onnx.__version__}; made by tools/make_schema.py."
@@ -149,12 +168,23 @@ def texts_of(operators):
         "// In the order of SchemaTypes's members: name, operator set from which on it is so, a letter for each input and",
         "// output, types of each letter.",
     ]
+    ports = [
+        f"// The inputs and outputs of the operators of ai.onnx in every operator set, {origin}",
+        "// In the order of SchemaPorts's members: name, operator set from which on it is so, letters of the inputs, fewest",
+        "// inputs, letters of the outputs, fewest outputs.",
+    ]
     for name, schemas in sorted(operators.items()):
         in_order = sorted(schemas, key=lambda schema: schema.since_version)
         rows.append(row_of(name, in_order))
         versions += rows_of_versions(name, in_order)
         types += rows_of_types(name, in_order)
-    texts = {"schema.inc": rows, "schema_versions.inc": versions, "schema_types.inc": types}
+        ports += rows_of_ports(name, in_order)
+    texts = {
+        "schema.inc": rows,
+        "schema_versions.inc": versions,
+        "schema_types.inc": types,
+        "schema_ports.inc": ports,
+    }
     return {file: "\n".join(lines) + "\n" for file, lines in texts.items()}
 
 

@@ -28,9 +28,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed) {
+  // The table of edits grows with the product of both lengths, and a file may hold names of any length.
+  constexpr std::size_t longest = 128;
+  if (word.size() > longest) return std::nullopt;
   std::optional<std::string> best;
   std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : allowed) {
+    const auto [shorter, longer] = std::minmax(word.size(), candidate.size());
+    if (longer - shorter >= fewest) continue;
     const std::size_t edits = distance(word, candidate);
     if (edits < fewest) {
       fewest = edits;

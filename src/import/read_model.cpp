@@ -9,8 +9,18 @@
 #include "import/other_formats.hpp"
 #include "import/tensorflow/import.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/schema_ports.hpp"
 
 namespace graft {
+namespace {
+
+/// A reader may leave out an input that the network does not have; ONNX files are checked by their own reader.
+onnx::Model checked(onnx::Model model) {
+  onnx::check_ports(model);
+  return model;
+}
+
+}  // namespace
 
 FileFormat format_of(const std::filesystem::path& path) {
   const std::filesystem::path end = path.extension();
@@ -23,11 +33,11 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
   if (const auto other = explain_other_format(path)) throw Error(fmt::format("{}: {}", path.string(), *other));
   const FileFormat format = format_of(path);
   if (format == FileFormat::caffe) {
-    return read_caffe(path, weights,
-                      {.outputs = options.outputs,
-                       .input_shapes = options.input_shapes,
-                       .origin = options.origin,
-                       .progress = options.progress});
+    return checked(read_caffe(path, weights,
+                              {.outputs = options.outputs,
+                               .input_shapes = options.input_shapes,
+                               .origin = options.origin,
+                               .progress = options.progress}));
   }
   if (path.extension() == ".caffemodel") {
     throw Error(
@@ -38,10 +48,10 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
                             path.string(), weights.string()));
   }
   if (format == FileFormat::tensorflow) {
-    return read_tensorflow(path, {.outputs = options.outputs,
-                                  .input_shapes = options.input_shapes,
-                                  .origin = options.origin,
-                                  .progress = options.progress});
+    return checked(read_tensorflow(path, {.outputs = options.outputs,
+                                          .input_shapes = options.input_shapes,
+                                          .origin = options.origin,
+                                          .progress = options.progress}));
   }
   if (!options.outputs.empty()) {
     throw Error(fmt::format("{}: outputs can be chosen of TensorFlow and Caffe networks; an ONNX file names its own",

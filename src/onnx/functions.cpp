@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "core/utf8.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/schema_ports.hpp"
 #include "onnx/standard_operators.hpp"
 
 namespace graft::onnx {
@@ -77,11 +81,17 @@ class Inliner {
 
  private:
   static std::string prefix_of(const Node& call) {
-    if (!call.name.empty()) return call.name + "/";
+    std::string name = call.name;
     for (const Value* output : call.outputs) {
-      if (output != nullptr) return output->name + "/";
+      if (name.empty() && output != nullptr) name = output->name;
     }
-    return call.op_type + "/";
+    if (name.empty()) name = call.op_type;
+    // In a chain of functions each name is longer than the one before it.
+    constexpr std::size_t longest = 1024;
+    if (name.size() <= longest) return name + "/";
+    std::size_t kept = 128;
+    while (kept > 0 && is_utf8_continuation(name[kept])) --kept;
+    return fmt::format("{}~{:x}/", name.substr(0, kept), std::hash<std::string>()(name));
   }
 
   /// ONNX Runtime refuses a model in which two nodes have one name.
@@ -118,6 +128,11 @@ class Inliner {
     copy->metadata = node.metadata;
     copy->opaque = node.opaque;
     for (const auto& [name, attribute] : node.attributes) copy_attribute_to(*copy, name, attribute);
+    // The body may read an input that the call leaves out.
+    if (const auto fault = copy->domain.empty() ? port_fault(*copy, copy->graph->opset()) : std::nullopt) {
+      throw Error(fmt::format("{}: in the function {}, {}: {}", describe(call_), to_string(function_.key),
+                              describe(node), *fault));
+    }
     return copy;
   }
 
@@ -221,6 +236,8 @@ void agree_on_opsets(Model& model, const InlineOptions& options) {
       model.graph().opset_imports[""] = wanted;
     }
   }
+  std::set<std::string_view> domains_of_functions;
+  for (const auto& [key, function] : model.functions) domains_of_functions.insert(key.domain);
   for (auto& [key, function] : model.functions) {
     if (!options.which(key)) continue;
     const std::int64_t version = function.body->opset();
@@ -230,9 +247,7 @@ void agree_on_opsets(Model& model, const InlineOptions& options) {
     for (const auto& [domain, imported] : function.body->opset_imports) {
       if (domain.empty()) continue;
       const auto [entry, is_new] = model.graph().opset_imports.emplace(domain, imported);
-      const bool only_functions = std::any_of(model.functions.begin(), model.functions.end(),
-                                              [&, d = domain](const auto& f) { return f.first.domain == d; });
-      if (!is_new && entry->second != imported && !only_functions) {
+      if (!is_new && entry->second != imported && !domains_of_functions.contains(domain)) {
         throw Error(
             fmt::format("{}: function {} imports operator set {} of '{}', the model imports {}; it cannot be inlined",
                         model.source, to_string(key), imported, domain, entry->second));

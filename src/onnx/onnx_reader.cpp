@@ -16,6 +16,7 @@
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/onnx_io.hpp"
 #include "onnx/protobuf_log.hpp"
+#include "onnx/schema_ports.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/wire.hpp"
 
@@ -685,6 +686,7 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
   cut->rest = {};
   const Pieces pieces(std::move(cut->pieces), std::move(owner));
   Model model = Reader(base_folder, std::move(name), pieces).read(proto);
+  check_ports(model);
   check_function_calls(model);
   return model;
 }

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/suggest.hpp"
 #include "onnx/model.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/schema.hpp"
+#include "onnx/schema_ports.hpp"
 #include "onnx/standard_operators.hpp"
 
 namespace graft::onnx {
@@ -60,28 +60,6 @@ std::string unknown_operator(std::string_view op_type, std::int64_t opset) {
   return fmt::format("ONNX has no operator {}{}", op_type, meant ? fmt::format("; did you mean {}?", *meant) : "");
 }
 
-std::string number_of_inputs(const SchemaVersion& schema) {
-  constexpr auto any_number = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
-  if (schema.most_inputs == any_number) return fmt::format("{} or more inputs", schema.fewest_inputs);
-  if (schema.most_inputs != schema.fewest_inputs)
-    return fmt::format("{} to {} inputs", schema.fewest_inputs, schema.most_inputs);
-  return schema.most_inputs == 1 ? "1 input" : fmt::format("{} inputs", schema.most_inputs);
-}
-
-std::optional<std::string> fault_of_ports(const Node& node, const SchemaVersion& schema) {
-  const std::size_t count = node.inputs.size();
-  if (count < schema.fewest_inputs || count > schema.most_inputs) {
-    return fmt::format("{} takes {}, found {}", node.op_type, number_of_inputs(schema), count);
-  }
-  const auto required = node.inputs.begin() + static_cast<std::ptrdiff_t>(schema.fewest_inputs);
-  if (const auto absent = std::find(node.inputs.begin(), required, nullptr); absent != required) {
-    return fmt::format("input {} of {} cannot be left out", absent - node.inputs.begin(), node.op_type);
-  }
-  if (node.outputs.size() <= schema.most_outputs) return std::nullopt;
-  return fmt::format("{} has {} output{}, found {}", node.op_type, schema.most_outputs,
-                     schema.most_outputs == 1 ? "" : "s", node.outputs.size());
-}
-
 std::string unknown_attribute(const SchemaVersion& schema, const std::string& name, std::int64_t opset) {
   std::vector<std::string> names;
   for (const AttributeSchema& attribute : schema.attributes()) names.emplace_back(attribute.name);
@@ -115,7 +93,7 @@ std::optional<std::string> fault_of_attributes(const Node& node, const SchemaVer
 std::optional<std::string> schema_fault(const Node& node, std::int64_t opset) {
   const auto schema = find_schema_version(node.op_type, opset);
   if (!schema) return unknown_operator(node.op_type, opset);
-  if (auto fault = fault_of_ports(node, *schema)) return fault;
+  if (auto fault = port_fault(node, opset)) return fault;
   return fault_of_attributes(node, *schema, opset);
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 using Kind = Rule::Kind;
 
-constexpr std::size_t most_rule_bytes = std::size_t{16} << 20U;
+constexpr std::size_t most_rule_bytes = std::size_t{4} << 20U;
 
 struct KindInfo {
   std::string_view key;

@@ -343,6 +343,56 @@ def test_yaml_that_is_deep_or_expands(attack, tmp_path, text):
     check_refused(attack(*quantize(tmp_path, "--data", tmp_path / "images", "--recipe", rules)), "r.yaml")
 
 
+def test_rules_of_more_bytes_than_are_read(attack, tmp_path):
+    """Each dash is a node of YAML, which takes more than a hundred times its size."""
+    rules = tmp_path / "r.yaml"
+    rules.write_text("- \n" * (1 + (4 * MEGABYTE) // 3))
+    check_refused(attack(*convert(tmp_path, "--rules", rules)), "r.yaml", "4194304")
+
+
+# ---- Text of protobuf
+
+
+@pytest.mark.parametrize(
+    ("start", "level"), [("node { ", "attr { value { list { func { "), ("", "unknown { ")], ids=["known", "unknown"]
+)
+def test_text_of_a_graph_that_is_nested_deep(attack, tmp_path, start, level):
+    """Each level is a call of the parser: so many would overflow the stack."""
+    path = tmp_path / "m.pbtxt"
+    path.write_text(start + level * 200_000)
+    check_refused(attack("inspect", path), "m.pbtxt", "too deep")
+
+
+# ---- Nodes without what they need
+
+
+def left_out(tmp_path, op_type, inputs, **attributes):
+    node = helper.make_node(op_type, inputs, ["y"], **attributes)
+    return save(tmp_path / "m.onnx", [node], [("x", [2, 3, 4, 4])], [("y", None)])
+
+
+@pytest.mark.parametrize("command", ["inspect", "convert", "run"])
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "port"),
+    [
+        ("Mod", ["x", ""], 1),
+        ("InstanceNormalization", ["", "x", "x"], 0),
+        ("Clip", ["", "x"], 0),
+        ("Max", ["x", ""], 1),
+    ],
+)
+def test_a_required_input_that_is_left_out(attack, tmp_path, command, op_type, inputs, port):
+    model = left_out(tmp_path, op_type, inputs)
+    np.savez(tmp_path / "x.npz", x=np.zeros([2, 3, 4, 4], np.float32))
+    options = {
+        "inspect": [],
+        "convert": ["-o", tmp_path / "o.onnx"],
+        "run": ["-i", tmp_path / "x.npz", "-o", tmp_path / "o.npz"],
+    }[command]
+    answer = attack(command, model, *options)
+    check_refused(answer, "m.onnx", f"node 'y' ({op_type})", f"input {port} of {op_type} cannot be left out")
+
+
 # ---- Constants that readers make of a few numbers
 
 

@@ -17,5 +17,12 @@ TEST(Nearest, suggests_nothing_far_away) {
   EXPECT_EQ(nearest("x", {"run"}), std::nullopt);
 }
 
+/// The table of edits would have 10^10 fields.
+TEST(Nearest, of_long_words_is_not_looked_for) {
+  const std::string word(100'000, 'a');
+  EXPECT_EQ(nearest(word, {std::string(100'000, 'b'), word.substr(1), "run"}), std::nullopt);
+  EXPECT_EQ(nearest(std::string(128, 'a'), {std::string(127, 'a')}), std::string(127, 'a'));
+}
+
 }  // namespace
 }  // namespace graft

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "graft/registry.hpp"
 #include "onnx/onnx_io.hpp"
@@ -58,6 +59,31 @@ TEST(Functions, EachNodeHasItsOwnName) {
   std::vector<std::string> names;
   for (const onnx::Node* node : model.graph().nodes()) names.push_back(node->name);
   EXPECT_EQ(names, (std::vector<std::string>{"call/Neg", "call/Neg~1", "call/Neg~2"}));
+}
+
+TEST(Functions, ARequiredInputThatTheCallLeavesOut) {
+  onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
+  add_function(model, "F", {"x", "divisor"}, "y = Mod(x, divisor)");
+  EXPECT_EQ(error_of([&] { inline_functions(model); }),
+            "node 'y' (local::F): in the function local::F, node 'y' (Mod): Mod takes 2 inputs, found 1");
+}
+
+/// Names grow with each function that calls another, up to a limit.
+TEST(Functions, AChainKeepsNamesShortAndDifferent) {
+  onnx::Model model = text_model({{"x"}}, "a = local::F0(x)\ny = local::F0(a)", {"y"});
+  constexpr int length = 1000;
+  for (int i = 0; i < length; ++i) {
+    add_function(model, "F" + std::to_string(i), {"x"}, "y = local::F" + std::to_string(i + 1) + "(x)");
+  }
+  add_function(model, "F" + std::to_string(length), {"x"}, "t = Neg(x)\ny = Abs(t)");
+  inline_functions(model);
+  std::set<std::string> names;
+  for (const onnx::Node* node : model.graph().nodes()) {
+    names.insert(node->name);
+    EXPECT_LT(node->name.size(), 1100U);
+    for (const onnx::Value* output : node->outputs) EXPECT_LT(output->name.size(), 1100U);
+  }
+  EXPECT_EQ(names.size(), 4U);
 }
 
 TEST(Functions, DefaultsOfAttributesAndAbsentOnes) {

@@ -219,6 +219,71 @@ const std::vector<Case>& cases() {
          a.set_ref_attr_name("r");
        },
        {"function ::F", "`r`", "does not declare"}},
+      {"required_input_left_out",
+       [](auto& m) {
+         relu(m).set_op_type("Mod");
+         relu(m).add_input("");
+       },
+       {"'Relu_node' (Mod)", "input 1 of Mod cannot be left out", "operator set 17"}},
+      {"first_input_left_out",
+       [](auto& m) {
+         relu(m).set_op_type("Clip");
+         relu(m).set_input(0, "");
+         relu(m).add_input("x");
+       },
+       {"'Relu_node' (Clip)", "input 0 of Clip cannot be left out"}},
+      {"too_few_inputs", [](auto& m) { relu(m).set_op_type("Add"); }, {"(Add)", "Add takes 2 inputs, found 1"}},
+      {"too_many_inputs", [](auto& m) { relu(m).add_input("x"); }, {"(Relu)", "Relu takes 1 input, found 2"}},
+      {"one_of_any_number_left_out",
+       [](auto& m) {
+         relu(m).set_op_type("Max");
+         relu(m).add_input("");
+       },
+       {"(Max)", "input 1 of Max cannot be left out"}},
+      {"no_output",
+       [](auto& m) { m.mutable_graph()->add_node()->set_op_type("Relu"); },
+       {"Relu takes 1 input, found 0"}},
+      {"required_output_left_out",
+       [](auto& m) {
+         auto& node = add_node(*m.mutable_graph(), "TopK", "x", "");
+         node.add_input("w");
+         node.add_output("i");
+       },
+       {"'TopK_node' (TopK)", "output 0 of TopK cannot be left out"}},
+      {"too_many_outputs", [](auto& m) { relu(m).add_output("z"); }, {"(Relu)", "Relu has 1 output, found 2"}},
+      {"left_out_of_an_old_form",
+       [](auto& m) {
+         m.mutable_opset_import(0)->set_version(12);
+         relu(m).set_op_type("Resize");
+         relu(m).add_input("");
+         relu(m).add_input("w");
+       },
+       {"(Resize)", "input 1 of Resize cannot be left out", "operator set 12"}},
+      {"left_out_in_a_branch",
+       [](auto& m) {
+         relu(m).set_op_type("If");
+         auto& attribute = *relu(m).add_attribute();
+         attribute.set_name("then_branch");
+         attribute.set_type(::onnx::AttributeProto::GRAPH);
+         auto& branch = *attribute.mutable_g();
+         add_node(branch, "Mod", "x", "z").add_input("");
+         branch.add_output()->set_name("z");
+       },
+       {"'Mod_node' (Mod)", "input 1 of Mod cannot be left out"}},
+      {"left_out_in_a_function",
+       [](auto& m) {
+         auto& f = *m.add_functions();
+         f.set_domain("d");
+         f.set_name("F");
+         f.add_input("x");
+         f.add_opset_import()->set_version(17);
+         auto& node = *f.add_node();
+         node.set_op_type("Mod");
+         node.add_input("x");
+         node.add_input("");
+         node.add_output("y");
+       },
+       {"function d::F", "input 1 of Mod cannot be left out"}},
       {"external_in_memory", [](auto& m) { make_external(m, "data"); }, {"'w'", "not read from a file"}},
   };
   return list;
@@ -238,6 +303,45 @@ TEST_P(Hostile, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Hostile, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
+
+/// What ONNX Runtime runs is read: optional inputs left out, also before others, operators of other domains and of no
+/// known name, forms of old operator sets.
+TEST(LeftOutPorts, AreReadWhereTheSchemaHasThemOptional) {
+  const auto read = [](const std::function<void(::onnx::ModelProto&)>& change) {
+    ::onnx::ModelProto proto = good_model();
+    change(proto);
+    return error_of([&] { (void)onnx::parse_onnx(proto.SerializeAsString(), "", "good.onnx"); });
+  };
+  const auto inputs = [](const char* op_type, std::initializer_list<const char*> names, std::int64_t opset = 17) {
+    return [=, names = std::vector<std::string>(names.begin(), names.end())](::onnx::ModelProto& m) {
+      m.mutable_opset_import(0)->set_version(opset);
+      relu(m).set_op_type(op_type);
+      relu(m).clear_input();
+      for (const std::string& name : names) relu(m).add_input(name);
+    };
+  };
+  EXPECT_EQ(read(inputs("Clip", {"x", "", "w"})), "");
+  EXPECT_EQ(read(inputs("Clip", {"x", "", ""})), "");
+  EXPECT_EQ(read(inputs("Dropout", {"x", "", ""})), "");
+  EXPECT_EQ(read(inputs("Resize", {"x", "", "w"})), "");
+  EXPECT_EQ(read(inputs("Resize", {"x", "w"}, 10)), "");
+  EXPECT_EQ(read(inputs("Loop", {"", "x", "w"})), "");
+  EXPECT_EQ(read(inputs("Upsample", {"x"}, 8)), "");
+  EXPECT_EQ(read(inputs("Upsample", {"x", "w"}, 17)), "") << "it is no operator of this operator set";
+  EXPECT_EQ(read(inputs("Unknown", {"", "x"})), "");
+  EXPECT_EQ(read([&](auto& m) {
+              inputs("Mod", {"x", ""})(m);
+              m.add_opset_import()->set_domain("other");
+              m.mutable_opset_import(1)->set_version(1);
+              relu(m).set_domain("other");
+            }),
+            "");
+  EXPECT_EQ(read([&](auto& m) {
+              inputs("BatchNormalization", {"x", "w", "w", "w", "w"}, 9)(m);
+              for (int i = 0; i < 4; ++i) relu(m).add_output("");
+            }),
+            "");
+}
 
 class ExternalData : public ::testing::Test {
  protected:

@@ -233,6 +233,8 @@ onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const Ten
 
 namespace {
 
+constexpr int deepest_nesting = 100;  // of text; as protobuf has it for binary files
+
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -246,6 +248,7 @@ onnx::Model parse_text(std::string_view bytes, const std::string& name, const Te
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(deepest_nesting);
   parser.RecordErrorsTo(&error);
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   if (!parser.Parse(&stream, &proto)) throw Error(fmt::format("{}: {}", name, error.text));

@@ -8,13 +8,13 @@
 namespace graft::passes {
 namespace {
 
-/// All attributes but layout.
+/// Returns "<hidden_size=4, ...>" with all attributes but layout, or nothing where the node has no other attribute.
 std::string recurrent_text(const onnx::Node& node) {
   std::vector<std::string> texts;
   for (const auto& [name, attribute] : node.attributes) {
     if (name != "layout") texts.push_back(fmt::format("{}={}", name, onnx::to_text(attribute)));
   }
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return texts.empty() ? "" : fmt::format("<{}>", fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ std::optional<Replacement> lower_recurrent_layout(Site& site) {
     outputs.push_back(fmt::format("given{}", i));
     after += fmt::format("y{0} = Transpose<perm={1}>(given{0})\n", i, i == 0 ? "[2, 0, 1, 3]" : "[1, 0, 2]");
   }
-  result.line(fmt::format("{} = {}<{}>({})", fmt::join(outputs, ", "), node.op_type, recurrent_text(node),
+  result.line(fmt::format("{} = {}{}({})", fmt::join(outputs, ", "), node.op_type, recurrent_text(node),
                           fmt::join(inputs, ", ")));
   result.nodes += after;
   result.by_definition =
