@@ -52,6 +52,15 @@ Result guarded(Result failed, F&& f) noexcept {
   return failed;
 }
 
+/// Throws for a null pointer, which `what` names in the message.
+template <class T>
+T* require(T* pointer, const char* what) {
+  if (pointer == nullptr) throw std::invalid_argument(std::string(what) + " is a null pointer");
+  return pointer;
+}
+
+const Operator& operator_of(const graft_operator* op) { return *require(op, "the operator")->op; }
+
 Layout layout_of(std::string_view name) {
   for (const Layout layout : {Layout::linear, Layout::hwc8, Layout::chw32}) {
     if (to_string(layout) == name) return layout;
@@ -74,6 +83,11 @@ TensorDesc desc_of(const graft_tensor& tensor) {
   return desc;
 }
 
+void check_list(const graft_tensor* tensors, std::int32_t count, const char* what) {
+  if (count < 0) throw std::invalid_argument(std::to_string(count) + " " + what + ", allowed are 0 and above");
+  if (count > 0) require(tensors, what);
+}
+
 /// A call in the terms of the operator interface.
 struct Call {
   std::vector<TensorDesc> inputs;
@@ -81,7 +95,10 @@ struct Call {
   std::vector<const void*> input_data;
   std::vector<void*> output_data;
 
-  explicit Call(const graft_call& call) {
+  explicit Call(const graft_call* given) {
+    const graft_call& call = *require(given, "the call");
+    check_list(call.inputs, call.input_count, "inputs");
+    check_list(call.outputs, call.output_count, "outputs");
     for (std::int32_t i = 0; i < call.input_count; ++i) {
       inputs.push_back(desc_of(call.inputs[i]));
       input_data.push_back(call.inputs[i].data);
@@ -92,6 +109,18 @@ struct Call {
     }
   }
   [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
+  /// Throws for a tensor that has elements and no memory.
+  void check_memory() const {
+    const auto check_tensors = [](const auto& descs, const auto& data, const char* what) {
+      for (std::size_t i = 0; i < descs.size(); ++i) {
+        if (data[i] != nullptr || descs[i].storage_bytes() == 0) continue;
+        throw std::invalid_argument("the data of " + std::string(what) + " " + std::to_string(i) +
+                                    " is a null pointer");
+      }
+    };
+    check_tensors(inputs, input_data, "input");
+    check_tensors(outputs, output_data, "output");
+  }
   [[nodiscard]] Buffers buffers(void* workspace) const { return {input_data, output_data, workspace}; }
 };
 
@@ -250,7 +279,7 @@ AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_j
 }
 
 std::shared_ptr<const Operator> make_from_json(const char* name, const char* text) {
-  const OperatorType* type = find_operator(name);
+  const OperatorType* type = find_operator(require(name, "the name of the operator"));
   if (type == nullptr) throw std::invalid_argument(std::string("there is no operator ") + name);
   const nlohmann::ordered_json object = nlohmann::ordered_json::parse(text == nullptr ? "{}" : text);
   ops::Attributes attributes;
@@ -361,8 +390,11 @@ const char* graft_definitions(const char* file) {
 int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, std::int32_t input_count,
                         graft_tensor* outputs, std::int32_t output_count) {
   return graft::guarded(1, [&] {
-    const graft::OperatorType& type = op->op->type();
-    const graft::Call parsed({inputs, input_count, nullptr, 0});
+    const graft::Operator& used = graft::operator_of(op);
+    const graft::OperatorType& type = used.type();
+    const graft_call call{inputs, input_count, nullptr, 0};
+    const graft::Call parsed(&call);
+    graft::check_list(outputs, output_count, "outputs");
     graft::check_input_count(type, parsed.inputs.size());
     std::vector<graft::DType> dtypes;
     for (const graft::TensorDesc& desc : parsed.inputs) dtypes.push_back(desc.dtype);
@@ -373,7 +405,7 @@ int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, st
       shape_values.push_back(desc.extents);
     }
     std::vector<graft::Extents> found;
-    graft::check(graft::infer_extents(*op->op, std::span(parsed.inputs).first(tensors), found, shape_values));
+    graft::check(graft::infer_extents(used, std::span(parsed.inputs).first(tensors), found, shape_values));
     if (found.size() != static_cast<std::size_t>(output_count)) {
       throw std::invalid_argument(std::string(type.name) + " gives " + std::to_string(found.size()) + " outputs");
     }
@@ -387,17 +419,18 @@ int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, st
 const char* graft_infer_symbolic(const graft_operator* op, const char* shapes) {
   thread_local std::string text;
   return graft::guarded<const char*>(nullptr, [&] {
+    const graft::Operator& used = graft::operator_of(op);
     std::vector<graft::Shape> inputs;
-    for (const auto& sizes : nlohmann::json::parse(shapes)) {
+    for (const auto& sizes : nlohmann::json::parse(graft::require(shapes, "the text of the shapes"))) {
       graft::Shape& shape = inputs.emplace_back();
       for (const auto& size : sizes) {
         shape.push_back(size.is_string() ? graft::Dim::symbol(size.get<std::string>())
                                          : graft::Dim(size.get<std::int64_t>()));
       }
     }
-    graft::check_input_count(op->op->type(), inputs.size());
+    graft::check_input_count(used.type(), inputs.size());
     std::vector<graft::Shape> outputs;
-    graft::check(op->op->infer_shapes(inputs, outputs));
+    graft::check(used.infer_shapes(inputs, outputs));
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const graft::Shape& shape : outputs) {
       nlohmann::ordered_json& sizes = list.emplace_back(nlohmann::ordered_json::array());
@@ -411,15 +444,16 @@ const char* graft_infer_symbolic(const graft_operator* op, const char* shapes) {
 const char* graft_layouts(const graft_operator* op, const char* dtype, const char* layout, std::int32_t rank) {
   thread_local std::string text;
   return graft::guarded<const char*>(nullptr, [&] {
-    const auto parsed = graft::parse_dtype(dtype);
+    const graft::Operator& used = graft::operator_of(op);
+    const auto parsed = graft::parse_dtype(graft::require(dtype, "the type"));
     if (!parsed) throw std::invalid_argument(std::string("there is no type ") + dtype);
-    const graft::Format first(*parsed, graft::layout_of(layout));
-    const graft::OperatorType& type = op->op->type();
+    const graft::Format first(*parsed, graft::layout_of(graft::require(layout, "the layout")));
+    const graft::OperatorType& type = used.type();
     std::vector<int> ranks(type.input_count(), -1);  // of the others it is not known
     ranks.at(0) = rank;
     nlohmann::ordered_json list;
     for (const graft::TypeRow& row : type.type_rows) {
-      if (!(row.formats[0] == first) || !op->op->accepts(row, ranks)) continue;
+      if (!(row.formats[0] == first) || !used.accepts(row, ranks)) continue;
       for (const graft::Format& format : std::span(row.formats).first(row.count)) {
         list.push_back(graft::to_string(format.layout));
       }
@@ -433,13 +467,14 @@ const char* graft_layouts(const graft_operator* op, const char* dtype, const cha
 const char* graft_function(const graft_operator* op, const char* dtype, std::int32_t rank, std::int32_t input_count) {
   thread_local std::string text;
   return graft::guarded<const char*>(nullptr, [&] {
-    const auto parsed = graft::parse_dtype(dtype);
+    const graft::Operator& used = graft::operator_of(op);
+    const auto parsed = graft::parse_dtype(graft::require(dtype, "the type"));
     if (!parsed) throw std::invalid_argument(std::string("there is no type ") + dtype);
     std::optional<graft::Function> function;
     const graft::FunctionInputs inputs{
         .dtype = *parsed, .count = static_cast<std::size_t>(std::max(input_count, 0)), .rank = rank};
-    if (graft::Status status = op->op->function(inputs, function); !status.ok()) {
-      throw std::invalid_argument(std::string(op->op->type().name) + ": " + status.message());
+    if (graft::Status status = used.function(inputs, function); !status.ok()) {
+      throw std::invalid_argument(std::string(used.type().name) + ": " + status.message());
     }
     nlohmann::ordered_json json;
     if (function) json = {{"name", function->name}, {"body", function->body}};
@@ -451,24 +486,27 @@ const char* graft_function(const graft_operator* op, const char* dtype, std::int
 void graft_operator_destroy(graft_operator* op) { const std::unique_ptr<graft_operator> owned(op); }
 
 std::int64_t graft_storage_bytes(const graft_tensor* tensor) {
-  return graft::guarded<std::int64_t>(-1, [&] { return graft::desc_of(*tensor).storage_bytes(); });
+  return graft::guarded<std::int64_t>(
+      -1, [&] { return graft::desc_of(*graft::require(tensor, "the tensor")).storage_bytes(); });
 }
 
 std::int64_t graft_workspace_bytes(const graft_operator* op, const graft_call* call) {
   return graft::guarded<std::int64_t>(-1, [&] {
-    const graft::Call parsed(*call);
-    graft::check(op->op->check(parsed.problem()));
-    return static_cast<std::int64_t>(op->op->workspace(parsed.problem()));
+    const graft::Operator& used = graft::operator_of(op);
+    const graft::Call parsed(call);
+    graft::check(used.check(parsed.problem()));
+    return static_cast<std::int64_t>(used.workspace(parsed.problem()));
   });
 }
 
 const char* graft_cuda_variants(const graft_operator* op, const graft_call* call) {
   thread_local std::string names;
   return graft::guarded<const char*>(nullptr, [&] {
-    const graft::Call parsed(*call);
-    graft::check(op->op->check(parsed.problem()));
+    const graft::Operator& used = graft::operator_of(op);
+    const graft::Call parsed(call);
+    graft::check(used.check(parsed.problem()));
     names.clear();
-    for (const graft::VariantInfo& variant : op->op->cuda_variants(parsed.problem())) {
+    for (const graft::VariantInfo& variant : used.cuda_variants(parsed.problem())) {
       if (variant.fits.ok()) names.append(names.empty() ? "" : ",").append(variant.name);
     }
     return names.c_str();
@@ -477,12 +515,14 @@ const char* graft_cuda_variants(const graft_operator* op, const graft_call* call
 
 int graft_run_cpu(const graft_operator* op, const graft_call* call, std::int32_t threads) {
   return graft::guarded(1, [&] {
-    const graft::Call parsed(*call);
+    const graft::Operator& used = graft::operator_of(op);
+    const graft::Call parsed(call);
+    parsed.check_memory();
     graft::CpuContext context;
     context.parallel_for = [threads](std::int64_t count, const graft::CpuContext::Body& body) {
       graft::in_threads(count, threads, body);
     };
-    graft::check(op->op->run_cpu(parsed.problem(), parsed.buffers(nullptr), context));
+    graft::check(used.run_cpu(parsed.problem(), parsed.buffers(nullptr), context));
     return 0;
   });
 }
@@ -490,10 +530,12 @@ int graft_run_cpu(const graft_operator* op, const graft_call* call, std::int32_t
 int graft_run_cuda(const graft_operator* op, const graft_call* call, void* workspace, void* stream,
                    const char* variant) {
   return graft::guarded(1, [&] {
-    const graft::Call parsed(*call);
+    const graft::Operator& used = graft::operator_of(op);
+    const graft::Call parsed(call);
     const graft::CudaContext context{static_cast<CUstream_st*>(stream), variant == nullptr ? "" : variant};
-    graft::check_counts(op->op->type(), parsed);
-    graft::check(op->op->run_cuda(parsed.problem(), parsed.buffers(workspace), context));
+    graft::check_counts(used.type(), parsed);
+    parsed.check_memory();
+    graft::check(used.run_cuda(parsed.problem(), parsed.buffers(workspace), context));
     return 0;
   });
 }
@@ -512,7 +554,7 @@ int graft_run_empty([[maybe_unused]] void* stream) {
 
 int graft_load_operators(const char* file) {
   return graft::guarded(1, [&] {
-    static_cast<void>(graft::load_operator_library(file));
+    static_cast<void>(graft::load_operator_library(graft::require(file, "the file")));
     static_cast<void>(graft::library_timings());
     return 0;
   });

@@ -199,6 +199,30 @@ std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::Dyna
   return result;
 }
 
+/// Whether the operator takes the largest sizes, the optimum, or the optimum without sizes that depend on data: what
+/// configurePlugin accepts. Kernels index by rank, and only an operator that takes the sizes has been asked about it.
+Status check_some_sizes(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in, std::size_t inputs,
+                        const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
+  const auto rest_in = without_data(in, inputs);
+  const auto rest_out = without_data(out, outputs);
+  struct Sizes {
+    const nvinfer1::DynamicPluginTensorDesc* in;
+    const nvinfer1::DynamicPluginTensorDesc* out;
+    nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::*pick;
+  };
+  Status status;
+  for (const auto& [in_sizes, out_sizes, pick] :
+       {Sizes{in, out, &nvinfer1::DynamicPluginTensorDesc::max},
+        Sizes{in, out, &nvinfer1::DynamicPluginTensorDesc::opt},
+        Sizes{rest_in.data(), rest_out.data(), &nvinfer1::DynamicPluginTensorDesc::opt}}) {
+    Tensors tensors;
+    status = read_range(op, in_sizes, inputs, out_sizes, outputs, pick, tensors);
+    if (status.ok()) status = op.check(tensors.problem());
+    if (status.ok()) return status;
+  }
+  return status;
+}
+
 bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
   return std::all_of(descs, descs + count, [](const nvinfer1::DynamicPluginTensorDesc& desc) {
     const nvinfer1::Dims& dims = desc.desc.dims;
@@ -444,7 +468,8 @@ Status Plugin::check_inputs(std::size_t given) const {
 std::int32_t Plugin::getNbTactics() noexcept { return static_cast<std::int32_t>(tactics_.size()); }
 
 std::int32_t Plugin::getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept {
-  for (std::int32_t i = 0; i < count; ++i) tactics[i] = tactics_[static_cast<std::size_t>(i)];
+  if (count < 0 || static_cast<std::size_t>(count) > tactics_.size()) return failure;
+  std::copy_n(tactics_.begin(), count, tactics);
   return success;
 }
 
@@ -514,8 +539,9 @@ std::int32_t Plugin::getFormatCombinationLimit() noexcept {
 }
 
 bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
-                                       std::int32_t input_count, std::int32_t /*output_count*/) noexcept {
+                                       std::int32_t input_count, std::int32_t output_count) noexcept {
   bool supported = false;
+  if (position < 0 || position >= input_count + output_count) return supported;
   guarded(schema_, "supportsFormatCombination", success, failure, [&]() -> Status {
     const OperatorType& type = *schema_.type;
     const auto given = static_cast<std::size_t>(input_count);
@@ -556,8 +582,12 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
     const auto arranged_inputs = arranged(order_, inputs, given);
-    return read_largest_workspace(*operator_, arranged_inputs.data(), arranged_inputs.size(), outputs,
-                                  static_cast<std::size_t>(output_count), bytes);
+    const nvinfer1::DynamicPluginTensorDesc* in = arranged_inputs.data();
+    const auto count = static_cast<std::size_t>(output_count);
+    if (Status status = check_some_sizes(*operator_, in, arranged_inputs.size(), outputs, count); !status.ok()) {
+      return status;
+    }
+    return read_largest_workspace(*operator_, in, arranged_inputs.size(), outputs, count, bytes);
   });
   return bytes;
 }

@@ -20,6 +20,7 @@
 #include "adapters/tensorrt/plugin_host.hpp"
 #include "graft/elementwise.hpp"
 #include "graft/error.hpp"
+#include "graft/registry.hpp"
 #include "kernels/register.hpp"
 #include "ops/causal_conv_with_state/causal_conv_with_state.hpp"
 #include "ops/convolution/convolution.hpp"
@@ -530,6 +531,53 @@ TEST(ConfigurePlugin, TheOptimumHasToRun) {
   DynamicPluginTensorDesc out{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({3, 3})};
   EXPECT_NE(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
   EXPECT_THAT(log.errors, Contains(HasSubstr("at the profile's optimum")));
+}
+
+/// TensorRT calls getWorkspaceSize after a configurePlugin that succeeded; a host that does not must get no number that
+/// kernels would be run with, and no index beyond a shape.
+TEST(GetWorkspaceSize, IsKnownWhereConfigurePluginTakesTheSizes) {
+  const Log log;
+  std::size_t taken = 0;
+  std::size_t refused = 0;
+  for (const OperatorType* type : linked_operators()) {
+    const PluginSchema schema = own_schema(*type);
+    for (std::size_t rank = 0; rank <= nvinfer1::Dims::MAX_DIMS; ++rank) {
+      for (const DataType dtype : {DataType::kFLOAT, DataType::kHALF}) {
+        for (std::size_t inputs = type->required_input_count(); inputs <= type->input_count(); ++inputs) {
+          const std::vector tensors(inputs + type->output_count(),
+                                    fixed(desc(std::vector<std::int64_t>(rank, 2), dtype)));
+          const auto count = static_cast<std::int32_t>(inputs);
+          const auto outputs = static_cast<std::int32_t>(type->output_count());
+          const auto make = [&]() -> std::unique_ptr<Plugin> {
+            std::unique_ptr<Operator> op;
+            if (!make_operator(*type, nullptr, {}, op).ok()) return nullptr;  // it needs attributes
+            return std::make_unique<Plugin>(schema, std::move(op));
+          };
+          const auto configured = make();
+          const auto fresh = make();
+          if (fresh == nullptr) continue;
+          const bool is_taken =
+              configured->configurePlugin(tensors.data(), count, tensors.data() + inputs, outputs) == 0;
+          const std::size_t bytes = fresh->getWorkspaceSize(tensors.data(), count, tensors.data() + inputs, outputs);
+          EXPECT_EQ(bytes != std::numeric_limits<std::size_t>::max(), is_taken)
+              << type->name << " with " << inputs << " inputs of rank " << rank;
+          ++(is_taken ? taken : refused);
+        }
+      }
+    }
+  }
+  EXPECT_GT(taken, 50U);
+  EXPECT_GT(refused, 200U);
+}
+
+TEST(Calls, OfPlacesThatAPluginDoesNotHaveFail) {
+  Made<ops::LeakyReLU> made;
+  const std::array in_out{fixed(desc({2, 3})), fixed(desc({2, 3}))};
+  EXPECT_TRUE(made.plugin.supportsFormatCombination(1, in_out.data(), 1, 1));
+  EXPECT_FALSE(made.plugin.supportsFormatCombination(-1, in_out.data(), 1, 1));
+  EXPECT_FALSE(made.plugin.supportsFormatCombination(2, in_out.data(), 1, 1));
+  std::int32_t tactic = 0;
+  EXPECT_NE(made.plugin.getValidTactics(&tactic, made.plugin.getNbTactics() + 1), 0);
 }
 
 TEST(OnShapeChange, WorksAnewOnlyWhereSomethingButAddressesChanged) {
