@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "core/descriptor.hpp"
+#include "core/descriptor_error.hpp"
 #include "graft/error.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -41,7 +42,7 @@ struct Stream {
   explicit Stream(const std::function<void(std::string_view)>& callback) : on_line(&callback) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw Error(Error::Kind::internal, fmt::format("no pipe: {}", std::generic_category().message(errno)));
+      throw error_of_descriptors("a pipe", errno);
     }
     reader = Descriptor(ends[0]);
     writer = Descriptor(ends[1]);
@@ -138,7 +139,7 @@ struct Input {
   Input() {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      throw Error(Error::Kind::internal, fmt::format("no socket: {}", std::generic_category().message(errno)));
+      throw error_of_descriptors("a socket", errno);
     }
     writer = Descriptor(ends[0]);
     reader = Descriptor(ends[1]);

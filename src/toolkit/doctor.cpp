@@ -36,8 +36,10 @@ Diagnosis diagnose(const AskDriver& ask) {
   try {
     found.driver = ask({"probe"});
   } catch (const EngineError& error) {
+    if (error.failure().kind == "resource") throw;  // it says nothing about what is installed
     found.driver_error = error.failure().message;
   } catch (const Error& error) {
+    if (error.kind() == Error::Kind::bad_input) throw;
     found.driver_error = error.what();
   }
   return found;

@@ -1,4 +1,5 @@
 # Damaged files, wrong models and full disks: exit code 2 or 3, one clear message, no partial file.
+import functools
 import os
 import pathlib
 import random
@@ -8,7 +9,7 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PROGRAM, save
+from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, save
 from onnx import TensorProto, helper
 
 READERS = {
@@ -402,3 +403,17 @@ def test_nothing_is_written_over_what_is_read(graft, tmp_path, case):
     for name, source in files.items():
         assert (tmp_path / name).read_bytes() == source.read_bytes(), name
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*files, "link.html"])
+
+
+def test_few_file_descriptors(graft, tmp_path):
+    """Pipes and sockets of Graft's own and of the driver's, for each limit below what the command needs."""
+    build = ["build", DIGITS, "--shapes", DIGITS_SHAPES, "--target", "sm89", "-o", tmp_path / "o.engine"]
+    for command in (build, ["doctor"]):
+        ends = []
+        for most in (8, 10, 12, 32):
+            answer = graft(
+                *command, preexec_fn=functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
+            )
+            ends.append(answer.code)
+            assert answer.code != 2 or "ulimit -n 1024" in answer.err, answer.err
+        assert ends[0] == 2 and set(ends[:-1]) <= {0, 2} and ends[-1] == 0, ends

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import graft
 from graft.engine.compilers import compilers
 from graft.engine.conformance import check_libraries as check_conformance
-from graft.engine.events import EXIT_DONE, EngineError, EventWriter
+from graft.engine.events import EXIT_DONE, EngineError, EventWriter, open_files_error
 from graft.engine.files import file_digest
 from graft.engine.flavors import FLAVORS, Flavor, choose_flavor, flavor_named, gpu_seems_present, is_installed
 from graft.engine.libraries import check_library
@@ -387,6 +387,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         return 128 + signal.SIGPIPE  # there is no reader any more
+    except OSError as error:
+        failure = open_files_error(error)
+        events.write(failure.event())
+        return failure.exit_code
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return EXIT_DONE

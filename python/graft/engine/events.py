@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -23,6 +24,7 @@ EXIT_CODE_OF_KIND: dict[str, int] = {
     "option": EXIT_BAD_INPUT,  # an option that this TensorRT does not offer
     "plugin_library": EXIT_BAD_INPUT,  # missing, not loadable, no plugin in it
     "output": EXIT_BAD_INPUT,  # the result cannot be written
+    "resource": EXIT_BAD_INPUT,  # the system or a limit of this process leaves too little of something
     "tensorrt_missing": EXIT_TOOL_MISSING,
     "tool_missing": EXIT_TOOL_MISSING,  # of graft.bench: PyTorch, a GPU
     "parse": EXIT_ANSWER_IS_NO,  # TensorRT's parser refuses the model
@@ -65,6 +67,15 @@ class EngineError(Exception):
             "exit_code": self.exit_code,
             **self.facts,
         }
+
+
+def open_files_error(error: OSError) -> EngineError:
+    """Raises the error itself unless it says that there are too many open files."""
+    if error.errno == errno.EMFILE:
+        return EngineError("resource", f"{error}", "Allow more open files and run again: ulimit -n 1024")
+    if error.errno == errno.ENFILE:
+        return EngineError("resource", f"{error}", "The whole system has no more open files: end other programs")
+    raise error
 
 
 def read_event(line: bytes, token: str) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import resource
 import secrets
 import selectors
 import signal
@@ -31,6 +32,9 @@ SHOWN_OUTPUT = 3
 LOADING_LIMIT = 120.0  # seconds that a plugin library may take to be opened
 # Seconds without an event from TensorRT. A build may time one layer's kernels for long without a word.
 QUIET_LIMITS = {"probe": 120.0, "plugins": 120.0, "parse": 600.0, "build": 3600.0}
+# Seconds without processor time, in which nothing is built: TensorRT waits for ever where a thread of its own could not
+# allocate memory.
+IDLE_LIMIT = 60
 POLL_SECONDS = 0.2
 CLOSING_SECONDS = 0.01  # from the end of the pipes to that of the process
 DRAIN_SECONDS = 1.0
@@ -54,6 +58,7 @@ class Outcome:
     loading: str | None = None  # the plugin library that it was opening
     since: float = field(default_factory=time.monotonic)  # when it began with that, or its last event
     hung_after: float | None = None  # the limit that it did not keep; it was killed
+    was_idle: bool = False  # that limit was the one of processor time
     output: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
     last_messages: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
 
@@ -64,6 +69,8 @@ def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, ver
         environment = worker_environment(flavor, links) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
     if outcome.hung_after is not None:
+        if outcome.was_idle:
+            raise idle_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
         raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
     # Its last word counts if it then ended as it should.
     if outcome.final is None or outcome.return_code != 0:
@@ -208,7 +215,8 @@ def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, ve
     with event_pipe:
         try:
             send_request(worker, request | {"token": outcome.token})
-            read_until_ended(worker, event_pipe, outcome, limits_of(request), relay, verbose)
+            idle = IdleWatch(worker.pid, request.get("time_limit") or IDLE_LIMIT)
+            read_until_ended(worker, event_pipe, outcome, limits_of(request), idle, relay, verbose)
         finally:
             outcome.return_code = CHILDREN.end(worker)
             if worker.stdout is not None:
@@ -236,6 +244,7 @@ def read_until_ended(
     event_pipe: BinaryIO,
     outcome: Outcome,
     limits: tuple[float, float],
+    idle: IdleWatch,
     relay: Relay,
     verbose: bool,
 ) -> None:
@@ -277,9 +286,53 @@ def read_until_ended(
             if left <= 0:
                 outcome.hung_after = limit
                 return
-            reader.read(min(left, POLL_SECONDS))
+            if reader.read(min(left, POLL_SECONDS)):
+                idle.reset()
+            elif idle.is_hanging():
+                outcome.hung_after, outcome.was_idle = idle.limit, True
+                return
         CHILDREN.end(worker)
         reader.drain()
+
+
+class IdleWatch:
+    """Tells a worker that hangs from one that builds for long: its session has used no processor time for `limit`
+    seconds. Whole seconds in which this process looked are counted, not the clock: a container that is frozen stops
+    both. A process that waits for a disk or is held by a debugger counts as busy."""
+
+    def __init__(self, session: int, limit: float) -> None:
+        self.limit = limit
+        self._session = session
+        self.reset()
+
+    def reset(self) -> None:
+        self._used: int | None = None
+        self._idle = 0
+        self._looked = time.monotonic()
+
+    def is_hanging(self) -> bool:
+        if time.monotonic() - self._looked >= 1:
+            self._looked = time.monotonic()
+            used = session_time(self._session)
+            self._idle = self._idle + 1 if used is not None and used == self._used else 0
+            self._used = used
+        return self._idle >= self.limit
+
+
+def session_time(session: int) -> int | None:
+    """The processor time of the processes of a session, in ticks; None where one of them is busy without any."""
+    total = 0
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = pathlib.Path("/proc", process, "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        state, of_session, times = fields[0], int(fields[3]), fields[11:15]
+        if of_session == session:
+            if state in "Dt":
+                return None
+            total += sum(map(int, times))
+    return total
 
 
 class LineReader:
@@ -347,6 +400,25 @@ def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> E
         message += f": {why['why']}"
         cause, next_step = why["cause"], why["next_step"]
     return EngineError("plugin_library", message + said, next_step, library=path, cause=cause, **facts)
+
+
+def idle_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:
+    """Of a worker that was killed because it had used no processor time."""
+    said = f"; its last message: {last[-1]}" if last else ""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limited = "" if most == resource.RLIM_INFINITY else f", and this process may use {most >> 20} MiB of addresses"
+    while_loading = f" while it opened the plugin library {loading}" if loading else ""
+    next_step = (
+        f"A plugin that waits is for its author to fix; {named('--time-limit')} SECONDS waits longer"
+        if loading or not limited
+        else "TensorRT waits for ever where it cannot allocate: raise the limit with `ulimit -v unlimited`"
+    )
+    return EngineError(
+        "hang",
+        f"the TensorRT process of `{command}` hangs{while_loading}: it has used no processor time for {limit:g} s{limited}{said}",
+        next_step,
+        last_messages=last,
+    )
 
 
 def hang_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:

@@ -14,7 +14,7 @@ from typing import Any
 
 from graft.engine.build import run_build, run_parse
 from graft.engine.conformance import run_check
-from graft.engine.events import EngineError, EventWriter
+from graft.engine.events import EngineError, EventWriter, open_files_error
 from graft.engine.plugins import run_plugins, run_probe
 from graft.engine.trials import run_trials
 
@@ -39,7 +39,10 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     events = EventWriter(int(sys.argv[1]), request.pop("token"))
     try:
-        COMMANDS[request["command"]](request, events)
+        try:
+            COMMANDS[request["command"]](request, events)
+        except OSError as error:
+            raise open_files_error(error) from error
     except EngineError as error:
         events.write(error.event())
     except MemoryError:

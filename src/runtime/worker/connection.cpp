@@ -2,6 +2,7 @@
 #include "runtime/worker/connection.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
-#include <system_error>
 
+#include "core/descriptor_error.hpp"
 #include "graft/error.hpp"
 
 namespace graft::runtime {
@@ -37,7 +38,32 @@ union Control {
   return message;
 }
 
-bool send_all(int socket, std::string_view bytes, int attached) {
+}  // namespace
+
+std::pair<Descriptor, Descriptor> Connection::make_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw error_of_descriptors("a socket", errno);
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+bool Connection::wait_for(short events) {
+  constexpr int second = 1000;
+  const int timeout = begin_wait_ ? second : -1;
+  GivesUp gives_up;
+  for (;;) {
+    ::pollfd polled{.fd = socket_.get(), .events = events, .revents = 0};
+    const int ready = ::poll(&polled, 1, timeout);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready < 0) continue;
+    if (!gives_up) gives_up = begin_wait_();
+    if (gives_up()) return false;
+  }
+}
+
+bool Connection::send_all(std::string_view bytes, int attached) {
   while (!bytes.empty()) {
     ::iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};  // it is only read
     ::msghdr message = message_of(part);
@@ -51,8 +77,9 @@ bool send_all(int socket, std::string_view bytes, int attached) {
       header->cmsg_len = CMSG_LEN(sizeof(int));
       std::memcpy(CMSG_DATA(header), &attached, sizeof(int));
     }
-    const ::ssize_t count = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    const ::ssize_t count = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN && wait_for(POLLOUT)) continue;
     if (count < 0) return false;
     attached = -1;  // it went with the first bytes
     bytes.remove_prefix(static_cast<std::size_t>(count));
@@ -60,15 +87,16 @@ bool send_all(int socket, std::string_view bytes, int attached) {
   return true;
 }
 
-bool receive_all(int socket, std::span<char> bytes, Descriptor& attached) {
+bool Connection::receive_all(std::span<char> bytes, Descriptor& attached) {
   while (!bytes.empty()) {
     ::iovec part{.iov_base = bytes.data(), .iov_len = bytes.size()};
     ::msghdr message = message_of(part);
     Control control{};
     message.msg_control = control.bytes.data();
     message.msg_controllen = control.bytes.size();
-    const ::ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    const ::ssize_t count = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN && wait_for(POLLIN)) continue;
     if (count <= 0) return false;
     const ::cmsghdr* const header = CMSG_FIRSTHDR(&message);
     if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
@@ -82,16 +110,6 @@ bool receive_all(int socket, std::span<char> bytes, Descriptor& attached) {
   return true;
 }
 
-}  // namespace
-
-std::pair<Descriptor, Descriptor> Connection::make_sockets() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw Error(Error::Kind::internal, fmt::format("no socket: {}", std::generic_category().message(errno)));
-  }
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
 bool Connection::send(std::uint32_t kind, std::string_view body, int attached) {
   if (body.size() > largest_body) {
     throw Error(Error::Kind::internal, fmt::format("a message to the worker takes {} bytes; allowed are at most {}",
@@ -100,13 +118,13 @@ bool Connection::send(std::uint32_t kind, std::string_view body, int attached) {
   const Header header{.magic = expected_magic, .kind = kind, .size = body.size()};
   std::array<char, sizeof(Header)> bytes{};
   std::memcpy(bytes.data(), &header, sizeof(Header));
-  return send_all(socket_.get(), {bytes.data(), bytes.size()}, attached) && send_all(socket_.get(), body, -1);
+  return send_all({bytes.data(), bytes.size()}, attached) && send_all(body, -1);
 }
 
 std::optional<Message> Connection::receive() {
   Message message;
   std::array<char, sizeof(Header)> bytes{};
-  if (!receive_all(socket_.get(), bytes, message.attached)) return std::nullopt;
+  if (!receive_all(bytes, message.attached)) return std::nullopt;
   Header header;
   std::memcpy(&header, bytes.data(), sizeof(Header));
   if (header.magic != expected_magic) throw Error(Error::Kind::internal, "these bytes are no message of Graft's");
@@ -119,7 +137,7 @@ std::optional<Message> Connection::receive() {
   while (message.body.size() < header.size) {
     const std::size_t begin = message.body.size();
     message.body.resize(begin + static_cast<std::size_t>(std::min(step, header.size - begin)));
-    if (!receive_all(socket_.get(), std::span(message.body).subspan(begin), message.attached)) return std::nullopt;
+    if (!receive_all(std::span(message.body).subspan(begin), message.attached)) return std::nullopt;
   }
   return message;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,9 +26,15 @@ class Connection {
   /// A larger message is taken for a damaged one.
   static constexpr std::uint64_t largest_body = std::uint64_t{1} << 36U;
 
-  explicit Connection(Descriptor socket) : socket_(std::move(socket)) {}
+  /// Called about once a second during one wait for the peer; true ends the wait as if the peer were gone.
+  using GivesUp = std::function<bool()>;
 
-  /// Two connected ends. Throws Error (internal) where the system has no more sockets.
+  /// `begin_wait` is called at the beginning of each wait that takes longer than a second. Without it there is no
+  /// limit.
+  explicit Connection(Descriptor socket, std::function<GivesUp()> begin_wait = {})
+      : socket_(std::move(socket)), begin_wait_(std::move(begin_wait)) {}
+
+  /// Two connected ends. Throws Error where the system has no more sockets.
   [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
 
   /// False where the peer is gone. Throws Error (internal) for a body beyond largest_body.
@@ -37,7 +45,13 @@ class Connection {
   [[nodiscard]] std::optional<Message> receive();
 
  private:
+  bool send_all(std::string_view bytes, int attached);
+  bool receive_all(std::span<char> bytes, Descriptor& attached);
+  /// Waits until the socket is ready for the events of poll(2).
+  bool wait_for(short events);
+
   Descriptor socket_;
+  std::function<GivesUp()> begin_wait_;
 };
 
 }  // namespace graft::runtime

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "core/descriptor.hpp"
 #include "graft/error.hpp"
 #include "runtime/worker/connection.hpp"
+#include "runtime/worker/idle_watch.hpp"
 #include "runtime/worker/messages.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -43,7 +45,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
 /// output is for results.
 class Process {
  public:
-  Process(const WorkerCommand& command, int socket) {
+  Process(const WorkerCommand& command, int socket) : idle_limit_s_(command.idle_limit_s) {
     ::posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
@@ -74,8 +76,17 @@ class Process {
   /// False in a process that was forked from the one which started it.
   [[nodiscard]] bool is_ours() const { return ::getpid() == parent_; }
 
-  /// Ends it, unless it has ended, and says how it did: "ended by signal 9".
-  [[nodiscard]] std::string end() {
+  /// For each wait of a connection to the process. Kills a process that hangs.
+  [[nodiscard]] Connection::GivesUp begin_wait() {
+    return [this, watch = IdleWatch(child_, idle_limit_s_)]() mutable {
+      if (!watch.is_hanging()) return false;
+      (void)end(fmt::format("used no processor time for {} s and was killed", idle_limit_s_));
+      return true;
+    };
+  }
+
+  /// Ends it, unless it has ended, and says how it did: "ended by signal 9", or `why` where that is given.
+  [[nodiscard]] std::string end(std::string why = {}) {
     const std::scoped_lock lock(mutex_);
     if (end_.empty()) {
       ::kill(child_, SIGKILL);  // one that has ended keeps its own status
@@ -84,7 +95,9 @@ class Process {
       do {
         found = ::waitpid(child_, &status, 0);
       } while (found < 0 && errno == EINTR);
-      if (found < 0) {
+      if (!why.empty()) {
+        end_ = std::move(why);
+      } else if (found < 0) {
         end_ = "ended";
       } else if (WIFSIGNALED(status)) {
         end_ = fmt::format("ended by signal {}", WTERMSIG(status));
@@ -97,6 +110,7 @@ class Process {
 
  private:
   const ::pid_t parent_ = ::getpid();
+  const int idle_limit_s_;
   ::pid_t child_ = 0;
   std::mutex mutex_;
   std::string end_;
@@ -118,19 +132,28 @@ class Worker {
     if (!root_.send(static_cast<std::uint32_t>(MessageKind::open), {}, theirs.get()) || !root_.receive()) {
       return std::nullopt;
     }
-    return Connection(std::move(ours));
+    return connect(std::move(ours));
+  }
+
+  /// Our end of a connection to the worker, with a limit to each wait.
+  [[nodiscard]] Connection connect(Descriptor socket) {
+    return Connection(std::move(socket), [this] { return process_.begin_wait(); });
   }
 
  private:
   Worker(const WorkerCommand& command, std::pair<Descriptor, Descriptor> sockets)
-      : process_(command, sockets.second.get()), root_(std::move(sockets.first)) {
+      : process_(command, sockets.second.get()), root_(connect(std::move(sockets.first))) {
     sockets.second.close();
     const auto fail = [&](const std::string& why) {
       throw Error(Error::Kind::missing_tool,
                   fmt::format("{} is no worker of the CPU engine: {}", name_of(command), why));
     };
     const std::optional<Message> said = root_.receive();
-    if (!said) fail("it " + end());
+    if (!said) {
+      const std::string how = end();
+      check_open_files(how);
+      fail("it " + how);
+    }
     if (said->kind == static_cast<std::uint32_t>(MessageKind::failed)) {
       const Failure failure = decode_failure(said->body);
       throw Error(failure.kind, failure.text);
@@ -142,6 +165,17 @@ class Worker {
                        protocol_version));
     }
     engine_ = greeting.engine;
+  }
+
+  /// A worker that ends while it starts cannot say why. With a low limit of open files that is the likely reason.
+  static void check_open_files(const std::string& how) {
+    constexpr ::rlim_t enough = 64;
+    struct ::rlimit limit {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough) return;
+    throw Error(
+        fmt::format("the CPU engine's worker {} while it started; this process may have {} files open\n"
+                    "Allow more open files and run again: ulimit -n 1024",
+                    how, limit.rlim_cur));
   }
 
   Process process_;
@@ -168,6 +202,10 @@ class RemoteModel final : public CompiledModel {
 
   /// The answer to a request; what the worker refuses is thrown as the Error that it was there. `act` is for messages.
   std::string ask(MessageKind kind, std::string_view body, std::string_view act, int attached = -1) const {
+    if (!worker_->is_ours()) {
+      throw Error(
+          fmt::format("{}: the model was compiled before this process was forked\nCompile it after the fork", source_));
+    }
     std::optional<Message> answer;
     if (connection_.send(static_cast<std::uint32_t>(kind), body, attached)) answer = connection_.receive();
     if (!answer) {
@@ -191,7 +229,7 @@ class RemoteModel final : public CompiledModel {
 std::unique_ptr<CompiledModel> RemoteModel::new_request() const {
   auto [ours, theirs] = Connection::make_sockets();
   (void)ask(MessageKind::open, {}, "prepared another run of", theirs.get());
-  return std::make_unique<RemoteModel>(worker_, Connection(std::move(ours)), source_, noise_);
+  return std::make_unique<RemoteModel>(worker_, worker_->connect(std::move(ours)), source_, noise_);
 }
 
 class WorkerEngine final : public Engine {

@@ -1,10 +1,49 @@
-# What a worker left behind, where it cannot be killed.
+# Workers that hang, and what a worker left behind where it cannot be killed.
 from __future__ import annotations
 
 import os
+import pathlib
+from collections.abc import Callable
 
 import pytest
-from graft.engine import supervisor
+from conftest import HERE
+from graft.engine import cli, supervisor
+from graft.engine.events import EngineError, EventWriter
+
+
+@pytest.fixture
+def build(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[[], None]:
+    """Builds with the stand-in for TensorRT; the limit of seconds without processor time is 1."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE / "stand_in"))
+    monkeypatch.syspath_prepend(HERE / "stand_in")
+    monkeypatch.setenv("STAND_IN_VERSION", "11.4.0")
+    monkeypatch.setenv("STAND_IN_RECORD", str(tmp_path / "record"))
+    monkeypatch.setattr(supervisor, "IDLE_LIMIT", 1)
+    (tmp_path / "m.onnx").write_bytes(b"the stand-in does not read it")
+    arguments = ["build", str(tmp_path / "m.onnx"), "--output", str(tmp_path / "m.engine"), "--tensorrt", "full"]
+    parsed = cli.argument_parser().parse_args([*arguments, "--shapes", "x=1x3..2x3..4x3"])
+
+    def run() -> None:
+        with (tmp_path / "events").open("wb") as events:
+            cli.run_build(parsed, EventWriter(events.fileno()))
+
+    return run
+
+
+def test_a_worker_that_waits_for_ever_is_killed(build: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_SECONDS", "600")
+    with pytest.raises(EngineError) as raised:
+        build()
+    assert raised.value.kind == "hang"
+    assert "it has used no processor time for 1 s" in raised.value.message
+
+
+def test_a_worker_that_computes_has_no_limit(
+    build: Callable[[], None], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setenv("STAND_IN_COMPUTES", "3")
+    build()
+    assert (tmp_path / "m.engine").read_bytes() == b"engine"
 
 
 def test_what_runs_as_another_user_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

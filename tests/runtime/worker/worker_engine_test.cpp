@@ -52,14 +52,24 @@ class WorkerEngineTest : public testing::Test {
   }
 
   /// A worker whose process number can be read.
-  std::unique_ptr<Engine> engine() {
-    return make_worker_engine(script("echo $$ >" + (folder_ / "number").string() + "\nexec " + worker_program()));
+  std::unique_ptr<Engine> engine(int idle_limit_s = 60) {
+    const WorkerCommand command{
+        .arguments = {script("echo $$ >" + (folder_ / "number").string() + "\nexec " + worker_program())},
+        .idle_limit_s = idle_limit_s};
+    return make_worker_engine([command] { return command; });
   }
   [[nodiscard]] ::pid_t number() const {
     ::pid_t found = 0;
     std::ifstream(folder_ / "number") >> found;
     EXPECT_GT(found, 0);
     return found;
+  }
+  /// Returns once the worker, a child of this process, has stopped.
+  void stop() const {
+    ASSERT_EQ(::kill(number(), SIGSTOP), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(number(), &status, WUNTRACED), number());
+    ASSERT_TRUE(WIFSTOPPED(status));
   }
 
  private:
@@ -131,12 +141,50 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
   EXPECT_THAT(run(*remote->compile(negation())), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
 }
 
+TEST_F(WorkerEngineTest, a_stopped_worker_is_killed) {
+  const std::unique_ptr<Engine> remote = engine(1);
+  const std::unique_ptr<CompiledModel> model = remote->compile(negation());
+  stop();
+  EXPECT_THAT([&] { (void)model->run(three); },
+              ThrowsMessage<Error>("test.onnx: the CPU engine's worker used no processor time for 1 s and was killed "
+                                   "while it ran this model"));
+  const std::unique_ptr<CompiledModel> other = remote->compile(negation());
+  EXPECT_THAT(run(*other), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
+
+  // A message that does not fit into the socket's buffer is not read either.
+  stop();
+  const onnx::TensorData large = onnx::TensorData::from_floats(std::vector<float>(4'000'000, 1.F));
+  EXPECT_THAT([&] { (void)other->run({{"x", large}}); }, ThrowsMessage<Error>(HasSubstr("and was killed")));
+}
+
+TEST_F(WorkerEngineTest, a_worker_that_never_greets_is_killed) {
+  const WorkerCommand command{.arguments = {script("exec sleep 600")}, .idle_limit_s = 1};
+  EXPECT_THAT([&] { (void)make_worker_engine([&] { return command; })->compile(negation()); },
+              ThrowsMessage<Error>(HasSubstr("it used no processor time for 1 s and was killed")));
+}
+
+TEST_F(WorkerEngineTest, a_long_run_has_no_limit) {
+  const std::unique_ptr<Engine> remote = engine(1);
+  std::string sums = "a0 = Sin(x)\n";
+  for (int i = 0; i < 12; ++i) sums += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
+  const std::unique_ptr<CompiledModel> model =
+      remote->compile(text_model({{"x", onnx::ElementType::f32, {2048, 2048}}}, sums + "y = Neg(a12)", {"y"}));
+  const TensorMap input{{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {2048, 2048},
+                                                             std::vector<double>(2048 * 2048, 0.0))}};
+  EXPECT_EQ(model->run(input).at("y").element_count(), 2048 * 2048);
+}
+
 TEST_F(WorkerEngineTest, a_forked_process_has_a_worker_of_its_own) {
   const std::unique_ptr<Engine> remote = engine();
   const std::unique_ptr<CompiledModel> model = remote->compile(negation());
   const ::pid_t ours = number();
   const ::pid_t child = ::fork();
   if (child == 0) {
+    try {
+      (void)model->run(three);
+      ::_exit(2);  // it has the answers of the other process
+    } catch (const Error&) {
+    }
     const bool right = run(*remote->compile(negation())) == std::vector<double>{-1, -2, -3};
     ::_exit(right && number() != ours ? 0 : 1);
   }

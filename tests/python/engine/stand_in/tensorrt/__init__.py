@@ -250,6 +250,8 @@ class Builder:
         config.progress_monitor.phase_start("Building engine", None, 2)
         record(f"building in {os.getpid()}")
         time.sleep(float(os.environ.get("STAND_IN_SECONDS", "0")))
+        while time.process_time() < float(os.environ.get("STAND_IN_COMPUTES", "0")):
+            pass
         while "STAND_IN_WAITS_FOR" in os.environ and not pathlib.Path(os.environ["STAND_IN_WAITS_FOR"]).exists():
             time.sleep(0.01)
         config.progress_monitor.step_complete("Building engine", 1)

@@ -1,0 +1,25 @@
+// Why no more file descriptors can be had.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "graft/error.hpp"
+
+namespace graft {
+
+/// Returns the Error of a failed call that makes file descriptors. `what` is "a pipe" or "a socket".
+inline Error error_of_descriptors(std::string_view what, int number) {
+  const std::string reason = std::generic_category().message(number);
+  if (number != EMFILE && number != ENFILE) {
+    return {Error::Kind::internal, fmt::format("{} cannot be made: {}", what, reason)};
+  }
+  return Error(fmt::format("{} to another process cannot be made: {}\n{}", what, reason,
+                           number == EMFILE ? "Allow more open files and run again: ulimit -n 1024"
+                                            : "The whole system has no more open files: end other programs"));
+}
+
+}  // namespace graft
