@@ -23,7 +23,7 @@ bool has_empty(const runtime::TensorMap& tensors) {
                      [](const auto& entry) { return entry.second.element_count() == 0; });
 }
 
-/// A size that a Reshape or an Expand of the main graph holds as a constant.
+/// A size that a node of the main graph holds as a constant.
 struct HeldSize {
   std::int64_t size;
   const onnx::Node* node;
@@ -51,20 +51,63 @@ std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape
   return sizes;
 }
 
-/// Each size once, few of them, in the order of the nodes.
+/// Each size once, few of them: of shapes first, then of constants that are added or multiplied, as embeddings of
+/// positions are. In the order of the nodes.
 std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   constexpr std::size_t most = 12;
   constexpr std::int64_t largest = 1024;
   std::vector<HeldSize> held;
+  const auto add = [&](std::int64_t size, const onnx::Node* node) {
+    if (size < 2 || size > largest || held.size() == most) return;
+    const bool is_known = std::any_of(held.begin(), held.end(), [&](const HeldSize& h) { return h.size == size; });
+    if (!is_known) held.push_back({size, node});
+  };
   for (const onnx::Node* node : model.graph().nodes()) {
     if (!has_shape_operand(*node) || node->input(1) == nullptr) continue;
-    for (const auto& size : constant_sizes(*node->input(1))) {
-      if (!size || *size < 2 || *size > largest || held.size() == most) continue;
-      const bool is_known = std::any_of(held.begin(), held.end(), [&](const HeldSize& h) { return h.size == *size; });
-      if (!is_known) held.push_back({*size, node});
+    for (const auto& size : constant_sizes(*node->input(1))) add(size.value_or(0), node);
+  }
+  for (const onnx::Node* node : model.graph().nodes()) {
+    if (!node->is("Add") && !node->is("Sub") && !node->is("Mul") && !node->is("Div")) continue;
+    for (const onnx::Value* input : node->inputs) {
+      const auto constant = input == nullptr ? std::nullopt : input->constant();
+      if (!constant || constant->dims.size() < 2) continue;
+      // The last one is mostly the features, which inputs declare.
+      for (std::size_t axis = 0; axis + 1 < constant->dims.size(); ++axis) add(constant->dims[axis], node);
     }
   }
   return held;
+}
+
+/// The symbols of the inputs that are no batch and have no given size, few of them.
+std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOptions& options) {
+  constexpr std::size_t most = 12;
+  std::set<std::string, std::less<>> settled;
+  for (const auto& [name, size] : options.dims) settled.insert(name);
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (!input->shape) continue;
+    for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+      const Dim& dim = (*input->shape)[axis];
+      if (dim.kind() == Dim::Kind::symbol && (axis == 0 || options.shapes.contains(input->name)))
+        settled.insert(dim.name());
+    }
+  }
+  std::vector<std::string> symbols = symbols_of_inputs(model);
+  std::erase_if(symbols, [&](const std::string& symbol) { return settled.contains(symbol); });
+  if (symbols.size() > most) symbols.resize(most);
+  return symbols;
+}
+
+/// "the size 'K'", or "one size of input 'mask'" where the size has no name of the user's.
+std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
+  if (!onnx::is_unknown(Dim::symbol(symbol))) return fmt::format("the size '{}'", symbol);
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (!input->shape) continue;
+    for (const Dim& dim : *input->shape) {
+      if (dim.kind() == Dim::Kind::symbol && dim.name() == symbol)
+        return fmt::format("one size of input '{}'", input->name);
+    }
+  }
+  return "one size";
 }
 
 /// A Reshape whose shape is constant throughout and begins with 1: nothing in it follows a batch.
@@ -256,11 +299,16 @@ bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
   return found;
 }
 
+void MadeUpInputs::apply(const Sizes& sizes, InputOptions& options) {
+  if (sizes.first) options.first_size = *sizes.first;
+  options.size = sizes.size;
+  if (sizes.other) options.dims.insert(*sizes.other);
+}
+
 bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& model, InputOptions options,
                            const Sizes& sizes, Run& run) {
   const InputRanges given = options.ranges;
-  if (sizes.first) options.first_size = *sizes.first;
-  options.size = sizes.size;
+  apply(sizes, options);
   for (;;) {
     options.ranges = narrowed_;
     options.ranges.insert(given.begin(), given.end());
@@ -299,8 +347,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Sizes sizes = attempts[i];
     InputOptions shaped = options;
-    if (sizes.first) shaped.first_size = *sizes.first;
-    shaped.size = sizes.size;
+    apply(sizes, shaped);
     // Of what runs, and gives empty tensors, another batch would give the same.
     const bool needs_other_batch = !with_empty || chosen_->size != sizes.size;
     if ((needs_other_batch || !sizes.first) && tried.insert(input_shapes(model, shaped)).second) {
@@ -322,6 +369,13 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
           attempts.push_back({.first = first, .size = held.size, .holder = held.node});
         attempts.push_back({.first = held.size, .size = options.size, .holder = held.node});
       }
+      for (const std::string& symbol : symbols_to_vary(model, options)) {
+        // One new token, and as many as there are in the cache.
+        for (const std::int64_t size : {options.size + 1, 2 * options.size}) {
+          attempts.push_back(
+              {.first = std::nullopt, .size = options.size, .holder = nullptr, .other = {{symbol, size}}});
+        }
+      }
     }
   }
   if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model));
@@ -337,10 +391,17 @@ std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& opti
   };
   if (sizes.first && *sizes.first != options.first_size) add("a first dimension", *sizes.first, options.first_size);
   if (sizes.holder != nullptr && sizes.size != options.size) add("other dynamic sizes", sizes.size, options.size);
+  if (sizes.other) {
+    return fmt::format("'{}' runs with {} of {} where the other dynamic sizes are {}", model.source,
+                       name_of_size(model, sizes.other->first), sizes.other->second, sizes.size);
+  }
   if (text.empty()) return "";
   const onnx::Node* holder = sizes.holder != nullptr ? sizes.holder : holder_of_batch(model);
   return fmt::format("'{}' runs with {}{}", model.source, text,
-                     holder == nullptr ? "" : ": " + onnx::describe(*holder) + " has a shape of constants");
+                     holder == nullptr
+                         ? ""
+                         : fmt::format(": {} has a {}", onnx::describe(*holder),
+                                       has_shape_operand(*holder) ? "shape of constants" : "constant of that size"));
 }
 
 bool is_always_empty(const onnx::Value& value) {

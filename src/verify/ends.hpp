@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graft/error.hpp"
@@ -71,8 +72,9 @@ struct IoPair {
 /// Synthetic inputs with which a model runs. Networks with many strides need large images; small ones make empty
 /// tensors, or are refused. So sizes for symbolic dimensions are tried from small to large, each also with a first
 /// dimension of 1, and then the sizes that shapes inside the network hold: exporters freeze a batch or a length there
-/// that the inputs declare dynamic. Integers that become an index or a count (a mask whose sums are positions) are
-/// tried from 0 to 3, then in narrower ranges. What worked is used again.
+/// that the inputs declare dynamic. At last one named size differs from the others: a decoder with a cache takes a mask
+/// that is longer than its past by the new tokens. Integers that become an index or a count (a mask whose sums are
+/// positions) are tried from 0 to 3, then in narrower ranges. What worked is used again.
 class MadeUpInputs {
  public:
   /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. Throws Error where it does not
@@ -91,12 +93,15 @@ class MadeUpInputs {
     std::optional<std::int64_t> first;  ///< Nothing for that of the options.
     std::int64_t size;
     const onnx::Node* holder;  ///< The node that shows them; null for the usual ones.
+    /// A dimension with a size of its own.
+    std::optional<std::pair<std::string, std::int64_t>> other = std::nullopt;
   };
   struct Run {
     runtime::TensorMap inputs;
     runtime::TensorMap expected;
   };
 
+  static void apply(const Sizes& sizes, InputOptions& options);
   /// Whether the model runs with these sizes, with narrower integers where it needs them.
   bool attempt(runtime::CompiledModel& compiled, const onnx::Model& model, InputOptions options, const Sizes& sizes,
                Run& run);

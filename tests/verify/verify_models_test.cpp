@@ -202,6 +202,40 @@ TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
   EXPECT_THAT(report.why_sizes, HasSubstr("other dynamic sizes of 9, not of 16"));
 }
 
+/// As an embedding of positions is.
+TEST(VerifyModels, FindsALengthThatAConstantHas) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, Dim::symbol("s"), 2}}}, "a = Relu(x)", {"a"});
+  onnx::Graph& graph = model.graph();
+  onnx::Value* table = graph.add_constant(
+      "table", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, 3, 2}, std::vector<double>(6, 1)));
+  onnx::Value* sum = graph.add_node("Add", {graph.find_local("a"), table}, {"y"})->output();
+  sum->type = onnx::ElementType::f32;
+  graph.add_output(*sum);
+  const VerifyReport report = verify_models(runtime::default_engine(), model, model);
+  EXPECT_TRUE(report.equal());
+  EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 3, 2]"));
+  EXPECT_THAT(report.why_sizes, HasSubstr("(Add) has a constant of that size"));
+}
+
+/// A decoder's mask covers what is in the cache and what is new.
+TEST(VerifyModels, FindsAMaskThatIsLongerThanThePast) {
+  for (const bool one_new : {true, false}) {
+    const onnx::Model model =
+        text_model({{"x", onnx::ElementType::f32, {batch, one_new ? Dim(1) : Dim::symbol("S"), 4}},
+                    {"past", onnx::ElementType::f32, {batch, Dim::symbol("P"), 4}},
+                    {"mask", onnx::ElementType::f32, {batch, Dim::symbol("K")}}},
+                   "two = Constant<value_ints=[2]>()\nall = Concat<axis=1>(past, x)\nsum = ReduceSum<keepdims=0>(all, "
+                   "two)\ny = Add(sum, mask)",
+                   {"y"});
+    const VerifyReport report = verify_models(runtime::default_engine(), model, model);
+    EXPECT_TRUE(report.equal());
+    EXPECT_THAT(report.inputs, testing::Contains(one_new ? "mask: f32[2, 17]" : "mask: f32[2, 32]"));
+    EXPECT_THAT(
+        report.why_sizes,
+        HasSubstr(fmt::format("runs with the size 'K' of {} where the other dynamic sizes are 16", one_new ? 17 : 32)));
+  }
+}
+
 /// Another input holds the size, which no shape inside shows.
 TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
   const onnx::Model model =
