@@ -477,12 +477,20 @@ def recurrent_layout(rng):
     return sample(op, arguments, outputs, 8 * F32, hidden_size=hidden, direction=direction, layout=1)
 
 
+def einsum_capitals(rng):
+    sizes = dict(zip("BHQKDbhqkd", rng.integers(1, 5, 10), strict=True))
+    equation = pick(rng, "BHQD,BHKD->BHQK", "bHQd, bHKd -> bHQK", "QK,KD", "KQ", "BQD->B", "bB,Bd")
+    operands = equation.replace(" ", "").split("->")[0].split(",")
+    arrays = [real(rng, *[sizes[letter] for letter in operand]) for operand in operands]
+    return sample("Einsum", arrays, [FLOAT], 16 * F32, equation=equation)
+
+
 LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, einsum_capitals,
 )}  # fmt: skip
 
 
@@ -673,6 +681,16 @@ def near_misses():
             sample("CenterCropPad", [("open", image), constant([1])], [FLOAT], axes=[0]),
             "open",
         ),
+        "einsum_of_27_letters": (
+            sample(
+                "Einsum",
+                [real(rng, *[1] * 26), real(rng, 1)],
+                [FLOAT],
+                equation="abcdefghijklmnopqrstuvwxyz,A->A",
+            ),
+            "27 letters",
+        ),
+        "einsum_of_small_letters": (sample("Einsum", [image, image], [FLOAT], equation="abcd,abed->abce"), ""),
         "det_of_5": (sample("Det", [real(rng, 5, 5)], [FLOAT]), "5 x 5"),
         "compress_by_an_input": (
             sample("Compress", [unsigned, np.array([True, False, True])], [UINT8], axis=0),

@@ -144,6 +144,8 @@ inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 [[nodiscard]] std::optional<Replacement> lower_non_zero(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_compress(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_mel_weight_matrix(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_einsum(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_box_limit(Site& site);
 [[nodiscard]] std::optional<Replacement> sample_by_gather(Site& site);
 
 }  // namespace graft::passes

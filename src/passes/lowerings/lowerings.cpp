@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "graft/error.hpp"
+#include "graft/registry.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/opset.hpp"
@@ -97,6 +98,9 @@ constexpr std::array all_lowerings = {
     Lowering{"Celu", "f16 and bf16", "Celu in f32", "", lower_celu},
     Lowering{"ReduceMax", "truth values", "ReduceMax of 0 and 1", "constant axes", lower_boolean_reduction},
     Lowering{"ReduceMin", "truth values", "ReduceMin of 0 and 1", "constant axes", lower_boolean_reduction},
+    Lowering{"Einsum", "capital letters", "Einsum with other letters", "at most 26 letters", lower_einsum},
+    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser cuts off to 32 bits",
+             "NonMaxSuppression with that limit", "a constant limit", lower_box_limit},
 };
 
 constexpr std::array grid_sample_guards = {
@@ -196,8 +200,9 @@ using Names = std::unordered_set<std::string>;
 using Reason = std::string (*)(const Lowering&);
 
 std::string reason_of_lowering(const Lowering& lowering) {
-  return fmt::format("TensorRT refuses {} of {}, and there is no plugin of Graft's", lowering.refused,
-                     lowering.op_type);
+  const bool has_plugin = find_operator(lowering.op_type) != nullptr;
+  return fmt::format("TensorRT refuses {} of {}{}", lowering.refused, lowering.op_type,
+                     has_plugin ? "" : ", and there is no plugin of Graft's");
 }
 
 std::string reason_of_guard(const Lowering& lowering) {
