@@ -17,6 +17,7 @@ struct Pass {
 
 void inline_functions_of_exporters(Rewriter& rewriter);
 void upgrade_model_opset(Rewriter& rewriter);
+void count_axes_from_front(Rewriter& rewriter);
 void lower_drop_ins(Rewriter& rewriter);
 void lower_to_native(Rewriter& rewriter);
 void guard_grid_sample(Rewriter& rewriter);

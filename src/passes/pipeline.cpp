@@ -25,6 +25,7 @@ constexpr std::array passes_before_fusions = {
          inline_functions_of_exporters},
     Pass{"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
          upgrade_model_opset},
+    Pass{"count_axes_from_front", "before any pass reads a permutation", count_axes_from_front},
     Pass{"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
     Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
     Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},

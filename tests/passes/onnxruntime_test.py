@@ -80,3 +80,26 @@ def test_the_numbers_are_those_of_the_original(converted, entry):
         for feeds, outputs in zip(trials, expected, strict=True):
             for found, wanted in zip(candidate.run(None, feeds), outputs, strict=True):
                 check_agrees(found, wanted)
+
+
+def test_axes_counted_from_the_last_are_those_of_numpy(tmp_path):
+    """ONNX Runtime refuses the original."""
+    nodes = [
+        onnx.helper.make_node("Transpose", ["x"], ["a"], perm=[0, -1, 1, -2]),
+        onnx.helper.make_node("Relu", ["a"], ["b"]),
+        onnx.helper.make_node("Transpose", ["b"], ["y"], perm=[-4, -2, 3, -3]),
+    ]
+    ends = [
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)]
+        for name, shape in (("x", [2, 3, 4, 5]), ("y", None))
+    ]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "axes", *ends), opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+    )
+    onnx.save(model, tmp_path / "axes.onnx")
+    (tmp_path / "out").mkdir()
+    subprocess.run([os.environ["GRAFT_CONVERT_TOOL"], "auto", tmp_path / "out", tmp_path / "axes.onnx"], check=True)
+    x = numpy.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(numpy.float32)
+    found = start(tmp_path / "out" / "axes.onnx").run(None, {"x": x})[0]
+    expected = numpy.maximum(x, 0).transpose(0, -1, 1, -2).transpose(-4, -2, 3, -3)
+    numpy.testing.assert_array_equal(found, expected)
