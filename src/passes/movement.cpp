@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "passes/pipeline.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
+#include "verify/prove.hpp"
 
 namespace graft::passes {
 namespace {
@@ -149,17 +151,25 @@ struct Elements {
   std::vector<float> numbers;  ///< Of the constants.
 };
 
+/// The movement by itself.
+onnx::Model region_of(const onnx::Model& model, const Movement& movement) {
+  onnx::Model region = extract(model, {movement.x}, {movement.y});
+  use_f32(region, *movement.x->type);
+  return region;
+}
+
 class Runner {
  public:
-  Runner(const runtime::Engine& engine, const onnx::Model& model, const Movement& movement)
-      : x_(movement.x->name),
-        y_(movement.y->name),
-        region_(region_of(model, movement)),
-        compiled_(engine.compile(region_)) {}
+  Runner(const runtime::Engine& engine, const onnx::Model& region)
+      : x_(region.graph().inputs().front()->name),
+        y_(region.graph().outputs().front()->name),
+        region_(region),
+        compiled_(engine.compile(region)) {}
 
-  /// Throws Error for sizes that do not fit the region.
-  Elements run(std::int64_t batch, std::int64_t size) {
+  /// Throws Error for sizes that do not fit the region. `dims`: of symbols that are neither.
+  Elements run(std::int64_t batch, std::int64_t size, std::map<std::string, std::int64_t, std::less<>> dims) {
     verify::InputOptions options;
+    options.dims = std::move(dims);
     options.first_size = batch;
     options.size = size;
     Elements found;
@@ -188,12 +198,6 @@ class Runner {
   [[nodiscard]] bool has_symbols() const { return !verify::symbols_of_inputs(region_).empty(); }
 
  private:
-  static onnx::Model region_of(const onnx::Model& model, const Movement& movement) {
-    onnx::Model region = extract(model, {movement.x}, {movement.y});
-    use_f32(region, *movement.x->type);
-    return region;
-  }
-
   template <class Number>
   static onnx::TensorData numbered(const std::vector<std::int64_t>& dims, std::int64_t count, Number number) {
     std::string bytes(static_cast<std::size_t>(count) * sizeof(float), '\0');
@@ -211,7 +215,7 @@ class Runner {
 
   std::string x_;
   std::string y_;
-  onnx::Model region_;
+  const onnx::Model& region_;
   std::unique_ptr<runtime::CompiledModel> compiled_;
 };
 
@@ -270,32 +274,55 @@ std::optional<AxisMaps> separate(const Elements& elements, std::string& reason) 
   return maps;
 }
 
+/// A movement, and sizes of it that may be any from `least_opened` on: large images are run as small ones, and
+/// movements that differ in such sizes alone are learned once.
+struct Sized {
+  onnx::Model region;
+  std::vector<std::string> opened = {};
+  std::int64_t least_opened = 0;
+};
+
+Sized sized(onnx::Model region) {
+  constexpr std::int64_t few_elements = 1 << 14;
+  constexpr std::int64_t most_named = 64;
+  verify::InputOptions ones;
+  for (const std::string& symbol : verify::symbols_of_inputs(region)) ones.dims[symbol] = 1;
+  const auto dims = input_shapes(region, ones).at(region.graph().inputs().front()->name);
+  auto opened = count_of(dims) > few_elements ? verify::with_open_sizes(region, region) : std::nullopt;
+  if (!opened || opened->largest_named > most_named) return {.region = std::move(region)};
+  // Slices and borders are shorter than the sizes then, as they are in the network.
+  return {.region = std::move(opened->before),
+          .opened = std::move(opened->symbols),
+          .least_opened = 2 * opened->largest_named + 1};
+}
+
 /// Of a few sizes, or of the only one. Empty where it cannot be run or is no such movement.
-std::vector<AxisMaps> learn(const runtime::Engine& engine, const onnx::Model& model, const Movement& movement,
-                            std::string& reason) {
-  std::vector<AxisMaps> result;
+LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
+  LearnedMovement learned;
   try {
-    Runner runner(engine, model, movement);
+    Runner runner(engine, movement.region);
     // Odd and even lengths, so that no accident of one length passes for a rule, and the shortest one, where slices
     // give less than they are asked for.
     constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> sizes{{{2, 11}, {3, 16}, {1, 1}}};
     for (const auto& [batch, size] : sizes) {
       Elements elements;
       try {
-        elements = runner.run(batch, size);
+        std::map<std::string, std::int64_t, std::less<>> dims;
+        for (const std::string& symbol : movement.opened) dims.emplace(symbol, movement.least_opened + size);
+        elements = runner.run(batch, size, std::move(dims));
       } catch (const Error&) {
-        if (result.size() < 2) throw;
+        if (learned.runs.size() < 2) throw;
         break;  // too short for it, as one element is for a mirror
       }
-      auto maps = separate(elements, reason);
-      if (!maps) return {};
-      result.push_back(std::move(*maps));
+      auto maps = separate(elements, learned.reason);
+      if (!maps) return {.runs = {}, .reason = std::move(learned.reason)};
+      learned.runs.push_back(std::move(*maps));
       if (!runner.has_symbols()) break;
     }
   } catch (const Error&) {
     return {};  // the engine cannot run it alone: no rewrite could be proven either
   }
-  return result;
+  return learned;
 }
 
 /// An axis that has one element at all sizes is broadcast, which is neither padding nor upsampling.
@@ -366,7 +393,9 @@ class Finder {
   }
 
   bool fuse(const Movement& movement, std::string& reason) {
-    const std::vector<AxisMaps> maps = learn(rewriter_.engine(), rewriter_.model(), movement, reason);
+    const LearnedMovement& learned = learned_of(movement);
+    const std::vector<AxisMaps>& maps = learned.runs;
+    reason = learned.reason;
     in_vain_ += movement.nodes.size();
     if (maps.empty() || broadcasts(maps)) return false;
     const MovementFusion found = read_(movement, maps);
@@ -384,6 +413,19 @@ class Finder {
     taken_.insert(nodes.begin(), nodes.end());
     in_vain_ -= nodes.size();
     return true;
+  }
+
+  /// A network repeats its movements, which both patterns and every round of the passes look at.
+  const LearnedMovement& learned_of(const Movement& movement) {
+    static const LearnedMovement none;
+    try {
+      const Sized alone = sized(region_of(rewriter_.model(), movement));
+      const auto [known, is_new] = rewriter_.learned_movements().try_emplace(region_text(alone.region));
+      if (is_new) known->second = learn(rewriter_.engine(), alone);
+      return known->second;
+    } catch (const Error&) {
+      return none;  // it cannot be cut out
+    }
   }
 
   Rewriter& rewriter_;

@@ -19,15 +19,6 @@ struct Movement {
   std::vector<onnx::Node*> nodes;  ///< In topological order, those that compute shapes included.
 };
 
-/// What one run of a movement does, axis by axis: element [i, j, ...] of y is element [axes[0][i], axes[1][j], ...] of
-/// x, and `constant` where one of those is `outside`.
-struct AxisMaps {
-  static constexpr std::int64_t outside = -1;
-  std::vector<std::int64_t> x_dims;
-  std::vector<std::vector<std::int64_t>> axes;
-  double constant = 0;  ///< Of the elements outside, if there are any.
-};
-
 /// The operator found in a movement, or why there is none. `maps` holds one entry for each set of sizes that was tried:
 /// one where the sizes are fixed.
 struct MovementFusion {

@@ -196,6 +196,14 @@ std::string anonymous_text(const onnx::Model& model, bool with_weights = true) {
   return serialize_onnx(copy);
 }
 
+/// What rewrites that are alike have in common: all but names, the values of weights, and sizes that neither region
+/// names.
+std::string kind_of(const onnx::Model& before, const onnx::Model& after) {
+  const auto opened = verify::with_open_sizes(before, after);
+  return anonymous_text(opened ? opened->before : before, false) +
+         anonymous_text(opened ? opened->after : after, false);
+}
+
 /// The last node stands for the others.
 std::string nodes_text(const Proposal& proposal) {
   return proposal.nodes.empty() ? "another" : onnx::describe(*proposal.nodes.back());
@@ -299,6 +307,8 @@ const onnx::Graph* find_graph_of(const onnx::Graph& graph, const std::string& va
 Rewriter::Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options,
                    ConvertReport& report)
     : engine_(engine), model_(model), options_(options), report_(report) {}
+
+std::string region_text(const onnx::Model& region) { return anonymous_text(region); }
 
 std::vector<onnx::Graph*> graphs_of(onnx::Model& model) {
   std::vector<onnx::Graph*> result;
@@ -412,7 +422,7 @@ Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx:
     return known->second;
   }
   const bool alike = !changes_result && !options_.prove_each;
-  const std::string kind = alike ? anonymous_text(before, false) + anonymous_text(after, false) : "";
+  const std::string kind = alike ? kind_of(before, after) : "";
   if (const auto known = kinds_.find(kind); alike && known != kinds_.end()) {
     if (auto verdict = prove_alike(known->second, before, after)) return *std::move(verdict);
   }

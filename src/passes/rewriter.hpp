@@ -19,6 +19,7 @@
 #include "onnx/matcher.hpp"
 #include "onnx/model.hpp"
 #include "onnx/node_ref.hpp"
+#include "passes/axis_maps.hpp"
 #include "passes/report.hpp"
 #include "runtime/engine.hpp"
 #include "verify/prove.hpp"
@@ -59,9 +60,10 @@ class NotAlike : public std::exception {
 /// The main graph and all sub-graphs, outer ones first. Bodies of functions are not among them.
 [[nodiscard]] std::vector<onnx::Graph*> graphs_of(onnx::Model& model);
 
-/// Rewrites that are alike (the same nodes, shapes, types, small constants and replacement, and weights of the same
-/// sizes and signs) are proven once; the second, fourth, eighth of a kind and so on by a few runs too. Where such a
-/// spot check fails, each of the kind is proven; where some have been made by then, NotAlike is thrown.
+/// Rewrites that are alike (the same nodes, types, small constants and replacement, weights of the same sizes and
+/// signs, and the same shapes but for sizes that no integer of the region names) are proven once; the second, fourth,
+/// eighth of a kind and so on by a few runs too. Where such a spot check fails, each of the kind is proven; where some
+/// have been made by then, NotAlike is thrown.
 class Rewriter {
  public:
   /// All of them have to outlive it.
@@ -124,6 +126,9 @@ class Rewriter {
   /// many: one after the other would double them otherwise.
   [[nodiscard]] std::int64_t most_constant_bytes(std::int64_t if_first);
 
+  /// Of regions, by region_text.
+  [[nodiscard]] std::unordered_map<std::string, LearnedMovement>& learned_movements() { return learned_movements_; }
+
   void end();     ///< Of a pass that changed something: removes what became unused.
   void finish();  ///< Of all passes: the near misses go to the report.
 
@@ -151,6 +156,7 @@ class Rewriter {
   onnx::Model& model_;
   const ConvertOptions& options_;
   ConvertReport& report_;
+  std::unordered_map<std::string, LearnedMovement> learned_movements_;
   std::string pass_;
   std::vector<std::string> anchors_;  // in the order of their first note
   // Of a library, and of Graft's own.
@@ -165,6 +171,9 @@ class Rewriter {
 /// Replaces what gives `output` by a node of `op` that reads `inputs`; in the manner of Proposal::edit.
 [[nodiscard]] std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op,
                                                               std::vector<std::string> inputs, std::string output);
+
+/// A region as text in which names play no part: the same for two that compute the same on the same shapes.
+[[nodiscard]] std::string region_text(const onnx::Model& region);
 
 /// `L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode="max">`.
 [[nodiscard]] std::string to_text(const Operator& op);

@@ -234,37 +234,49 @@ void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   });
 }
 
-struct Opened {
-  onnx::Model before;
-  onnx::Model after;
-};
+/// Whether an input that is slow to run has sizes that were opened.
+bool opens_large_input(const onnx::Model& before, const onnx::Model& opened) {
+  const auto& inputs = before.graph().inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
+    std::int64_t count = 1;
+    for (const Dim& dim : *input->shape) {
+      if (dim.is_constant() && __builtin_mul_overflow(count, dim.value(), &count)) {
+        count = std::numeric_limits<std::int64_t>::max();
+        break;
+      }
+    }
+    return count > few_elements && *opened.graph().find_local(input->name)->shape != *input->shape;
+  });
+}
 
-/// The region and its rewrite with the large fixed sizes of the inputs left open, the same symbol for the same size:
-/// a network of 224 x 224 is then run on images of a few pixels. Nothing where no size is large, or where the rest
-/// cannot follow.
-std::optional<Opened> with_open_sizes(const onnx::Model& before, const onnx::Model& after) {
+}  // namespace
+
+std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::Model& after) {
   std::set<std::int64_t> bound;
   add_numbers(before, bound);
   add_numbers(after, bound);
   std::map<std::string, Shape, std::less<>> shapes;
-  bool is_large = false;
+  std::map<std::int64_t, Dim> symbols;
   for (const onnx::Value* input : before.graph().inputs()) {
     if (!input->shape) return std::nullopt;
     Shape shape;
-    std::int64_t count = 1;
-    bool opens = false;
     for (const Dim& dim : *input->shape) {
-      const bool fixed = dim.is_constant();
-      const bool opened = fixed && dim.value() >= smallest_opened && !bound.contains(dim.value());
-      if (fixed && __builtin_mul_overflow(count, dim.value(), &count)) count = std::numeric_limits<std::int64_t>::max();
-      shape.push_back(opened ? Dim::symbol(fmt::format("{}{}", opened_prefix, dim.value())) : dim);
-      opens = opens || opened;
+      if (dim.is_constant() && dim.value() >= smallest_opened && !bound.contains(dim.value())) {
+        const std::string name = fmt::format("{}{}", opened_prefix, symbols.size());
+        shape.push_back(symbols.try_emplace(dim.value(), Dim::symbol(name)).first->second);
+      } else {
+        shape.push_back(dim);
+      }
     }
-    is_large = is_large || (opens && count > few_elements);
     shapes.emplace(input->name, std::move(shape));
   }
-  if (!is_large) return std::nullopt;
-  Opened opened{before.clone(), after.clone()};
+  if (symbols.empty()) return std::nullopt;
+  OpenSizes opened{.before = before.clone(), .after = after.clone(), .symbols = {}};
+  for (const auto& [size, symbol] : symbols) opened.symbols.push_back(symbol.name());
+  constexpr std::int64_t to_the_end = std::numeric_limits<std::int32_t>::max();
+  for (const std::int64_t number : bound) {
+    if (std::abs(number) < to_the_end) opened.largest_named = std::max(opened.largest_named, std::abs(number));
+  }
   try {
     for (onnx::Model* model : {&opened.before, &opened.after}) {
       for (onnx::Value* input : model->graph().inputs()) input->shape = shapes.at(input->name);
@@ -275,6 +287,8 @@ std::optional<Opened> with_open_sizes(const onnx::Model& before, const onnx::Mod
   }
   return opened;
 }
+
+namespace {
 
 /// All different, larger and different, all the same, all 1; without those that are too large, the smallest apart.
 /// Sizes that were fixed before begin with larger numbers: borders and windows were made for such.
@@ -672,7 +686,8 @@ ProofResult prove_with(const runtime::Engine& engine, const onnx::Model& before,
     refused.text = std::move(why);
     return refused;
   }
-  if (const auto opened = with_open_sizes(before, after)) {
+  const auto opened = with_open_sizes(before, after);
+  if (opened && opens_large_input(before, opened->before)) {
     InputOptions ones;
     for (const std::string& symbol : symbols_of_inputs(before)) ones.dims[symbol] = 1;
     const Shapes fixed = input_shapes(before, ones);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
@@ -36,6 +37,19 @@ struct ProofResult {
   std::string text;
   std::optional<Dispute> dispute = {};  ///< Then it is not proven, and `text` says why.
 };
+
+/// A region and its rewrite with sizes of the inputs left open.
+struct OpenSizes {
+  onnx::Model before;
+  onnx::Model after;
+  std::vector<std::string> symbols;  ///< Of the sizes that were opened.
+  std::int64_t largest_named = 0;    ///< Of the integers that the two name, those that mean "to the end" aside.
+};
+
+/// Leaves open the fixed sizes from 9 on that no integer of the two models names, the same symbol for the same size: a
+/// network of 224 x 224 is then run on images of a few pixels, and regions that differ in such sizes alone become the
+/// same. Nothing where there is no such size, or where the shapes of inner values cannot follow.
+[[nodiscard]] std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::Model& after);
 
 /// Runs both models, which have the same input and output names, on the same inputs: several sizes of each symbolic
 /// dimension (all different, all the same, all 1, one of the first four 1), several seeds, magnitudes from 1e-15 to

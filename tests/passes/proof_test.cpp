@@ -296,6 +296,37 @@ TEST(ProofsOfAKind, WeightsOfAnotherNatureAreAnotherKind) {
   EXPECT_EQ(report.rewrites.at(2).proof_kind, ProofKind::own);
 }
 
+void double_by_product(Rewriter& rewriter) {
+  for (onnx::Node* node : rewriter.model().graph().nodes()) {
+    if (!node->is("Add")) continue;
+    onnx::Value* y = node->output();
+    rewriter.apply({.nodes = {node},
+                    .inputs = {node->input(0)},
+                    .outputs = {y},
+                    .replacement = "Mul by 2",
+                    .reason = "a test",
+                    .by_definition = "",
+                    .edit = [name = y->name](onnx::Graph& graph) {
+                      onnx::Node* old = graph.find(name)->producer;
+                      onnx::Value* two =
+                          graph.add_constant("two", onnx::TensorData::scalar_of(onnx::ElementType::f32, 2));
+                      onnx::Node* made = graph.add_node("Mul", {old->input(0), two}, {name}, old);
+                      graph.move_output(*old, 0, *made, 0);
+                    }});
+  }
+}
+
+/// A size below 9 may be a number of channels or of coordinates, so that it makes another kind.
+TEST(ProofsOfAKind, SizesThatTheRegionDoesNotNameMakeNoOtherKind) {
+  const auto f32 = onnx::ElementType::f32;
+  onnx::Model model =
+      inferred_text_model({{"a", f32, {2, 9}}, {"b", f32, {2, 10}}, {"c", f32, {2, 300}}, {"d", f32, {2, 3}}},
+                          "ya = Add(a, a)\nyb = Add(b, b)\nyc = Add(c, c)\nyd = Add(d, d)", {"ya", "yb", "yc", "yd"});
+  const ConvertReport report = convert_products(model, double_by_product);
+  EXPECT_THAT(kinds_of(report),
+              testing::ElementsAre(ProofKind::own, ProofKind::spot_check, ProofKind::one_of_a_kind, ProofKind::own));
+}
+
 TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
   const onnx::Model original = chain_of_products(9);
   onnx::Model model = original.clone();

@@ -42,8 +42,8 @@ std::string proofs_text(const std::vector<const passes::Rewrite*>& rewrites) {
     alike += rewrite->proof_kind == passes::ProofKind::one_of_a_kind ? 1U : 0U;
   }
   if (own == rewrites.size()) return "each proven";
-  return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights", own, checked,
-                     alike);
+  return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights and for sizes", own,
+                     checked, alike);
 }
 
 std::vector<Line> lines_of(const passes::ConvertReport& report, const passes::PassSummary& pass, bool all) {
