@@ -593,6 +593,21 @@ std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) 
           name_of(release))};
 }
 
+Answer builds_plugins_in_bodies(const Release& release) { return form_fact(release, "plugin_in_body").runs; }
+
+std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release) {
+  const FormFact known = form_fact(release, "plugin_in_body");
+  switch (known.runs) {
+    case Answer::yes: return std::nullopt;
+    case Answer::no:
+      return fmt::format("{} builds no plugin in the body of an If, Loop or Scan ({})", title_of(release),
+                         known.source);
+    case Answer::unknown: break;
+  }
+  return fmt::format("nothing that is public says whether {} builds a plugin in the body of an If, Loop or Scan",
+                     title_of(release));
+}
+
 std::vector<std::string> guards_for(const Release& release) {
   const bool is_wrong = form_fact(release, "grid_sample_of_detr").runs == Answer::no;
   return is_wrong ? std::vector<std::string>{"guard_grid_sample"} : std::vector<std::string>();

@@ -24,6 +24,13 @@ struct Danger {
 /// What a release is reported, or was seen, to compute wrongly of a node that it takes; nothing for most.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
+/// Whether a release builds a plugin in the body of an If, Loop or Scan.
+[[nodiscard]] Answer builds_plugins_in_bodies(const Release& release);
+
+/// Why a plugin cannot be relied on in the body of an If, Loop or Scan: the release does not build it there, or it is
+/// not known whether it does. Nothing where it builds.
+[[nodiscard]] std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release);
+
 /// The guards of the conversion against what a release computes wrongly.
 [[nodiscard]] std::vector<std::string> guards_for(const Release& release);
 

@@ -230,6 +230,20 @@ class Judge {
       : model_(model), forecast_(forecast), release_(release) {}
 
   [[nodiscard]] Judgment judge(const onnx::Node& node) const {
+    Judgment judgment = judge_anywhere(node);
+    if (judgment.verdict != Verdict::plugin || node.graph->parent() == nullptr) return judgment;
+    const auto refusal = refusal_of_plugins_in_bodies(release_);
+    if (!refusal) return judgment;
+    if (const auto replaced = forecast_.becomes.find(ref_of(node)); replaced != forecast_.becomes.end()) {
+      return {Verdict::lowered, *refusal, replaced->second};
+    }
+    if (builds_plugins_in_bodies(release_) == Answer::unknown) return {Verdict::unknown, *refusal, advice_on_doubt()};
+    return {Verdict::unsupported, fmt::format("it would be a plugin ({}), and {}", judgment.reason, *refusal),
+            fmt::format("compute it outside of the body; or {} leaves it to the host", setting_name(Setting::cut))};
+  }
+
+ private:
+  [[nodiscard]] Judgment judge_anywhere(const onnx::Node& node) const {
     if (const auto fault = node.metadata.find(onnx::fault_note); fault != node.metadata.end())
       return faulty(fault->second);
     if (const onnx::OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
@@ -279,7 +293,6 @@ class Judge {
             near.advice.empty() ? use_library() : near.advice};
   }
 
- private:
   [[nodiscard]] bool is_adopted(const onnx::Node& node) const {
     return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node);
   }

@@ -99,8 +99,9 @@ Proposal proposal_for(onnx::Node& node, std::string replacement, std::string rea
 
 /// Replaces a node of Graft by standard ones with `replace`, and says whether that was done.
 bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, const std::string& reason,
-             bool (*replace_node)(onnx::Node&)) {
+             bool (*replace_node)(onnx::Node&), std::string by_definition = "") {
   Proposal proposal = proposal_for(node, std::move(replacement), reason);
+  proposal.by_definition = std::move(by_definition);
   if (proposal.outputs.empty()) return false;
   proposal.edit = [name = proposal.outputs.front()->name, replace_node](onnx::Graph& graph) {
     replace_node(*graph.find(name)->producer);
@@ -118,12 +119,40 @@ void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, con
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
 }
 
+/// Of a node that lies where TensorRT builds no plugin. Regions of bodies often have shapes that nothing tells, so that
+/// they cannot be run by themselves; the function that a node carries defines what it computes.
+void choose_without_plugin(Rewriter& rewriter, onnx::Node& node, const Operator& op, const std::string& refusal) {
+  using enum OperatorChoice::Kind;
+  const NodeRef who = ref_of(node);
+  const std::string name(op.type().name);
+  const bool is_typed = dtype_of(node).has_value();
+  if (const auto form = is_typed ? onnx::native_form_of(op, function_inputs(node)) : std::nullopt) {
+    const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
+    if (replace(rewriter, node, *form, reason, onnx::replace_with_native_form)) {
+      rewriter.choose(who, name, native, reason);
+      return;
+    }
+  }
+  if (is_typed && onnx::function_of(op, function_inputs(node))) {
+    if (replace(rewriter, node, "the body of its ONNX function", refusal, onnx::replace_with_function_body,
+                "by definition: the function is what the node means in every runtime without Graft")) {
+      rewriter.choose(who, name, function, refusal);
+      return;
+    }
+  }
+  choose_plugin(rewriter, node, who, name, fmt::format("standard operators cannot take its place, though {}", refusal));
+}
+
 void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
   using enum OperatorChoice::Kind;
   const std::shared_ptr<Operator> op = make_operator(node);
   const NodeRef who = ref_of(node);
   const std::string name(op->type().name);
   const PluginMode mode = rewriter.options().plugins;
+  if (const std::string refusal = rewriter.refusal_of_plugin_in(*node.graph); !refusal.empty()) {
+    choose_without_plugin(rewriter, node, *op, refusal);
+    return;
+  }
   if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
     choose_plugin(rewriter, node, who, name, kept->second);
     return;
@@ -160,6 +189,11 @@ void choose_for_standard(Rewriter& rewriter, const NativeForms& forms, onnx::Nod
   if (op == nullptr || node.output() == nullptr) return;
   const NodeRef who = ref_of(node);
   const std::string_view name = op->type().name;
+  const std::string refusal = rewriter.refusal_of_plugin_in(*node.graph);
+  if (rewriter.options().plugins == PluginMode::always && !refusal.empty()) {
+    rewriter.choose(who, name, native, fmt::format("TensorRT runs {} itself; {}", node.op_type, refusal));
+    return;
+  }
   if (rewriter.options().plugins == PluginMode::always) {
     const std::string reason = "asked for: plugins wherever they can stand";
     Proposal proposal = proposal_for(node, to_text(*op), reason);

@@ -22,8 +22,8 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
       continue;
     }
     onnx::Value& x = match.value("x");
-    if (!is_wanted(rewriter, *found.op, x)) continue;
     onnx::Value* y = match.root->output();
+    if (!is_wanted(rewriter, *found.op, x, *y)) continue;
     rewriter.apply({.nodes = match.nodes,
                     .inputs = {&x},
                     .outputs = {y},
@@ -50,10 +50,10 @@ std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name) {
   return "";
 }
 
-bool is_wanted(const Rewriter& rewriter, const Operator& op, const onnx::Value& x, std::size_t inputs) {
+bool is_wanted(Rewriter& rewriter, const Operator& op, const onnx::Value& x, const onnx::Value& y, std::size_t inputs) {
   const auto dtype = x.type ? to_dtype(*x.type) : std::nullopt;
   const int rank = static_cast<int>(x.rank().value_or(-1));
-  return dtype && rewriter.is_wanted(op, {.dtype = *dtype, .count = inputs, .rank = rank});
+  return dtype && rewriter.is_wanted(op, {.dtype = *dtype, .count = inputs, .rank = rank}, x, y);
 }
 
 std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,

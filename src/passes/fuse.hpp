@@ -31,8 +31,8 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
 /// the rank of x, which no constant of more dimensions raises. Empty where they hold.
 [[nodiscard]] std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name);
 
-/// Whether a fusion of x into `op` with so many inputs leads anywhere, see Rewriter::is_wanted.
-[[nodiscard]] bool is_wanted(const Rewriter& rewriter, const Operator& op, const onnx::Value& x,
+/// Whether a fusion of what computes y from x into `op` with so many inputs leads anywhere, see Rewriter::is_wanted.
+[[nodiscard]] bool is_wanted(Rewriter& rewriter, const Operator& op, const onnx::Value& x, const onnx::Value& y,
                              std::size_t inputs = 1);
 
 /// The nodes that make y from `inputs` and constants, in topological order. Nothing where y depends on something else,

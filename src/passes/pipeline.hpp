@@ -29,8 +29,11 @@ struct ConvertOptions {
   std::vector<std::string> only;     ///< Passes to run; empty: all.
   std::vector<std::string> without;  ///< Passes to leave out.
   std::vector<std::string> guards;   ///< Guards to run beside the passes that run without being asked for.
-  bool prove = true;                 ///< Without proof every rewrite is made as it is.
-  bool prove_each = false;           ///< Also those that differ from a proven one in the values of weights alone.
+  /// Why no plugin may stand in the body of an If, Loop or Scan, which reports quote; empty where TensorRT builds one
+  /// there. The default is what every release that was measured does.
+  std::string refusal_of_plugins_in_bodies = "TensorRT builds no plugin in the body of an If, Loop or Scan";
+  bool prove = true;        ///< Without proof every rewrite is made as it is.
+  bool prove_each = false;  ///< Also those that differ from a proven one in the values of weights alone.
   verify::ProofOptions proof;
   /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
   /// most this number of times, since that may take long.

@@ -588,12 +588,39 @@ void Rewriter::finish() {
 }
 
 void Rewriter::choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason) {
-  report_.choices.push_back({.node = node, .op = std::string(op), .kind = kind, .reason = std::move(reason)});
+  OperatorChoice choice{.node = node, .op = std::string(op), .kind = kind, .reason = std::move(reason)};
+  const auto known = std::find_if(report_.choices.begin(), report_.choices.end(),
+                                  [&](const OperatorChoice& each) { return each.node.id == node.id; });
+  if (known == report_.choices.end()) {
+    report_.choices.push_back(std::move(choice));
+  } else if (known->kind != kind) {
+    *known = std::move(choice);
+  }
 }
 
-bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs) const {
+std::string Rewriter::refusal_of_plugin_in(const onnx::Graph& graph) const {
+  if (graph.parent() == nullptr || options_.refusal_of_plugins_in_bodies.empty()) return "";
+  const onnx::Node* holder = nullptr;
+  for (const onnx::Node* node : graph.parent()->nodes()) {
+    const auto bodies = node->subgraphs();
+    if (std::find(bodies.begin(), bodies.end(), &graph) != bodies.end()) holder = node;
+  }
+  const std::string where = holder == nullptr ? "a body" : fmt::format("the body of {}", onnx::describe(*holder));
+  return fmt::format("it lies in {}, and {}", where, options_.refusal_of_plugins_in_bodies);
+}
+
+bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs, const onnx::Value& x, const onnx::Value& y) {
   if (model_.graph().opset() < onnx::working_opset) return false;
-  return options_.plugins != PluginMode::never || onnx::native_form_of(op, inputs).has_value();
+  if (onnx::native_form_of(op, inputs)) return true;
+  if (options_.plugins == PluginMode::never) return false;
+  const std::string refusal = refusal_of_plugin_in(*y.graph);
+  if (refusal.empty()) return true;
+  // Passes try one fusion several times, with more and with fewer of the nodes after it.
+  if (kept_native_.insert(fmt::format("{} {}", op.type().name, x.name)).second) {
+    choose(ref_of(*y.producer), op.type().name, OperatorChoice::Kind::native,
+           fmt::format("the network's own layers stay: {}", refusal));
+  }
+  return false;
 }
 
 std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op, std::vector<std::string> inputs,

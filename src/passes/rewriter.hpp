@@ -117,9 +117,15 @@ class Rewriter {
   /// rewritten after all are dropped.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
 
-  /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself; and only
-  /// in an operator set that functions can be written in.
-  [[nodiscard]] bool is_wanted(const Operator& op, const FunctionInputs& inputs) const;
+  /// Why a plugin may not take the place of a node of this graph: the graph is the body of a node in which TensorRT
+  /// builds none. Empty where it may.
+  [[nodiscard]] std::string refusal_of_plugin_in(const onnx::Graph& graph) const;
+
+  /// Whether a fusion of what computes y from x into `op` leads anywhere: without plugins, or where none may stand,
+  /// only where TensorRT has the operator itself; and only in an operator set that functions can be written in. Notes
+  /// as a choice of native layers that y lies where no plugin may stand.
+  [[nodiscard]] bool is_wanted(const Operator& op, const FunctionInputs& inputs, const onnx::Value& x,
+                               const onnx::Value& y);
   void choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
   /// Bytes that the constants of the model may take in all when they are folded. The first pass that asks says how
@@ -161,7 +167,15 @@ class Rewriter {
   std::vector<std::string> anchors_;  // in the order of their first note
   // Of a library, and of Graft's own.
   std::unordered_map<std::string, std::array<std::optional<NearMissNote>, 2>> notes_;
-  std::unordered_set<std::string> rewritten_;          // anchors
+  std::unordered_set<std::string> rewritten_;  // anchors
+  // Of rejected rewrites, by key_of: where the report has them, and whether they were disproved and not just not run.
+  struct Rejection {
+    std::size_t index = 0;
+    bool is_final = true;
+  };
+  std::unordered_map<std::string, Rejection> rejections_;
+  std::size_t last_rejected_ = 0;
+  std::unordered_set<std::string> kept_native_;        // operators and inputs of fusions in bodies that were left out
   std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
   std::unordered_map<std::string, ProvenKind> kinds_;  // the same without the values of weights
   std::size_t whole_model_proofs_ = 0;

@@ -254,9 +254,10 @@ class RuleRun {
       const InputFacts facts = facts_of_inputs(*plan, graph);
       check_fits(*plan, region, facts);
       const int rank = facts.shapes.empty() ? -1 : static_cast<int>(facts.shapes.front().size());
-      if (!rewriter_.is_wanted(*plan->op, {.dtype = facts.dtypes.at(0), .count = facts.dtypes.size(), .rank = rank})) {
-        return;
-      }
+      const FunctionInputs inputs{.dtype = facts.dtypes.at(0), .count = facts.dtypes.size(), .rank = rank};
+      const onnx::Value& y = *region.outputs.front();
+      const onnx::Value* x = graph.find(plan->inputs.front().name);
+      if (!rewriter_.is_wanted(*plan->op, inputs, x == nullptr ? y : *x, y)) return;
     } catch (const Error& error) {
       rewriter_.near_miss(rule_.pattern->name(), {.node = match.root,
                                                   .matched_nodes = match.nodes.size(),
@@ -320,6 +321,12 @@ class RuleRun {
           fmt::format("nothing on the CPU computes {}, and the model has no function of that name, so this rule "
                       "cannot be proven; if you answer for it yourself, write prove: false and a reason",
                       plan.with.to_string()));
+    }
+    if (plan.with.graft != nullptr || (is_foreign && !has_function(plan.with))) {
+      if (const std::string refusal = rewriter_.refusal_of_plugin_in(*region.graph); !refusal.empty()) {
+        outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, refusal));
+        return;
+      }
     }
     if (plan.op != nullptr && !plan.int8 && are_types_known(plan, *region.graph)) {
       try {

@@ -74,7 +74,10 @@ graft::passes::ConvertOptions internal_options(Work& work, const ConvertOptions&
   inner.plugins = mode_of(options.plugins);
   inner.only = options.only;
   inner.without = options.without;
-  if (!options.release.empty()) inner.guards = inspect::guards_for(inspect::release_of(options.release, "release"));
+  const inspect::Release release =
+      options.release.empty() ? inspect::newest_measured_release() : inspect::release_of(options.release, "release");
+  if (!options.release.empty()) inner.guards = inspect::guards_for(release);
+  inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(release).value_or("");
   inner.prove = options.prove;
   inner.prove_each = options.prove_each;
   if (!options.rules.empty()) inner.rules = passes::read_rules(options.rules);

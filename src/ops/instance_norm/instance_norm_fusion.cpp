@@ -174,7 +174,7 @@ class Finder {
     if (const Status status = op->set("epsilon", static_cast<float>(source.epsilon)); !status.ok()) return false;
     Change change{op, x.name, result.y->name, source.channel_axis, result.channel_axis, {}, {}};
     const bool has_scale = common_value(result.scale) != 1.0 || common_value(result.bias) != 0.0;
-    if (!is_wanted(rewriter_, *op, x, has_scale ? 3 : 1)) return false;
+    if (!is_wanted(rewriter_, *op, x, *result.y, has_scale ? 3 : 1)) return false;
     if (has_scale) {
       const std::int64_t channels = (*x.shape)[source.channel_axis].value();
       change.scale = for_each_channel(result.scale, channels);

@@ -391,7 +391,7 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
         continue;
       }
       constexpr std::size_t inputs = 4;
-      if (!is_wanted(rewriter, *op, *found.value, inputs)) continue;
+      if (!is_wanted(rewriter, *op, *found.value, *found.y, inputs)) continue;
       std::string why_not;
       std::vector<onnx::Value*> read{found.value};
       if (found.locations != nullptr) read.push_back(found.locations);

@@ -103,7 +103,7 @@ void fuse(Rewriter& rewriter, const onnx::Pattern& pattern) {
         continue;
       }
       onnx::Value& x = match.value("x");
-      if (!is_wanted(rewriter, *found.op, x, 2)) continue;
+      if (!is_wanted(rewriter, *found.op, x, *match.root->output(), 2)) continue;
       rewriter.apply({.nodes = match.nodes,
                       .inputs = {&x},
                       .outputs = {match.root->output()},

@@ -115,7 +115,7 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
     const auto value = static_cast<float>(mode == "constant" ? runs[0].constant : 0);
     const std::vector<NamedAttribute> attributes{{"mode", std::string(mode)}, {"pads", pads}, {"value", value}};
     if (const Status status = op->set(attributes); !status.ok()) return MovementFusion::none(status.message());
-    if (!is_wanted(rewriter, *op, *movement.x)) return {};
+    if (!is_wanted(rewriter, *op, *movement.x, *movement.y)) return {};
     return {.edit = operator_edit(op, {movement.x->name}, movement.y->name),
             .replacement = to_text(*op),
             .why = fmt::format("{} nodes move elements as padding in mode {} does", movement.nodes.size(), mode),

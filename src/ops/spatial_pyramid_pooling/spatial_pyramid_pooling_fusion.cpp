@@ -416,7 +416,7 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
         near(fmt::format("'{}' has no type that SpatialPyramidPooling takes", found.x->name));
         continue;
       }
-      if (!is_wanted(rewriter, *found.op, *found.x)) continue;
+      if (!is_wanted(rewriter, *found.op, *found.x, *node->output())) continue;
       std::string why_not;
       const auto nodes = nodes_between({found.x}, *node->output(), why_not);
       if (!nodes) {

@@ -100,7 +100,7 @@ std::function<void(onnx::Graph&)> channels_last_edit(std::shared_ptr<const Opera
   };
 }
 
-MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement, const std::vector<AxisMaps>& runs) {
+MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const std::vector<AxisMaps>& runs) {
   const std::size_t rank = runs[0].axes.size();
   if (rank < least_rank || rank > most_rank) return {};
   std::vector<std::int64_t> factors;
@@ -126,7 +126,7 @@ MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement,
                                      {"coordinate_mode", std::string("asymmetric")},
                                      {"nearest_mode", std::string("floor")}});
   if (!made.op) return MovementFusion::none(made.obstacle);
-  if (!is_wanted(rewriter, *made.op, *movement.x)) return {};
+  if (!is_wanted(rewriter, *made.op, *movement.x, *movement.y)) return {};
   return {.edit = is_first ? operator_edit(made.op, {movement.x->name}, movement.y->name)
                            : channels_last_edit(made.op, movement.x->name, movement.y->name),
           .replacement = to_text(*made.op) + (is_first ? "" : " between two transpositions"),
@@ -356,7 +356,7 @@ void fuse_deconvolution(Rewriter& rewriter, onnx::Node& node) {
        {"coordinate_mode", std::string(found.kernel == Kernel::linear_even ? "half_pixel" : "asymmetric")},
        {"nearest_mode", std::string("floor")}});
   if (!made.op) return near(made.obstacle);
-  if (!is_wanted(rewriter, *made.op, *x)) return;
+  if (!is_wanted(rewriter, *made.op, *x, *node.output())) return;
   rewriter.apply({.nodes = {&node},
                   .inputs = {x},
                   .outputs = {node.output()},
@@ -493,7 +493,7 @@ void fuse_resize(Rewriter& rewriter, onnx::Node& node) {
   if (!found.obstacle.empty()) return near(found.obstacle);
   const Made made = make_upsampling(found.attributes);
   if (!made.op) return near(made.obstacle);
-  if (!is_wanted(rewriter, *made.op, *x)) return;
+  if (!is_wanted(rewriter, *made.op, *x, *node.output())) return;
   rewriter.apply({.nodes = {&node},
                   .inputs = {x},
                   .outputs = {node.output()},

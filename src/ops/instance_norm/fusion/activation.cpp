@@ -93,7 +93,10 @@ void fuse_activations(Rewriter& rewriter, onnx::Graph& graph) {
       near(status.message());
       continue;
     }
-    if (!is_wanted(rewriter, *norm->op, *node->input(0), norm->inputs.size() + norm->constants.size())) continue;
+    if (!is_wanted(rewriter, *norm->op, *node->input(0), *next->output(),
+                   norm->inputs.size() + norm->constants.size())) {
+      continue;
+    }
     std::vector<std::string> names;
     for (const onnx::Value* value : norm->inputs) names.push_back(value == nullptr ? "" : value->name);
     std::vector<onnx::Node*> nodes{node};
