@@ -87,6 +87,12 @@ std::vector<Pass> all_passes() {
   return all;
 }
 
+/// Passes of the pipeline find nothing in what they have made. Rules of the user are about the model that was given,
+/// and passes of the caller may do the same again.
+bool runs_again(const Pass& pass) {
+  return std::any_of(pipeline().begin(), pipeline().end(), [&](const Pass& each) { return each.name == pass.name; });
+}
+
 bool is_of_rules(const Pass& pass) { return pass.name.starts_with("rules_"); }
 
 std::vector<Pass> passes_to_run(const ConvertOptions& options) {
@@ -137,6 +143,31 @@ void infer(onnx::Model& model, const ConvertOptions& options) {
   }
 }
 
+/// Where the passes still find something to do after so many rounds, two of them undo each other.
+constexpr int most_rounds = 16;
+
+/// Whether a pass made a rewrite.
+bool run_pass(const Pass& pass, Rewriter& rewriter, ConvertReport& report) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::size_t before = report.rewrites.size();
+  rewriter.begin(std::string(pass.name));
+  pass.run(rewriter);
+  const std::size_t made = report.rewrites.size() - before;
+  if (made != 0) {
+    rewriter.end();
+    infer(rewriter.model(), rewriter.options());
+  }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  auto summary = std::find_if(report.passes.begin(), report.passes.end(),
+                              [&](const PassSummary& each) { return each.pass == pass.name; });
+  if (summary == report.passes.end()) {
+    summary = report.passes.insert(summary, {.pass = std::string(pass.name), .why = std::string(pass.why)});
+  }
+  summary->rewrites += made;
+  summary->seconds += spent.count();
+  return made != 0;
+}
+
 ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
@@ -160,21 +191,17 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
       }
     }
   }
-  for (const Pass& pass : all) {
-    if (!is_enabled(pass, options)) continue;
-    if (options.progress) options.progress(pass.name, static_cast<std::size_t>(&pass - all.data()), all.size());
-    const auto start = std::chrono::steady_clock::now();
-    const std::size_t before = report.rewrites.size();
-    rewriter.begin(std::string(pass.name));
-    pass.run(rewriter);
-    const std::size_t made = report.rewrites.size() - before;
-    if (made != 0) {
-      rewriter.end();
-      infer(model, options);
+  // What a pass makes may be something for a pass before it: the passes run until none finds anything.
+  bool goes_on = true;
+  for (int round = 0; goes_on && round < most_rounds; ++round) {
+    goes_on = false;
+    rewriter.begin_round();
+    for (const Pass& pass : all) {
+      if (!is_enabled(pass, options) || (round > 0 && !runs_again(pass))) continue;
+      const auto done = round == 0 ? static_cast<std::size_t>(&pass - all.data()) : all.size() - 1;
+      if (options.progress) options.progress(pass.name, done, all.size());
+      goes_on = run_pass(pass, rewriter, report) || goes_on;
     }
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    report.passes.push_back(
-        {.pass = std::string(pass.name), .why = std::string(pass.why), .rewrites = made, .seconds = spent.count()});
   }
   rewriter.finish();
   // What layers were in the network that was imported matters to rules alone.

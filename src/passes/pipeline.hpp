@@ -41,7 +41,7 @@ struct ConvertOptions {
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the shapes in the file.
   /// Of the user, see read_rules; a pass cannot be chosen to run without them. Not done: ConvertReport::rules says why.
   std::vector<Rule> rules;
-  std::vector<Pass> extra_passes;  ///< Run after the fusions, before plugins are chosen.
+  std::vector<Pass> extra_passes;  ///< Run once, after the fusions, before plugins are chosen.
   /// Called before each pass.
   std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };
@@ -49,9 +49,9 @@ struct ConvertOptions {
 /// The passes in the order in which they run.
 [[nodiscard]] std::span<const Pass> pipeline();
 
-/// Rewrites the model in place and says what was done. Afterwards every node of Graft carries its ONNX function where
-/// it has one, so that the model runs anywhere. Converting a converted model changes nothing. Throws Error for an
-/// unknown pass name and for a model that contradicts itself.
+/// Rewrites the model in place, running the passes until none finds anything more, and says what was done. Afterwards
+/// every node of Graft carries its ONNX function where it has one, so that the model runs anywhere. Converting a
+/// converted model changes nothing. Throws Error for an unknown pass name and for a model that contradicts itself.
 ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft::passes

@@ -323,19 +323,44 @@ std::int64_t Rewriter::most_constant_bytes(std::int64_t if_first) {
 
 void Rewriter::begin(std::string pass) { pass_ = std::move(pass); }
 
+std::string Rewriter::key_of(const std::vector<NodeRef>& nodes, const std::string& replacement) const {
+  std::string key = pass_ + '\n' + replacement;
+  for (const NodeRef& node : nodes) key += '\n' + node.id;
+  return key;
+}
+
+bool Rewriter::was_rejected(const std::vector<NodeRef>& nodes, const std::string& replacement) const {
+  const auto known = rejections_.find(key_of(nodes, replacement));
+  return known != rejections_.end() && known->second.is_final;
+}
+
+void Rewriter::reject(Rewrite rewrite, bool is_final) {
+  const auto [known, is_new] =
+      rejections_.try_emplace(key_of(rewrite.nodes, rewrite.replacement), Rejection{report_.rejected.size(), is_final});
+  known->second.is_final = is_final;
+  last_rejected_ = known->second.index;
+  if (is_new) report_.rejected.emplace_back();
+  report_.rejected[last_rejected_] = std::move(rewrite);
+}
+
 bool Rewriter::apply(const Proposal& proposal) {
+  std::vector<NodeRef> nodes;
+  for (const onnx::Node* node : proposal.nodes) nodes.push_back(ref_of(*node));
+  if (was_rejected(nodes, proposal.replacement)) {
+    last_rejected_ = rejections_.at(key_of(nodes, proposal.replacement)).index;
+    return false;
+  }
   const Verdict verdict = prove(proposal);
   Rewrite rewrite{.pass = pass_,
-                  .nodes = {},
+                  .nodes = std::move(nodes),
                   .others = {},
                   .replacement = proposal.replacement,
                   .reason = proposal.reason,
                   .proof = verdict.text,
                   .proof_kind = verdict.kind,
                   .place = proposal.place};
-  for (const onnx::Node* node : proposal.nodes) rewrite.nodes.push_back(ref_of(*node));
   if (!verdict.proven) {
-    report_.rejected.push_back(std::move(rewrite));
+    reject(std::move(rewrite), !verdict.could_not_run);
     return false;
   }
   for (const onnx::Node* node : proposal.nodes) rewritten_.insert(anchor_of(*node));
@@ -354,12 +379,13 @@ void Rewriter::record(Subject subject, std::string replacement, std::string reas
 }
 
 void Rewriter::record_rejected(Subject subject, std::string replacement, std::string reason, std::string why) {
-  report_.rejected.push_back({.pass = pass_,
-                              .nodes = std::move(subject.nodes),
-                              .others = std::move(subject.others),
-                              .replacement = std::move(replacement),
-                              .reason = std::move(reason),
-                              .proof = std::move(why)});
+  reject({.pass = pass_,
+          .nodes = std::move(subject.nodes),
+          .others = std::move(subject.others),
+          .replacement = std::move(replacement),
+          .reason = std::move(reason),
+          .proof = std::move(why)},
+         true);
 }
 
 Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
@@ -465,18 +491,21 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const o
 
 Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const std::string& why) {
   const std::string prefix = fmt::format("the region cannot be run by itself ({})", why);
-  if (proposal.outputs.front()->graph != &model_.graph()) return {false, prefix + ", and lies in a sub-graph"};
+  if (proposal.outputs.front()->graph != &model_.graph()) {
+    return {.text = prefix + ", and lies in a sub-graph", .could_not_run = true};
+  }
   if (!proposal.proof_shapes.empty()) return {false, prefix + ", and the whole model has other sizes"};
   if (whole_model_proofs_ >= options_.whole_model_proofs) {
-    return {false, fmt::format("{}; the whole model has been run {} times for such proofs, which is the limit", prefix,
-                               whole_model_proofs_)};
+    return {.text = fmt::format("{}; the whole model has been run {} times for such proofs, which is the limit", prefix,
+                                whole_model_proofs_),
+            .could_not_run = true};
   }
   ++whole_model_proofs_;
   onnx::Model after = model_.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
   const Verdict verdict = compare_models(model_, after, proposal.changes_result);
-  return {verdict.proven, prefix + "; " + verdict.text};
+  return {.proven = verdict.proven, .text = prefix + "; " + verdict.text, .could_not_run = verdict.could_not_run};
 }
 
 Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::Model& after,
@@ -550,15 +579,18 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
     for (const std::string& problem : report.problems) text += "; " + problem;
     return {false, std::move(text)};
   } catch (const Error& error) {
-    return {false, fmt::format("the whole model cannot be run: {}", error.what())};
+    return {.text = fmt::format("the whole model cannot be run: {}", error.what()), .could_not_run = true};
   }
 }
 
-void Rewriter::warn(std::string text) { report_.warnings.push_back(std::move(text)); }
+void Rewriter::warn(std::string text) {
+  const std::vector<std::string>& said = report_.warnings;
+  if (std::find(said.begin(), said.end(), text) == said.end()) report_.warnings.push_back(std::move(text));
+}
 
 void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::move(outcome)); }
 
-const Rewrite& Rewriter::last_rejected() const { return report_.rejected.back(); }
+const Rewrite& Rewriter::last_rejected() const { return report_.rejected.at(last_rejected_); }
 
 void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);
@@ -578,6 +610,15 @@ void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near)
 void Rewriter::end() { model_.graph().remove_dead(); }
 
 void Rewriter::finish() {
+  std::unordered_set<std::string> given;  // by nodes that are there
+  std::as_const(model_).graph().for_each_node([&](const onnx::Node& node) { given.insert(ref_of(node).id); });
+  std::erase_if(report_.choices, [&](const OperatorChoice& choice) { return !given.contains(choice.node.id); });
+  // What could not be proven in one round may have been in the next.
+  std::erase_if(report_.rejected, [&](const Rewrite& rejected) {
+    return std::any_of(report_.rewrites.begin(), report_.rewrites.end(), [&](const Rewrite& made) {
+      return made.pass == rejected.pass && made.replacement == rejected.replacement && made.nodes == rejected.nodes;
+    });
+  });
   for (const std::string& anchor : anchors_) {
     if (rewritten_.contains(anchor)) continue;
     for (const std::optional<NearMissNote>& note : notes_.at(anchor)) {

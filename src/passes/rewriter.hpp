@@ -74,7 +74,7 @@ class Rewriter {
     bool proven = false;
     std::string text;
     ProofKind kind = ProofKind::own;
-    bool could_not_run = false;  ///< A region by itself: not a single trial.
+    bool could_not_run = false;  ///< Not a single trial.
   };
 
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
@@ -82,6 +82,9 @@ class Rewriter {
   [[nodiscard]] const ConvertOptions& options() const { return options_; }
   /// See graphs_of.
   [[nodiscard]] std::vector<onnx::Graph*> graphs() { return graphs_of(model_); }
+
+  /// All passes follow, once more after the first time.
+  void begin_round() { whole_model_proofs_ = 0; }
 
   /// What follows is done by this pass.
   void begin(std::string pass);
@@ -113,6 +116,10 @@ class Rewriter {
   /// What apply has last refused.
   [[nodiscard]] const Rewrite& last_rejected() const;
 
+  /// Whether this pass has proposed the replacement for these nodes before, and it was rejected: passes run several
+  /// times, and what was disproved is not tried again. What could not be run may have shapes that are known by then.
+  [[nodiscard]] bool was_rejected(const std::vector<NodeRef>& nodes, const std::string& replacement) const;
+
   /// Keeps the nearest of a library and the nearest of Graft's own for each anchor node. Those of nodes that are
   /// rewritten after all are dropped.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
@@ -139,6 +146,9 @@ class Rewriter {
   void finish();  ///< Of all passes: the near misses go to the report.
 
  private:
+  /// Of a rewrite by the pass that runs.
+  [[nodiscard]] std::string key_of(const std::vector<NodeRef>& nodes, const std::string& replacement) const;
+  void reject(Rewrite rewrite, bool is_final);
   [[nodiscard]] Verdict prove(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs);
   [[nodiscard]] bool compiles(const onnx::Model& region) const;

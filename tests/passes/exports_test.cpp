@@ -182,6 +182,33 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
   }
 }
 
+/// The nodes, their attributes and the constants, without what is declared of inner values.
+std::string nodes_of(onnx::Model model) {
+  for (onnx::Value* value : model.graph().values()) {
+    if (value->is_input || value->is_output() || value->initializer) continue;
+    value->shape.reset();
+    value->type.reset();
+  }
+  return serialize_onnx(model);
+}
+
+/// Without proofs, which are not what is tested.
+TEST(Exports, ConvertingWhatWasConvertedMakesNoRewrite) {
+  ConvertOptions options;
+  options.prove = false;
+  for (const auto& entry : manifest().at("exports")) {
+    const auto name = entry.at("file").get<std::string>();
+    SCOPED_TRACE(name);
+    onnx::Model model = read_model(folder / name);
+    convert(runtime::default_engine(), model, options);
+    onnx::Model again = onnx::parse_onnx(serialize_onnx(model), {}, name);
+    const std::string once = nodes_of(again.clone());
+    const ConvertReport second = convert(runtime::default_engine(), again, options);
+    EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
+    EXPECT_EQ(nodes_of(again.clone()), once);
+  }
+}
+
 TEST(Exports, IdenticalRegionsAreProvenOnce) {
   onnx::Model model = onnx::read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
   const ConvertReport report = convert(runtime::default_engine(), model);

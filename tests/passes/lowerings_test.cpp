@@ -51,6 +51,44 @@ TEST(Lowerings, SayWhatTheyCostAndHowTheyWereProven) {
   EXPECT_THAT(rewrite.proof, HasSubstr("runs"));
 }
 
+/// The length of each signal is known once the transform before it is written with layers whose shapes are known.
+TEST(Lowerings, AChainOfTransformsIsLoweredInOneConversion) {
+  std::string nodes;
+  constexpr int length = 9;
+  for (int i = 0; i < length; ++i) {
+    nodes += fmt::format("d{} = DFT<axis=1, inverse={}>({})\n", i, i % 2, i == 0 ? "x" : fmt::format("d{}", i - 1));
+  }
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 6, 2}}},
+                                          nodes + fmt::format("y = Relu(d{})", length - 1), {"y"});
+  const ConvertReport report = convert(runtime::default_engine(), model);
+  EXPECT_EQ(count_of(model, "DFT"), 0U);
+  EXPECT_EQ(std::count_if(report.rewrites.begin(), report.rewrites.end(),
+                          [](const Rewrite& rewrite) { return rewrite.nodes.front().op == "DFT"; }),
+            length);
+  EXPECT_TRUE(convert(runtime::default_engine(), model).rewrites.empty());
+}
+
+TEST(Lowerings, ALimitOfBoxesBeyond32BitsBecomesTheLargestOfThem) {
+  const std::vector<test::TextInput> inputs = {{"boxes", onnx::ElementType::f32, {1, 20, 4}},
+                                               {"scores", onnx::ElementType::f32, {1, 1, 20}}};
+  for (const std::string arguments : {"", ", iou", ", _, score", ", iou, score"}) {
+    onnx::Model model =
+        inferred_text_model(inputs,
+                            "limit = Constant<value_int=9223372036854775807>()\niou = Constant<value_float=0.5>()\n"
+                            "score = Constant<value_float=0.25>()\n"
+                            "y = NonMaxSuppression<center_point_box=1>(boxes, scores, limit" +
+                                arguments + ")",
+                            {"y"});
+    const ConvertReport report = convert(runtime::default_engine(), model);
+    EXPECT_EQ(report.count("lower_to_native"), 1U) << arguments;
+    const onnx::Node& node = *model.graph().find("y")->producer;
+    EXPECT_EQ(node.input(2)->constant()->ints(), std::vector<std::int64_t>{2147483647});
+    EXPECT_EQ(node.int_or("center_point_box", 0), 1);
+    EXPECT_EQ(node.input(3) != nullptr, arguments.starts_with(", iou"));
+    EXPECT_EQ(node.input(4) != nullptr, arguments.ends_with("score"));
+  }
+}
+
 TEST(Lowerings, AreInTheListOnceForEachForm) {
   for (const Lowering& lowering : lowerings()) {
     EXPECT_FALSE(lowering.form.empty()) << lowering.op_type;

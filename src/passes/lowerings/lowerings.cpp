@@ -256,7 +256,7 @@ std::span<const Lowering> lowerings() { return all_lowerings; }
 void lower_to_native(Rewriter& rewriter) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
   // What one lowering writes may be for another, and its result may have a shape that was not known before.
-  constexpr int most_rounds = 4;
+  constexpr int most_rounds = 64;
   Names rejected;
   bool lowered_any = false;
   for (int round = 0; round < most_rounds; ++round) {
