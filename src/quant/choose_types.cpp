@@ -257,8 +257,10 @@ class Chooser {
                                    : found->range.highest.value_or(0);
         const std::string what = fmt::format("reaches {:.4g}, and {} ends at {:g}", reached, name, largest());
         if (may_be_minus_infinity(*value)) {
-          result_.notes.push_back(
-              fmt::format("'{}' {}: it becomes minus infinity, from which nothing comes either", value->name, what));
+          result_.notes.push_back(fmt::format(
+              "'{}' {}: it becomes minus infinity, which a Softmax treats as it treats the number; of a row of "
+              "nothing but such numbers a Softmax makes NaN",
+              value->name, what));
         } else {
           keep_makers_and_readers(*value, WhyKept::overflow, what);
         }
@@ -471,14 +473,40 @@ class Chooser {
     return more;
   }
 
-  /// Adds to what is kept, if anything helps. All that loses is kept at once first: where that does not help, no part
-  /// of it does, and each trial is a compilation of the whole network. Where it does, the fewest that do as much are
-  /// found by halving.
+  /// Adds to what is kept, if anything helps: nodes that lose much, or else all that lose a little each, as those of a
+  /// long chain do. The latter only where that meets the limit and leaves something to the type.
   bool improve(std::vector<verify::OutputFigures>& outputs) {
     constexpr std::size_t furthest = 3;
+    constexpr double anything = 0.1;  // decibels
+    const std::vector<NodeLoss> all = losses(kept_);
+    const auto at_least = [&](double decibels) {
+      std::vector<NodeLoss> losing = all;
+      std::erase_if(losing, [&](const NodeLoss& loss) { return loss.lost_db < decibels; });
+      return losing;
+    };
+    const std::vector<NodeLoss> much = at_least(worth_looking_at);
+    if (improve_by(much, furthest, outputs)) return true;
+    const std::vector<NodeLoss> little = at_least(anything);
+    if (little.size() == much.size()) return false;
+    KeptNodes kept = kept_;
+    std::vector<verify::OutputFigures> figures = outputs;
+    if (!improve_by(little, 1, outputs, true)) return false;
+    const std::vector<TypedNode> nodes = typed_with(kept_).nodes;
+    const bool leaves_some =
+        std::any_of(nodes.begin(), nodes.end(), [](const TypedNode& node) { return node.type == NodeType::narrow; });
+    if (!leaves_some) {
+      kept_ = std::move(kept);
+      outputs = std::move(figures);
+    }
+    return leaves_some;
+  }
+
+  /// All nodes that lose are kept at once first: where that does not help, no part of it does, and each trial is a
+  /// compilation of the whole network. Where it does, the fewest that do as much are found by halving. With `wholly` it
+  /// has to meet the limit.
+  bool improve_by(const std::vector<NodeLoss>& losing, std::size_t furthest,
+                  std::vector<verify::OutputFigures>& outputs, bool wholly = false) {
     const verify::Score before = score_of(outputs);
-    std::vector<NodeLoss> losing = losses(kept_);
-    std::erase_if(losing, [](const NodeLoss& loss) { return loss.lost_db < worth_looking_at; });
     std::size_t tried = kept_.size();
     for (std::size_t steps = 0; steps < furthest && result_.trials < most_trials; ++steps) {
       KeptNodes best = kept_with(losing, losing.size(), steps);
@@ -486,7 +514,7 @@ class Chooser {
       tried = best.size();
       std::vector<verify::OutputFigures> figures = try_types(best);
       const verify::Score all = score_of(figures);
-      if (!all.is_better_than(before)) continue;
+      if (!all.is_better_than(before) || (wholly && !all.meets(result_.limit_db))) continue;
       std::size_t lowest = 1;
       std::size_t highest = losing.size();
       while (lowest < highest && result_.trials < most_trials) {

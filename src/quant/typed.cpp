@@ -110,8 +110,13 @@ bool may_saturate(const onnx::Node& node, double number) {
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
-/// Where a number that is too small only has to be something.
-bool may_grow(const onnx::Node& node) { return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}); }
+/// Whether a constant that is too small for the type may become the smallest number: an epsilon only has to be
+/// something, and a bias is added to what is larger.
+bool may_grow(const onnx::Node& node, std::size_t input) {
+  constexpr std::size_t bias = 2;
+  return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}) ||
+         (input == bias && is_any_of(node, {"Conv", "ConvTranspose", "Gemm"}));
+}
 
 /// What a node does with each port, and what was decided.
 struct Plan {
@@ -275,7 +280,7 @@ class Typing {
         return fmt::format("its constant '{}' holds {:.4g}, which {} does not reach", node.inputs[i]->name,
                            found.beyond, narrow_name(narrow_));
       }
-      if (found.vanishing != 0 && !may_grow(node)) {
+      if (found.vanishing != 0 && !may_grow(node, i)) {
         return fmt::format("its constant '{}', {:.4g}, would become 0", node.inputs[i]->name, found.vanishing);
       }
     }

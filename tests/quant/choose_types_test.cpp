@@ -88,6 +88,41 @@ TEST(ChooseTypes, ADifferenceThatTheTypeLosesStaysSoThatTheOutputMeetsTheLimit) 
   EXPECT_THAT(names, testing::Not(testing::Contains("f: loss"))) << "is not what loses";
 }
 
+TEST(ChooseTypes, NodesThatLoseLittleEachAreKeptTogether) {
+  std::string nodes = "a0 = Mul(x, factor)\n";
+  for (int i = 1; i < 12; ++i) nodes += "a" + std::to_string(i) + " = Mul(a" + std::to_string(i - 1) + ", factor)\n";
+  const onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {64}}, constant("factor", 1.0625)},
+                                             nodes + "y = Neg(a11)", {"y"});
+  std::vector<float> x(64);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1.F + static_cast<float>(i * i) / 777.F;
+  ChooseOptions options;
+  options.data = {{{"x", onnx::TensorData::from_floats(x)}}};
+  options.threads = 1;
+  options.limit_db = *choose_types(default_engine(), model, options).outputs[0].snr_db + 2;
+  const ChosenTypes chosen = choose_types(default_engine(), model, options);
+  EXPECT_TRUE(chosen.met);
+  EXPECT_GE(chosen.outputs[0].decibels(), *options.limit_db);
+  EXPECT_THAT(kept(chosen), testing::Each(HasSubstr(": loss")));
+}
+
+TEST(ChooseTypes, ATinyBiasKeepsNothing) {
+  const auto tensor = [](std::vector<std::int64_t> dims, double number) {
+    const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, std::move(dims), std::vector<double>(count, number));
+  };
+  const onnx::Model model = test::text_model(
+      {{"x", onnx::ElementType::f32, {1, 2}}, {"w", tensor({2, 3}, 0.3)}, {"bias", tensor({1, 3}, 1e-9)}},
+      "y = Gemm(x, w, bias)", {"y"});
+  ChooseOptions options;
+  options.data = {{{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, 2}, {0.5, 2})}}};
+  options.threads = 1;
+  const ChosenTypes chosen = choose_types(default_engine(), model, options);
+  EXPECT_TRUE(chosen.met);
+  EXPECT_THAT(kept(chosen), IsEmpty());
+  ASSERT_EQ(chosen.nodes.size(), 1U);
+  EXPECT_EQ(chosen.nodes[0].node.type, NodeType::narrow) << chosen.nodes[0].node.reason;
+}
+
 TEST(ChooseTypes, WhatIsAskedForStaysAndOnlyLeavesTheRest) {
   const onnx::Model model = network("a = Tanh(x)\nb = Sigmoid(a)\ny = Neg(b)");
   EXPECT_THAT(kept(choose(model, verify::Precision::f16, {"Sigmoid"})), ElementsAre("b: asked"));
