@@ -186,14 +186,15 @@ void add_completions(Program& program) {
   using Writer = std::string (*)(const CLI::App&);
   static const std::map<std::string, Writer> writers{{"bash", for_bash}, {"fish", for_fish}, {"zsh", for_zsh}};
   const auto shell = std::make_shared<std::string>();
-  Command* command = program.add_command("completions", "what makes a shell complete graft's commands and options",
-                                         "graft completions bash > ~/.local/share/bash-completion/completions/graft",
-                                         [shell, &app = program.app()](const Console& console) {
-                                           const std::string script = writers.at(*shell)(app);
-                                           print_lines(console, script);
-                                           console.result({{"shell", *shell}, {"script", script}});
-                                           return Exit::done;
-                                         });
+  Command* command = program.add_command(
+      "completions", "what makes a shell complete graft's commands and options",
+      "graft completions bash | install -D /dev/stdin ~/.local/share/bash-completion/completions/graft",
+      [shell, &app = program.app()](const Console& console) {
+        const std::string script = writers.at(*shell)(app);
+        print_lines(console, script);
+        console.result({{"shell", *shell}, {"script", script}});
+        return Exit::done;
+      });
   command->add_option("SHELL", *shell, "bash, fish or zsh")->required()->check(one_of({"bash", "fish", "zsh"}));
 }
 

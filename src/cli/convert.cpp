@@ -277,8 +277,8 @@ void add_convert(Program& program) {
                                          "the CPU that nothing changed; exit code "
                                          "1 if unsupported nodes remain, or unknown ones",
                                          "graft convert digits.onnx -o digits.graft.onnx\n"
-                                         "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
-                                         "  graft convert deploy.prototxt trained.caffemodel -o model.onnx\n"
+                                         "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
+                                         "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
                                          "  graft convert detector.onnx -o detector.graft.onnx --cut",
                                          [arguments](const Console& c) { return convert(c, *arguments); });
   add_model_files(*command, arguments->model);

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "cli/dimensions.hpp"
 #include "graft/error.hpp"
+#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 
@@ -50,9 +53,19 @@ void check_is_onnx(const std::string& model) {
   const toolkit::Format format = toolkit::format_of(model);
   if (format == toolkit::Format::onnx) return;
   const bool is_caffe = format == toolkit::Format::caffe;
-  throw Error(fmt::format("{}: {}; this command takes an ONNX model\nMake one with: graft convert {}{} -o model.onnx",
-                          model, is_caffe ? "a Caffe network" : "a TensorFlow graph", model,
-                          is_caffe ? " WEIGHTS.caffemodel" : ""));
+  std::string files = present::shell_argument(model);
+  if (is_caffe) {
+    std::filesystem::path weights = model;
+    weights.replace_extension(".caffemodel");
+    std::error_code ignored;
+    files += " " + (std::filesystem::is_regular_file(weights, ignored) ? present::shell_argument(weights.string())
+                                                                       : "WEIGHTS.caffemodel");
+  }
+  std::filesystem::path converted = model;
+  converted.replace_extension(".graft.onnx");
+  throw Error(fmt::format("{}: {}; this command takes an ONNX model\nMake one with: graft convert {} -o {}", model,
+                          is_caffe ? "a Caffe network" : "a TensorFlow graph", files,
+                          present::shell_argument(converted.string())));
 }
 
 std::string written_text(const Console& console, const std::string& file,

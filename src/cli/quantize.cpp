@@ -128,7 +128,7 @@ void add_quantize(Program& program) {
       "writes a model in f16, bf16, int8 or f8, typed, as every TensorRT builds it, and keeps in f32 "
       "what would break; exit "
       "code 1 if an output still misses the limit",
-      "graft quantize digits.onnx -o digits.int8.onnx --precision int8 --data images.npz",
+      "graft quantize digits.onnx -o digits.int8.onnx --precision int8 --data image=digits_test.npz:images",
       [arguments](const Console& c) { return quantize(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one of other formats")
       ->required();

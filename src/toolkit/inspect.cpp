@@ -201,6 +201,7 @@ Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& 
   return work.run([&] {
     Inspection inspection;
     inspection.file = file;
+    inspection.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
     inspection.release = release_of(release);
     const InputShapes shapes = to_internal(import.shapes);
     inspection.model = read(file, import, shapes, shapes_name, &inspection.origin);

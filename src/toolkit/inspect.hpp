@@ -20,6 +20,7 @@ namespace graft::toolkit {
 
 struct Inspection {
   std::filesystem::path file;
+  ImportOptions import = {};  ///< With which the file was read, without the watch.
   Origin origin;
   graft::onnx::Model model;  ///< That was judged.
   bool is_converted = false;

@@ -5,7 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "graft/registry.hpp"
 #include "onnx/operator_node.hpp"
@@ -44,15 +47,33 @@ std::vector<std::string> plugin_libraries() {
   return files;
 }
 
+/// The model's files with the options that it was read with, as every command that reads a network takes them.
+std::string network_arguments(const toolkit::Inspection& inspection) {
+  const toolkit::ImportOptions& import = inspection.import;
+  std::string arguments = shell_argument(inspection.file.string());
+  if (!import.weights.empty()) arguments += " " + shell_argument(import.weights.string());
+  for (const auto& [name, shape] : import.shapes) {
+    std::vector<std::string> sizes;
+    for (const std::int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+    arguments += " --input " + shell_argument(fmt::format("{}:{}", name, fmt::join(sizes, "x")));
+  }
+  for (const std::string& output : import.outputs) arguments += " --keep-output " + shell_argument(output);
+  return arguments;
+}
+
 NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {
   const std::filesystem::path& model = inspection.file;
   const bool is_converted = inspection.is_converted;
   const std::string options =
       (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") +
       options_of(loaded_libraries());
-  const std::string file = shell_argument(model.string());
+  const std::string file = network_arguments(inspection);
   const std::string converted = shell_argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
   const std::string nodes = count_text(step.nodes, "node");
+  if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
+    return {fmt::format("graft convert {} -o {}{}", file, converted, options),
+            "nothing is in the way of TensorRT, and `graft build` takes an ONNX model"};
+  }
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
     case Kind::convert:

@@ -1,0 +1,144 @@
+# Every command that a command prints works when it is copied: it is run, in one folder, as a user would.
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import DIGITS, PLUGIN_LIBRARY, PROGRAM, SOURCE, needs_plugin_library
+
+LINE = re.compile(
+    r"^(?:next)?\s*(?:[\w ]+: )?(graft [a-z_]+(?: .*)?)$"
+)  # alone on its line, or after "Make one with: "
+QUOTED = re.compile(r"`(graft [a-z][^`]*)`")
+# Words in capitals and `...` stand for what the user has to choose.
+PLACEHOLDER = re.compile(r"(?:^|[ =:/])(?:[A-Z]{2,}|N)(?:$|[ =.:])|\.\.\.")
+MENTION = re.compile(r"^graft [a-z]+$")  # "`graft convert` makes native layers of it": no call
+# A build without the sizes of a dynamic input prints them, and with them it has to work.
+MISSING = re.compile(r"for example ((?:--shapes \S+ ?)+)")
+ANSWERS = ("inspect", "verify")  # exit code 1 is an answer
+MOST = 60
+
+FAMILY = {
+    "digits": DIGITS.parent,
+    "detector": SOURCE / "examples" / "cut",
+    "boxes": SOURCE / "examples" / "from_tensorflow",
+    "pyramid": SOURCE / "examples" / "from_caffe",
+}
+SHAPES = "--shapes image=1x1x8x8..8x1x8x8..64x1x8x8"
+STARTS = [
+    "graft inspect digits.onnx",
+    "graft inspect digits.onnx --convert",
+    "graft inspect digits.pb",
+    "graft inspect digits.prototxt digits.caffemodel",
+    "graft inspect digits.prototxt digits.caffemodel --convert",
+    "graft inspect detector.onnx",
+    "graft inspect detector.onnx --for tensorrt-10.13",
+    "graft inspect boxes.pb",
+    "graft convert digits.onnx -o d.graft.onnx",
+    "graft convert digits.pb -o d.tensorflow.onnx",
+    "graft convert detector.onnx -o d.cut.onnx --cut --plugins never",
+    "graft build digits.pb -o d.engine",
+    "graft build digits.prototxt -o d.engine",
+    "graft build digits.onnx -o d.engine",
+    f"graft build digits.onnx -o d.engine --target sm89 {SHAPES}",
+    "graft build detector.onnx -o detector.engine --target sm89",
+    "graft quantize digits.onnx -o d.f16.onnx --precision f16",
+    "graft quantize digits.onnx -o d.f16.onnx --precision f16 --limit 90",
+    "graft quantize digits.onnx -o d.int8.onnx --precision int8 --data image=digits_test.npz:images --samples 8",
+    "graft verify digits.onnx d.f16.onnx --rtol 1e-6 --atol 0",
+    "graft verify digits.onnx detector.onnx",
+    "graft run digits.onnx -o o.npz",
+    "graft run digits.onnx --input image=none.npz -o o.npz",
+    "graft canary digits.onnx -o canary",
+    "graft ops NoSuchOperator",
+    "graft plugins digits.onnx",
+    "graft new my_ops --operator no_such",
+    "graft no_such",
+    "graft doctor",
+]
+
+
+def commands_in(text):
+    found = []
+    for line in text.splitlines():
+        match = LINE.match(line)
+        found += [match.group(1).strip()] if match else QUOTED.findall(line)
+    return [c for c in found if not PLACEHOLDER.search(c) and not MENTION.match(c)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "printed"
+    folder.mkdir()
+    for source in FAMILY.values():
+        for file in source.iterdir():
+            if file.suffix in (".onnx", ".pb", ".prototxt", ".caffemodel", ".npz"):
+                shutil.copy2(file, folder)
+    return folder
+
+
+def run(command, folder):
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_every_printed_command_works(folder):
+    printed_by, failed = {}, []
+    waiting = list(STARTS)
+    ran = set()
+    while waiting:
+        command = waiting.pop(0)
+        if command in ran:
+            continue
+        ran.add(command)
+        assert len(ran) <= MOST, f"more commands than {MOST}: {waiting}"
+        code, text = run(command, folder)
+        if command in printed_by:
+            allowed = (0, 1) if command.split()[1] in ANSWERS else (0,)
+            if code == 2 and (missing := MISSING.search(text)) and "--shapes" not in command:
+                waiting.append(f"{command} {missing.group(1).strip()}")
+                printed_by[waiting[-1]] = command
+            elif code not in allowed:
+                failed.append(f"{command}\n  printed by: {printed_by[command]}\n  exit code {code}: {text[-400:]}")
+        for next_command in commands_in(text):
+            if next_command not in ran:
+                printed_by.setdefault(next_command, command)
+                waiting.append(next_command)
+    assert not failed, "\n".join(failed)
+    # The collection itself works: these are printed, by different rules.
+    assert "graft run --help" in printed_by
+    assert any(command.startswith("graft convert digits.prototxt digits.caffemodel") for command in printed_by)
+    assert any(command.startswith("graft build ") for command in printed_by)
+
+
+@needs_plugin_library
+def test_every_example_of_help_works(folder):
+    """The files have the names that examples use; two examples need a GPU and a library of the user's."""
+    (folder / "build" / "lib").mkdir(parents=True)
+    shutil.copy2(PLUGIN_LIBRARY, folder / "build" / "lib")
+    code, text = run("graft --help", folder)
+    assert code == 0
+    commands = re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE)
+    assert {"inspect", "convert", "quantize", "verify", "run", "build", "canary", "new"} <= set(commands)
+    failed, examples = [], 0
+    for command in commands:
+        _, text = run(f"graft {command} --help", folder)
+        for example in re.findall(r"^  (graft .*)$", text.partition("\nExample\n")[2], re.MULTILINE):
+            examples += 1
+            if "--device cuda" in example or "libmine.so" in example:
+                continue
+            code, text = run(example, folder)
+            allowed = (0, 1) if command in ANSWERS else (0, 3) if command == "doctor" else (0,)
+            if code not in allowed:
+                failed.append(f"{example}\n  exit code {code}: {text[-400:]}")
+    assert not failed, "\n".join(failed)
+    assert examples > len(commands) / 2
