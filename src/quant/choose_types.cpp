@@ -66,6 +66,7 @@ class Chooser {
     keep_what_overflows();
     keep_sums();
     std::vector<verify::OutputFigures> outputs = kept_.size() == asked_ ? result_.plain : try_types(kept_);
+    keep_infinite(outputs);
     search(outputs);
     finish(std::move(outputs));
     return std::move(result_);
@@ -257,10 +258,7 @@ class Chooser {
                                    : found->range.highest.value_or(0);
         const std::string what = fmt::format("reaches {:.4g}, and {} ends at {:g}", reached, name, largest());
         if (may_be_minus_infinity(*value)) {
-          result_.notes.push_back(fmt::format(
-              "'{}' {}: it becomes minus infinity, which a Softmax treats as it treats the number; of a row of "
-              "nothing but such numbers a Softmax makes NaN",
-              value->name, what));
+          infinite_.emplace_back(value, what);
         } else {
           keep_makers_and_readers(*value, WhyKept::overflow, what);
         }
@@ -268,6 +266,28 @@ class Chooser {
         keep_makers_and_readers(*value, WhyKept::integers,
                                 fmt::format("counts up to {:.6g}, which {} rounds", found->range.largest(), name));
       }
+    }
+  }
+
+  /// What becomes minus infinity leaves f32 unless an output misses the limit by it, as where a row has nothing else:
+  /// then all of it is kept together, since a mask is made and read by several nodes.
+  void keep_infinite(std::vector<verify::OutputFigures>& outputs) {
+    if (infinite_.empty()) return;
+    if (!score_of(outputs).meets(result_.limit_db)) {
+      KeptNodes before = kept_;
+      for (const auto& [value, what] : infinite_) keep_makers_and_readers(*value, WhyKept::overflow, what);
+      std::vector<verify::OutputFigures> figures = try_types(kept_);
+      if (score_of(figures).is_better_than(score_of(outputs))) {
+        outputs = std::move(figures);
+        return;
+      }
+      kept_ = std::move(before);
+    }
+    for (const auto& [value, what] : infinite_) {
+      result_.notes.push_back(
+          fmt::format("'{}' {}: it becomes minus infinity, which a Softmax treats as it treats the number; of a row of "
+                      "nothing but such numbers a Softmax makes NaN",
+                      value->name, what));
     }
   }
 
@@ -599,6 +619,8 @@ class Chooser {
   std::vector<runtime::TensorMap> inputs_;  ///< Of each run.
   std::vector<runtime::TensorMap> expected_;
   std::map<std::string, verify::TypeEffect, std::less<>> effects_;
+  /// Tensors beyond the range that may be minus infinity, and what they reach.
+  std::vector<std::pair<const onnx::Value*, std::string>> infinite_;
   std::map<std::string, const onnx::Node*, std::less<>> summing_;  ///< By the tensor that was added for its sum.
   std::map<std::string, verify::TensorRange, std::less<>> sums_;   ///< The range of each of those.
   std::map<std::string, const onnx::Node*, std::less<>> by_key_;

@@ -105,6 +105,31 @@ TEST(ChooseTypes, NodesThatLoseLittleEachAreKeptTogether) {
   EXPECT_THAT(kept(chosen), testing::Each(HasSubstr(": loss")));
 }
 
+/// Where a whole row is beyond the range, f32 still has differences in it, and f16 has minus infinity, of which a
+/// Softmax makes NaN.
+TEST(ChooseTypes, AMaskOfAWholeRowIsKeptTogether) {
+  const onnx::Model model = test::text_model(
+      {{"x", onnx::ElementType::f32, {2, 4}}, {"mask", onnx::ElementType::f32, {2, 4}}, constant("low", -1e9)},
+      "m = Mul(mask, low)\nn = Add(m, x)\nb = Softmax(n)\ny = Tanh(b)", {"y"});
+  ChooseOptions options;
+  options.threads = 1;
+  const auto rows = [](const std::vector<double>& numbers) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, {2, 4}, numbers);
+  };
+  const onnx::TensorData ones = rows(std::vector<double>(8, 1));
+  options.data = {{{"x", ones}, {"mask", rows({0, 0, 0, 2, 0, 0, 0, 3})}}};
+  const ChosenTypes without = choose_types(default_engine(), model, options);
+  EXPECT_TRUE(without.met);
+  EXPECT_THAT(kept(without), IsEmpty());
+  EXPECT_THAT(without.notes, testing::Contains(HasSubstr("it becomes minus infinity")));
+
+  options.data = {{{"x", ones}, {"mask", rows({0, 0, 0, 2, 2, 3, 2, 3})}}};
+  const ChosenTypes with = choose_types(default_engine(), model, options);
+  EXPECT_TRUE(with.met);
+  EXPECT_THAT(kept(with), ElementsAre("m: overflow", "n: overflow", "b: overflow"));
+  EXPECT_THAT(with.notes, testing::Not(testing::Contains(HasSubstr("minus infinity"))));
+}
+
 TEST(ChooseTypes, ATinyBiasKeepsNothing) {
   const auto tensor = [](std::vector<std::int64_t> dims, double number) {
     const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
