@@ -284,8 +284,9 @@ void unfreeze_batch(Rewriter& rewriter) {
   }
   for (const Frozen& one : frozen) unfreeze(model.graph(), one);
   rewriter.record({.nodes = std::move(nodes)}, replacement, reason, proof);
-  rewriter.warn(rewriter.options().prove ? fmt::format("{}; in the result they follow the batch ({})", what, proof)
-                                         : what + "; `graft convert` lets them follow the batch");
+  rewriter.warn(rewriter.options().prove
+                    ? fmt::format("{}; in the result they follow the batch ({})", what, proof)
+                    : what + "; `graft convert` lets them follow the batch where that can be proven");
 }
 
 }  // namespace graft::passes
