@@ -1,11 +1,17 @@
-"""Fuzzes the readers of files with libFuzzer, under the address and undefined-behavior sanitizers.
+"""Fuzzes the readers of files with libFuzzer, under the address and undefined-behavior sanitizers, and what is built of
+valid models that were changed.
 
 usage: python tools/fuzz.py [--seconds N] [--jobs N] [--keep] [onnx|tensorflow|caffe|npz|yaml|cache|image|plugin]...
+       python tools/fuzz.py [--count N] [--seed N] left_out|sizes|files...
 
 Builds the preset `fuzz` (clang), starts from the stored cases of tests/golden and from tests/fuzz/corpus, and runs each
 format for so many seconds with so many processes. What ends a run - a crash, an error of a sanitizer, a file that takes
 10 seconds or more memory than tests/fuzz/target.hpp allows - is kept in build/fuzz/found/<format>; the exit code is then
 1. With --keep the inputs that reach new code are added to tests/fuzz/corpus, as few and as small as libFuzzer finds.
+
+left_out, sizes and files run the Python package of build/python (tools/mutated_models.py): ONNX's node tests with inputs
+left out, with sizes and attributes at their extremes, and the stored cases of all formats with other bytes. Each file is
+read, inspected by rule and converted within 2 GiB and 20 s of processor time.
 """
 
 import argparse
@@ -25,6 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = ROOT / "build/fuzz"
 CORPUS = ROOT / "tests/fuzz/corpus"
 GOLDEN = ROOT / "tests/golden"
+MUTATIONS = ("left_out", "sizes", "files")
 FORMATS = ("onnx", "tensorflow", "caffe", "npz", "yaml", "cache", "image", "plugin")
 LARGEST_SEED = 16384
 # What the repository keeps of each format.
@@ -167,14 +174,46 @@ def keep(name: str) -> None:
     print(f"{name}: {count} files of {size} bytes in {(CORPUS / name).relative_to(ROOT)}")
 
 
+def run_mutations(mutation: str, count: int, seed: int) -> bool:
+    sys.path.insert(0, str(ROOT / "build/python"))
+    import mutated_models
+
+    if mutation == "files":
+        endings = {"onnx": ".onnx", "tensorflow": ".pb", "caffe": ".prototxt"}
+        cases = [
+            (case, data.partition(b"\0")[0] if name == "caffe" else data, ending)
+            for name, ending in endings.items()
+            for case, data in seeds(name).items()
+        ]
+        files = mutated_models.mutated(cases, "bytes", count, seed)
+    else:
+        files = mutated_models.mutated(mutated_models.node_tests(), mutation, count, seed)
+    findings = mutated_models.run(files)
+    found = TREE / "found" / mutation
+    found.mkdir(parents=True, exist_ok=True)
+    print(f"{mutation}: {len(findings)} findings in {count} files")
+    for finding in findings:
+        (found / finding.name).write_bytes(finding.content)
+        print(f"  {(found / finding.name).relative_to(ROOT)}: {finding.why}")
+    return not findings
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("formats", nargs="*", choices=[*FORMATS, []], default=FORMATS)
+    parser.add_argument("--count", type=int, default=1500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("formats", nargs="*", choices=[*FORMATS, *MUTATIONS, []], default=FORMATS)
     arguments = parser.parse_args()
-    formats = arguments.formats or FORMATS
+    mutations = [each for each in arguments.formats if each in MUTATIONS]
+    clean = [run_mutations(each, arguments.count, arguments.seed) for each in mutations]
+    if not all(clean):
+        return 1
+    formats = [each for each in arguments.formats or FORMATS if each not in MUTATIONS]
+    if not formats:
+        return 0
     subprocess.run([ROOT / "tools/build", "fuzz", "--", *(f"{name}_fuzz" for name in formats)], check=True)
     clean = [fuzz(name, arguments.seconds, arguments.jobs) for name in formats]
     if arguments.keep:
