@@ -206,8 +206,8 @@ def convert(
         the values of weights alone.
     functions: False leaves out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser;
         such a model needs the plugin library, and other runtimes cannot run it.
-    engine: what runs the proofs: `openvino`; `onnxruntime`, which has to be installed; `both`, and what they disagree on
-        is not proven; `auto`: openvino, and onnxruntime in doubt where it is installed.
+    engine: the CPU engine that runs the proofs: `openvino`; `onnxruntime`; `both`, and what they disagree on is not
+        proven; `auto`: openvino, whose proofs are repeated, and a sample of them checked in onnxruntime.
 
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and a model that contradicts itself.
     """
@@ -255,9 +255,9 @@ def verify(
     relative, absolute: tolerance of each element, in place of what rounding explains. snr_db: least signal to noise ratio
         of each output, in place of a tolerance.
     own_kernels: compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
-    engine: what runs both models: `openvino`; `onnxruntime`, which has to be installed and has no own kernels; `both`,
-        and the verdict is `disputed` where they compute one of the models differently; `auto`: openvino, and onnxruntime
-        in doubt where it is installed.
+    engine: the CPU engine that runs both models: `openvino`; `onnxruntime`, which has no own kernels; `both`, and the
+        verdict is `disputed` where they compute one of the models differently; `auto`: onnxruntime, and openvino for what
+        onnxruntime refuses or is known to compute wrongly; `ran_in` and `left_out` of the result say so.
 
     Raises graft.Error where the reference does not run, and for data or shapes that fit neither model. A candidate that
     differs is no error.
@@ -379,7 +379,8 @@ def quantize(
     max_drop: how much the metric may fall. Layers that lose most stay in f32 until that is met.
     judged: outputs are compared for so many samples at most.
 
-    engine: what runs the model on the CPU, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
+    engine: the CPU engine that runs the model: `auto` measures in openvino, and checks the result as graft.verify does; a
+        dispute is a graft.Error (answer_is_no).
 
     Raises graft.Error for int8 and f8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
     and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
@@ -606,7 +607,7 @@ class Session:
     model: or a graft.CutNetwork, whose halves run one after the other.
     threads: 0: as many as the machine has cores.
     own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
-    engine: what runs it, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
+    engine: the CPU engine that runs it, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
 
     progress, cancel: of reading and compiling it; the token is looked at before each run too.
 
@@ -632,6 +633,16 @@ class Session:
     @property
     def model(self) -> Model | CutNetwork:
         return self._model
+
+    @property
+    def ran_in(self) -> str:
+        """The CPU engine that runs it: 'ONNX Runtime 1.31.1'."""
+        return self._session.ran_in
+
+    @property
+    def left_out(self) -> list[str]:
+        """Why it is not the engine that comes first, and what the engine is known to compute wrongly; mostly empty."""
+        return self._session.left_out
 
     def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic]) -> dict[str, NDArray[Any]]:
         """Takes every input by name, or the only one as an array, and returns every output by name.

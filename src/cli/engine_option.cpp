@@ -6,8 +6,9 @@ namespace graft::cli {
 void add_engine_option(Command& command, std::string& engine) {
   command
       .add_option("--engine", engine,
-                  "what runs models on the CPU: openvino; onnxruntime, which a Python with onnxruntime is started for; "
-                  "both, and neither is believed where they disagree; auto: openvino, and onnxruntime in doubt (auto)")
+                  "the CPU engine that runs models: onnxruntime, in a Python process; openvino; both, and no verdict "
+                  "is given where they disagree; auto: onnxruntime for values and comparisons, openvino for proofs of "
+                  "rewrites and for what onnxruntime does not run (auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "openvino", "onnxruntime", "both"}));
 }

@@ -38,13 +38,16 @@ Exit run(const Console& console, const RunArguments& arguments) {
     const DeferInterrupts defer;
     toolkit::write_tensors(arguments.output, report.outputs);
   }
-  console.say(fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Color::strong),
-                          report.seconds * 1000));
+  console.say(fmt::format("wrote {}: {:.0f} ms on the CPU, by {}", console.paint(arguments.output, Color::strong),
+                          report.seconds * 1000, report.ran_in));
+  for (const std::string& line : report.left_out) console.warn(line);
   console.say(present::outputs_table(report.outputs));
   console.result({{"model", arguments.model.model},
                   {"output", arguments.output},
                   {"kernels", arguments.kernels},
                   {"engine", arguments.engine},
+                  {"ran_in", report.ran_in},
+                  {"left_out", report.left_out},
                   {"seconds", report.seconds},
                   {"outputs", present::outputs_json(report.outputs)}});
   return Exit::done;

@@ -143,7 +143,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
       toolkit::compare_tensors(models.reference, models.candidate, std::move(options), watch_of(progress));
   const verify::LayerReport& report = compared.report;
   progress.clear();
-  console.say(present::inputs_text(files, compared.ranges, report.why_sizes, report.left_out));
+  console.say(present::inputs_text(files, compared.ranges, report));
   console.say(present::layers_text(report, console.verbose));
   for (const std::string& warning : present::layers_warnings(compared, files.has_data)) console.warn(warning);
   std::optional<toolkit::ReducedFiles> reduced;

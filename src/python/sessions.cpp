@@ -2,11 +2,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "graft/toolkit/run.hpp"
 #include "python/bindings.hpp"
@@ -40,6 +43,9 @@ class Session {
           const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel)
       : session_(compile(network, threads, own_kernels, engine, progress, cancel)) {}
 
+  [[nodiscard]] const std::string& ran_in() const { return session_.ran_in(); }
+  [[nodiscard]] const std::vector<std::string>& left_out() const { return session_.left_out(); }
+
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
     toolkit::TensorViews outputs;
@@ -66,6 +72,8 @@ void add_sessions(nb::module_& module) {
       .def(nb::init<const toolkit::CutNetwork&, int, bool, const std::string&, const nb::object&,
                     const std::optional<toolkit::CancelToken>&>(),
            "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none())
+      .def_prop_ro("ran_in", &Session::ran_in)
+      .def_prop_ro("left_out", &Session::left_out)
       .def("run", &Session::run, "inputs"_a);
 }
 

@@ -369,7 +369,7 @@ CanaryResult write_canary(const Model& model, const fs::path& folder, const Cana
 
 CanaryResult write_canary(const Model& given, const fs::path& folder, const CanaryOptions& options,
                           runtime::TensorMap data, const verify::GivenNames& names) {
-  Work work(options.watch);
+  Work work(options.watch, CpuEngine::automatic, Purpose::values);
   return work.run([&] {
     if (options.seeds == 0) throw Error("CanaryOptions::seeds: found 0, allowed is an integer from 1");
     fs::path target = folder.lexically_normal();
@@ -415,7 +415,7 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
     const Json manifest = {{"schema", "graft.canary.bundle/1"},
                            {"model", "model.onnx"},
                            {"source", fs::path(model.source).filename().string()},
-                           {"engine", std::string(work.engine().name())},
+                           {"engine", work.used().names()},
                            {"runs", result.runs},
                            {"plugin_libraries", libraries},
                            {"tensors", tensors},

@@ -91,6 +91,18 @@ verify::LayerOptions layer_options(const CompareOptions& options) {
   return layers;
 }
 
+Purpose purpose_of(const CompareOptions& options) {
+  return purpose_of_run(options.common.candidate_kernels != runtime::OperatorKernels::functions);
+}
+
+/// Which engines ran the models, and why.
+template <class Report>
+void add_engines(Report& report, const Work& work, const CompareOptions& options,
+                 const std::vector<const graft::onnx::Model*>& models) {
+  report.ran_in = work.used().names();
+  report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), models);
+}
+
 /// See OutputComparison::without_own_kernels.
 std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate, const CompareOptions& options) {
   if (options.common.candidate_kernels == runtime::OperatorKernels::functions) return {};
@@ -142,7 +154,7 @@ ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candida
 
 OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                  CompareOptions options, const Watch& watch, const EngineAround& around) {
-  Work work(watch, options.engine, Sampling::large_networks);
+  Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
     const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
     complete(reference, candidate, options);
@@ -152,7 +164,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
     };
     OutputComparison compared;
     compared.report = verify::verify_models(outer ? *outer : work.engine(), reference, candidate, options.common);
-    compared.report.left_out = engines_left_out(options.engine, {&reference, &candidate});
+    add_engines(compared.report, work, options, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     compared.without_own_kernels = without_own_kernels(candidate, options);
@@ -162,7 +174,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
 
 TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                  CompareOptions options, const Watch& watch) {
-  Work work(watch, options.engine, Sampling::large_networks);
+  Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
     complete(reference, candidate, options);
     verify::LayerOptions layers = layer_options(options);
@@ -182,7 +194,7 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
       layers.seeds = options.common.seeds;
       if (!outputs.equal()) compared.report = compare_layers(work.engine(), reference, candidate, layers);
     }
-    compared.report.left_out = engines_left_out(options.engine, {&reference, &candidate});
+    add_engines(compared.report, work, options, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
     compared.without_own_kernels = without_own_kernels(candidate, options);

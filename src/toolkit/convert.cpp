@@ -128,7 +128,7 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   if (conversion.origin.format.empty()) contradictions = contradicted_shape_warnings(model);
   conversion.failed_before = failing_nodes(model, release);
   std::vector<std::string> left_out;
-  if (options.prove) left_out = engines_left_out(options.engine, {&model});
+  if (options.prove) left_out = engines_left_out(work.used(), options.engine, Purpose::proofs, {&model});
   const auto start = std::chrono::steady_clock::now();
   passes::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
@@ -182,7 +182,7 @@ void check_pass_name(const std::string& name, std::string_view option) {
 }
 
 ConvertResult convert(const Model& model, const ConvertOptions& options) {
-  Work work(options.watch, options.engine, Sampling::large_networks);
+  Work work(options.watch, options.engine, Purpose::proofs);
   return work.run([&] {
     const graft::passes::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
@@ -204,7 +204,7 @@ bool Conversion::are_rules_done() const {
 }
 
 Conversion convert_file(const ConvertRequest& request) {
-  Work work(request.options.watch, request.options.engine, Sampling::large_networks);
+  Work work(request.options.watch, request.options.engine, Purpose::proofs);
   return work.run([&] {
     graft::passes::ConvertOptions inner = internal_options(work, request.options);
     inner.input_shapes = to_internal(request.import.shapes);

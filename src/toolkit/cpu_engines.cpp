@@ -1,24 +1,36 @@
-// Where ONNX Runtime's process comes from: the Python that drives TensorRT.
+// Which engine runs models, and for what. ONNX Runtime's process comes from the Python that drives TensorRT.
 #include "toolkit/cpu_engines.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "runtime/answer.hpp"
 #include "runtime/default_engine.hpp"
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
 #include "verify/judges.hpp"
 #include "verify/known_faults.hpp"
+#include "verify/repeats.hpp"
 
 namespace graft::toolkit {
 namespace {
 
 using verify::JudgesOptions;
+
+/// As known_faults.inc names them.
+constexpr auto openvino_in_table = "OpenVINO";
+constexpr auto onnxruntime_in_table = "ONNX Runtime";
+
+/// Of the models that proofs run, one in so many runs in ONNX Runtime too.
+constexpr std::size_t sampled_share = 8;
 
 runtime::WorkerCommand onnxruntime_worker() {
   engine::EngineDriver driver = engine::find_engine_driver();
@@ -35,63 +47,152 @@ const runtime::Engine& onnxruntime_engine() {
   return *engine;
 }
 
-std::unique_ptr<verify::Judges> judges(const JudgesOptions& options) {
-  return make_judges(runtime::default_engine(), onnxruntime_engine(), options);
+/// OpenVINO, whose compiled models have to compute the same twice.
+const runtime::Engine& repeating_openvino() {
+  static const std::unique_ptr<runtime::Engine> engine = verify::make_repeating_engine(runtime::default_engine());
+  return *engine;
 }
 
-const verify::Judges& automatic_engine(Sampling sampling) {
-  static const std::unique_ptr<verify::Judges> unsampled = judges({.sampled_nodes = 0});
-  static const std::unique_ptr<verify::Judges> sampled = judges({});
-  return sampling == Sampling::none ? *unsampled : *sampled;
+/// ONNX Runtime, and OpenVINO for what it does not run.
+const verify::Judges& engine_for_values() {
+  static const std::unique_ptr<verify::Judges> engine = verify::make_judges(onnxruntime_engine(), repeating_openvino(),
+                                                                            {.second = JudgesOptions::Asked::never,
+                                                                             .sampled_nodes = 0,
+                                                                             .first_in_table = onnxruntime_in_table,
+                                                                             .second_in_table = openvino_in_table});
+  return *engine;
+}
+
+/// OpenVINO, and ONNX Runtime for a sample and for what is in doubt.
+const verify::Judges& engine_for_proofs() {
+  static const std::unique_ptr<verify::Judges> engine = verify::make_judges(
+      repeating_openvino(), onnxruntime_engine(),
+      {.sampled_share = sampled_share, .first_in_table = openvino_in_table, .second_in_table = onnxruntime_in_table});
+  return *engine;
 }
 
 const verify::Judges& both_engines() {
-  static const std::unique_ptr<verify::Judges> both = judges({.second = JudgesOptions::Asked::always});
+  static const std::unique_ptr<verify::Judges> both = verify::make_judges(repeating_openvino(), onnxruntime_engine(),
+                                                                          {.second = JudgesOptions::Asked::always,
+                                                                           .first_in_table = openvino_in_table,
+                                                                           .second_in_table = onnxruntime_in_table});
   return *both;
 }
 
-/// Of an engine that was asked for by name.
+/// Of an engine that was named.
 std::string known_fault(const std::string& engine, const graft::onnx::Model& model) {
   const std::string fault = verify::known_faults().of(model, engine);
   if (fault.empty()) return "";
-  return fmt::format("{} runs {} though it has {}; where {} is left out the other CPU engine runs it", engine,
-                     model.source, fault, setting_name(Setting::cpu_engine));
+  return fmt::format("{} runs {} though it has {}; without {} the other CPU engine runs it", engine, model.source,
+                     fault, setting_name(Setting::cpu_engine));
 }
 
 std::string left_out(CpuEngine choice, const graft::onnx::Model& model) {
   switch (choice) {
-    case CpuEngine::automatic: return automatic_engine(Sampling::large_networks).left_out(model);
-    case CpuEngine::openvino: return known_fault(JudgesOptions{}.first_in_table, model);
-    case CpuEngine::onnxruntime: return known_fault(JudgesOptions{}.second_in_table, model);
+    case CpuEngine::automatic: return engine_for_proofs().left_out(model);
+    case CpuEngine::openvino: return known_fault(openvino_in_table, model);
+    case CpuEngine::onnxruntime: return known_fault(onnxruntime_in_table, model);
     case CpuEngine::both: return both_engines().left_out(model);
   }
   return "";
 }
 
+/// What an engine that is not the first choice is known for, of a model or else in general.
+std::string known_for(const std::string& engine, const graft::onnx::Model& model) {
+  const std::string fault = verify::known_faults().of(model, engine);
+  if (!fault.empty()) return fmt::format("the model has {}", fault);
+  std::set<std::string_view> operators;
+  for (const verify::KnownFault& known : verify::known_fault_table()) {
+    if (engine.starts_with(known.engine)) operators.insert(known.op);
+  }
+  if (operators.empty()) return "";
+  return fmt::format("it is known to compute some forms of {} wrongly, none of which is in the model",
+                     fmt::join(operators, ", "));
+}
+
+class NotingEngine final : public runtime::Engine {
+ public:
+  NotingEngine(const runtime::Engine& engine, UsedEngines& used) : engine_(engine), used_(used) {}
+
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+  [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const graft::onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, options);
+    used_.note(model, *compiled, engine_);
+    return compiled;
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override {
+    return engine_.evaluate_constant_graph(model);
+  }
+
+ private:
+  const runtime::Engine& engine_;
+  UsedEngines& used_;
+};
+
+template <class Text>
+void add_once(std::vector<std::string>& texts, Text text) {
+  if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.emplace_back(std::move(text));
+}
+
 }  // namespace
 
-const runtime::Engine& engine_of(CpuEngine choice, Sampling sampling) {
+const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose) {
   switch (choice) {
-    case CpuEngine::automatic: return automatic_engine(sampling);
+    case CpuEngine::automatic: break;
     case CpuEngine::openvino: return runtime::default_engine();
     case CpuEngine::onnxruntime: return onnxruntime_engine();
     case CpuEngine::both: return both_engines();
   }
-  return runtime::default_engine();
+  return purpose == Purpose::values ? engine_for_values() : engine_for_proofs();
 }
 
-std::vector<std::string> engines_left_out(CpuEngine choice, const std::vector<const graft::onnx::Model*>& models) {
+std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
+                                          const std::vector<const graft::onnx::Model*>& models) {
+  if (choice == CpuEngine::automatic && purpose == Purpose::values) return used.reasons();
   std::vector<std::string> lines;
   for (const graft::onnx::Model* model : models) {
     std::string line = left_out(choice, *model);
-    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+    if (!line.empty()) add_once(lines, std::move(line));
   }
   return lines;
 }
 
+void UsedEngines::note(const graft::onnx::Model& model, const runtime::CompiledModel& compiled,
+                       const runtime::Engine& engine) {
+  const auto* has_answer = dynamic_cast<const runtime::HasAnswer*>(&compiled);
+  const runtime::Answer answer =
+      has_answer != nullptr ? has_answer->answer() : runtime::Answer{.engine = std::string(engine.name())};
+  const std::string known = answer.reason.empty() ? "" : known_for(answer.engine, model);
+  const std::scoped_lock lock(mutex_);
+  add_once(names_, answer.engine);
+  if (answer.reason.empty()) return;
+  // A remedy stands in a line of its own, once for all models.
+  const std::size_t line_end = answer.reason.find('\n');
+  add_once(reasons_, fmt::format("{} ran {}: {}{}{}", answer.engine, model.source, answer.reason.substr(0, line_end),
+                                 known.empty() ? "" : "; ", known));
+  if (line_end != std::string::npos) add_once(reasons_, answer.reason.substr(line_end + 1));
+}
+
+std::string UsedEngines::names() const {
+  const std::scoped_lock lock(mutex_);
+  return fmt::format("{}", fmt::join(names_, ", "));
+}
+
+std::vector<std::string> UsedEngines::reasons() const {
+  const std::scoped_lock lock(mutex_);
+  return reasons_;
+}
+
+std::unique_ptr<runtime::Engine> make_noting_engine(const runtime::Engine& engine, UsedEngines& used) {
+  return std::make_unique<NotingEngine>(engine, used);
+}
+
 Error error_of(const verify::Disputed& disputed) {
   return {Error::Kind::answer_is_no,
-          fmt::format("{}\nNeither is believed; set {} to openvino or onnxruntime for what one of them says",
+          fmt::format("{}\nNo verdict is given; set {} to openvino or onnxruntime for what one of them says",
                       disputed.what(), setting_name(Setting::cpu_engine))};
 }
 

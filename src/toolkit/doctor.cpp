@@ -17,7 +17,7 @@ Diagnosis diagnose(const AskDriver& ask) {
   const runtime::Engine& engine = runtime::default_engine();
   if (engine.can_run()) found.cpu_engine = engine.name();
   try {
-    found.onnxruntime = engine_of(CpuEngine::onnxruntime).name();
+    found.onnxruntime = engine_of(CpuEngine::onnxruntime, Purpose::values).name();
   } catch (const Error& error) {
     found.onnxruntime_error = error.what();
   }

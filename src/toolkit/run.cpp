@@ -1,6 +1,9 @@
 // A compiled model, run again and again or once.
 #include "graft/toolkit/run.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <chrono>
 #include <map>
 #include <memory>
@@ -35,48 +38,70 @@ std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& first, const 
   return runtime::chain(link(first), link(second), outputs);
 }
 
+std::vector<std::string> sources_of(const std::vector<const onnx::Model*>& models) {
+  std::vector<std::string> sources;
+  for (const onnx::Model* model : models) sources.push_back(model->source);
+  return sources;
+}
+
 }  // namespace
 
 struct Session::State {
   std::unique_ptr<runtime::CompiledModel> compiled;
   CancelToken cancel;
+  std::string ran_in;
+  std::vector<std::string> left_out;
 
-  /// `compile` uses the engine itself and not that of the work, which the session outlives: the session looks at the
-  /// token by itself.
+  /// `compile` is given the engine itself and not that of the work, which the session outlives: the session looks at
+  /// the token by itself.
   template <class Compile>
-  static std::unique_ptr<State> watched(const SessionOptions& options, const std::string& what, Compile&& compile) {
+  static std::unique_ptr<State> watched(const SessionOptions& options, const std::vector<const onnx::Model*>& models,
+                                        Compile&& compile) {
     check_own_kernels(options.engine, options.own_kernels);
-    Work work(options.watch, options.engine);
+    const Purpose purpose = purpose_of_run(options.own_kernels);
+    Work work(options.watch, options.engine, purpose);
     return work.run([&] {
-      work.report(0, "compiling " + what);
-      return std::make_unique<State>(State{.compiled = compile(), .cancel = options.watch.cancel});
+      work.report(0, fmt::format("compiling {}", fmt::join(sources_of(models), " and ")));
+      UsedEngines used;
+      const std::unique_ptr<runtime::Engine> engine = make_noting_engine(engine_of(options.engine, purpose), used);
+      auto state = std::make_unique<State>(
+          State{.compiled = compile(*engine), .cancel = options.watch.cancel, .ran_in = used.names(), .left_out = {}});
+      state->left_out = engines_left_out(used, options.engine, purpose, models);
+      return state;
     });
   }
 
-  static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
+  static State& of(const std::unique_ptr<State>& state) {
     if (state == nullptr) throw Error("Session: it was moved from, and has no model");
-    if (state->cancel.is_cancelled()) throw Cancelled();
+    return *state;
+  }
+  static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
+    if (of(state).cancel.is_cancelled()) throw Cancelled();
     return *state->compiled;
   }
 };
 
 Session::Session(const Model& model, const SessionOptions& options)
-    : state_(State::watched(options, model.source(), [&] {
-        return engine_of(options.engine).compile(toolkit::model_of(model), compile_options(options));
+    : state_(State::watched(options, {&toolkit::model_of(model)}, [&](const runtime::Engine& engine) {
+        return engine.compile(toolkit::model_of(model), compile_options(options));
       })) {}
 
 Session::Session(const CutNetwork& network, const SessionOptions& options)
-    : state_(State::watched(options, network.tensorrt.source() + " and " + network.host.source(), [&] {
-        const onnx::Model& tensorrt = toolkit::model_of(network.tensorrt);
-        const onnx::Model& host = toolkit::model_of(network.host);
-        return network.tensorrt_is_first
-                   ? compile(tensorrt, host, network.outputs, compile_options(options), engine_of(options.engine))
-                   : compile(host, tensorrt, network.outputs, compile_options(options), engine_of(options.engine));
-      })) {}
+    : state_(State::watched(options, {&toolkit::model_of(network.tensorrt), &toolkit::model_of(network.host)},
+                            [&](const runtime::Engine& engine) {
+                              const onnx::Model& tensorrt = toolkit::model_of(network.tensorrt);
+                              const onnx::Model& host = toolkit::model_of(network.host);
+                              return network.tensorrt_is_first
+                                         ? compile(tensorrt, host, network.outputs, compile_options(options), engine)
+                                         : compile(host, tensorrt, network.outputs, compile_options(options), engine);
+                            })) {}
 
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
+
+const std::string& Session::ran_in() const { return State::of(state_).ran_in; }
+const std::vector<std::string>& Session::left_out() const { return State::of(state_).left_out; }
 
 Tensors Session::run(const Tensors& inputs) {
   return to_public(believed([&] { return State::model_of(state_).run(to_internal(inputs, "input")); }), "output");
@@ -102,17 +127,27 @@ void Session::run(const TensorViews& inputs, const std::function<void(const Tens
 
 namespace {
 
+/// Compiles the network of the files, and notes in the report what ran it.
 std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
                                                       const std::map<std::string, Shape, std::less<>>& shapes,
-                                                      const runtime::CompileOptions& options,
-                                                      const runtime::Engine& engine) {
+                                                      const runtime::CompileOptions& options, CpuEngine choice,
+                                                      Purpose purpose, RunReport& report) {
+  UsedEngines used;
+  const std::unique_ptr<runtime::Engine> engine = make_noting_engine(engine_of(choice, purpose), used);
+  const auto finish = [&](std::unique_ptr<runtime::CompiledModel> compiled,
+                          const std::vector<const onnx::Model*>& models) {
+    report.ran_in = used.names();
+    report.left_out = engines_left_out(used, choice, purpose, models);
+    return compiled;
+  };
   if (is_cut_network(files.model)) {
     const graft::CutNetwork network = read_cut_network(files.model);
-    return compile(network.first(), network.second(), network.outputs, options, engine);
+    return finish(compile(network.first(), network.second(), network.outputs, options, *engine),
+                  {&network.first(), &network.second()});
   }
-  return engine.compile(
-      read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr}),
-      options);
+  const onnx::Model model =
+      read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
+  return finish(engine->compile(model, options), {&model});
 }
 
 }  // namespace
@@ -122,10 +157,11 @@ RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, r
   check_own_kernels(engine, kernels != runtime::OperatorKernels::functions);
   std::map<std::string, Shape, std::less<>> shapes;
   for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-  const std::unique_ptr<runtime::CompiledModel> compiled =
-      compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads}, engine_of(engine));
-  const auto started = std::chrono::steady_clock::now();
   RunReport report;
+  const std::unique_ptr<runtime::CompiledModel> compiled =
+      compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads}, engine,
+                    purpose_of_run(kernels != runtime::OperatorKernels::functions), report);
+  const auto started = std::chrono::steady_clock::now();
   report.outputs = believed([&] { return compiled->run(inputs); });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return report;

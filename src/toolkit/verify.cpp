@@ -88,6 +88,8 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
   const verify::VerifyReport& report = compared.report;
   VerifyResult result{
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
+  result.ran_in = report.ran_in;
+  result.left_out = report.left_out;
   if (report.dispute) result.dispute = report.dispute->text();
   result.without_own_kernels = compared.without_own_kernels;
   for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));

@@ -58,6 +58,8 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   result.nan_begins = report.nan_begins;
   result.problems = report.problems;
   result.runs = report.runs;
+  result.ran_in = report.ran_in;
+  result.left_out = report.left_out;
   if (report.dispute) result.dispute = report.dispute->text();
   result.without_own_kernels = compared.without_own_kernels;
   if (report.failure) {

@@ -39,7 +39,7 @@ const runtime::Engine& Work::Engine::unchecked() const { return wrap(engine_.unc
 const runtime::Engine& Work::Engine::wrap(const runtime::Engine& form, std::unique_ptr<Engine>& wrapped) const {
   if (&form == &engine_) return *this;
   const std::lock_guard lock(mutex_);
-  if (wrapped == nullptr) wrapped = std::make_unique<Engine>(work_, form);
+  if (wrapped == nullptr) wrapped = std::make_unique<Engine>(work_, form, used_);
   return *wrapped;
 }
 
@@ -47,7 +47,9 @@ std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx:
                                                               const runtime::CompileOptions& options) const {
   work_.check_cancelled();
   const auto check = [&work = work_] { work.check_cancelled(); };
-  return std::make_unique<WatchedModel<decltype(check)>>(engine_.compile(model, options), check);
+  std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, options);
+  used_.note(model, *compiled, engine_);
+  return std::make_unique<WatchedModel<decltype(check)>>(std::move(compiled), check);
 }
 
 runtime::TensorMap Work::Engine::evaluate_constant_graph(const graft::onnx::Model& model) const {

@@ -17,13 +17,15 @@ namespace graft::toolkit {
 
 class Work {
  public:
-  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::automatic, Sampling sampling = Sampling::none)
-      : watch_(watch), engine_(*this, engine_of(engine, sampling)) {}
+  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::automatic, Purpose purpose = Purpose::proofs)
+      : watch_(watch), engine_(*this, engine_of(engine, purpose), used_) {}
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
   /// The engine that was chosen, which looks at the token before each run.
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
+  /// The engines that have run models so far.
+  [[nodiscard]] const UsedEngines& used() const { return used_; }
   [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
 
   /// Tells the caller. Ends the work where the token was used or the callback throws.
@@ -59,7 +61,8 @@ class Work {
 
   class Engine final : public runtime::Engine {
    public:
-    Engine(const Work& work, const runtime::Engine& engine) : work_(work), engine_(engine) {}
+    Engine(const Work& work, const runtime::Engine& engine, UsedEngines& used)
+        : work_(work), engine_(engine), used_(used) {}
     using runtime::Engine::compile;
     [[nodiscard]] std::string_view name() const override { return engine_.name(); }
     [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
@@ -75,12 +78,14 @@ class Work {
 
     const Work& work_;
     const runtime::Engine& engine_;
+    UsedEngines& used_;
     mutable std::mutex mutex_;
     mutable std::unique_ptr<Engine> checked_;
     mutable std::unique_ptr<Engine> unchecked_;
   };
 
   const Watch& watch_;
+  UsedEngines used_;
   Engine engine_;
   std::mutex mutex_;
   std::exception_ptr thrown_;  // by the callback

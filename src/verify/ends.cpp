@@ -13,6 +13,7 @@
 #include "onnx/bytes_part.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
+#include "runtime/engine_limit.hpp"
 #include "verify/pieces.hpp"
 
 namespace graft::verify {
@@ -316,6 +317,8 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
     try {
       run.expected = compiled.run(run.inputs);
       return true;
+    } catch (const runtime::EngineLimit&) {
+      throw;  // the network runs with these inputs, in another engine
     } catch (const Error& error) {
       if (!refusal_) refusal_ = error;
       if (!narrow(model, given)) return false;

@@ -191,10 +191,11 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
   return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
 }
 
-/// The numbers that a type holds, for integers as far as the CPU engine does.
+/// The numbers that a type holds; integers of 64 bits as far as f64, in which ranges are given, holds all of them.
 std::pair<double, double> limits_of(onnx::ElementType type) {
   if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
   constexpr double of_32_bits = 2147483647;
+  constexpr double exact_in_f64 = 9007199254740992;
   switch (type) {
     case onnx::ElementType::boolean: return {0, 1};
     case onnx::ElementType::i8: return {-128, 127};
@@ -203,9 +204,10 @@ std::pair<double, double> limits_of(onnx::ElementType type) {
     case onnx::ElementType::u16: return {0, 65535};
     case onnx::ElementType::i4: return {-8, 7};
     case onnx::ElementType::u4: return {0, 15};
-    case onnx::ElementType::u32:
-    case onnx::ElementType::u64: return {0, of_32_bits};
-    default: return {-of_32_bits, of_32_bits};
+    case onnx::ElementType::i32: return {-of_32_bits - 1, of_32_bits};
+    case onnx::ElementType::u32: return {0, 2 * of_32_bits + 1};
+    case onnx::ElementType::u64: return {0, exact_in_f64};
+    default: return {-exact_in_f64, exact_in_f64};
   }
 }
 

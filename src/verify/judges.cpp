@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <map>
@@ -21,12 +22,16 @@
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
+#include "runtime/answer.hpp"
+#include "runtime/engine_limit.hpp"
+#include "runtime/keeps_outputs.hpp"
 #include "verify/compare.hpp"
 #include "verify/dispute.hpp"
 #include "verify/known_faults.hpp"
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
 #include "verify/random_values.hpp"
+#include "verify/repeats.hpp"
 
 namespace graft::verify {
 namespace {
@@ -233,7 +238,7 @@ class CheckedModel final : public runtime::CompiledModel {
   std::shared_ptr<std::atomic<bool>> is_sampled_;  ///< Of all requests for one model; null where all runs are checked.
 };
 
-/// An Error of the second engine says why the first is not asked.
+/// An Error of the second engine says why the first is not used.
 template <class Function>
 auto by_second_alone(const std::string& fault_of_first, const Function& function) {
   try {
@@ -243,6 +248,111 @@ auto by_second_alone(const std::string& fault_of_first, const Function& function
     throw Error(fmt::format("{}\nThe other CPU engine is left out: the model has {}", refused.what(), fault_of_first));
   }
 }
+
+/// A refusal without the model's name and the engine's, which stand before it.
+std::string own_words(const Error& refused, const onnx::Model& model) {
+  const std::string text = refused.what();
+  const std::string before = fmt::format("{}: the CPU engine cannot compile this model: ", model.source);
+  if (!text.starts_with(before)) return text;
+  const std::size_t engine_end = text.find(": ", before.size());
+  return engine_end == std::string::npos ? text.substr(before.size()) : text.substr(engine_end + 2);
+}
+
+/// FNV-1a of the operators and names of a model: the same in every process.
+std::uint64_t fingerprint(const onnx::Model& model) {
+  std::uint64_t hash = 14695981039346656037U;
+  const auto add = [&](const std::string& text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  };
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    add(node.op_type);
+    for (const onnx::Value* output : node.outputs) {
+      if (output != nullptr) add(output->name);
+    }
+  });
+  constexpr std::uint64_t high_half = 32;  // its last bits depend on the last letters alone
+  return hash >> high_half;
+}
+
+/// A compiled model that says which engine it runs in. Where that engine contradicts itself or cannot compute the
+/// inputs (runtime::EngineLimit) another engine compiles the model.
+class AnsweringModel final : public runtime::CompiledModel, public runtime::KeepsOutputs, public runtime::HasAnswer {
+ public:
+  struct Replacement {
+    std::unique_ptr<runtime::CompiledModel> model;
+    runtime::Answer answer;
+  };
+  using Replace = std::function<Replacement(const runtime::EngineLimit& why)>;
+
+  /// What the requests for one model share.
+  struct Shared {
+    Replace replace;
+    std::mutex mutex;
+    std::unique_ptr<runtime::CompiledModel> replaced_by;  ///< Null until it is needed.
+    runtime::Answer answer;
+  };
+
+  AnsweringModel(std::shared_ptr<Shared> shared, std::unique_ptr<runtime::CompiledModel> model)
+      : shared_(std::move(shared)), model_(std::move(model)) {}
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
+    return std::make_unique<AnsweringModel>(shared_, model_->new_request());
+  }
+
+  using runtime::CompiledModel::run;
+  void run(const runtime::TensorMap& inputs,
+           const std::function<void(const runtime::TensorMap& outputs)>& look) override {
+    by_trusted<void>([&](runtime::CompiledModel& model) { model.run(inputs, look); });
+  }
+
+  [[nodiscard]] runtime::TensorMap run_and_keep(const runtime::TensorMap& inputs) override {
+    return by_trusted<runtime::TensorMap>([&](runtime::CompiledModel& model) {
+      auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
+      return keeps != nullptr ? keeps->run_and_keep(inputs) : model.run(inputs);
+    });
+  }
+
+  [[nodiscard]] runtime::Answer answer() const override {
+    const std::scoped_lock lock(shared_->mutex);
+    return shared_->answer;
+  }
+
+ private:
+  template <class Result, class Run>
+  Result by_trusted(const Run& run) {
+    follow();
+    try {
+      return run(*model_);
+    } catch (const runtime::EngineLimit& limit) {
+      replace(limit);
+    }
+    return run(*model_);
+  }
+
+  void replace(const runtime::EngineLimit& limit) {
+    {
+      const std::scoped_lock lock(shared_->mutex);
+      if (shared_->replaced_by == nullptr) {
+        Replacement replacement = shared_->replace(limit);
+        shared_->replaced_by = std::move(replacement.model);
+        shared_->answer = std::move(replacement.answer);
+      }
+    }
+    follow();
+  }
+
+  /// Another request may have found out that the model is to be replaced.
+  void follow() {
+    const std::scoped_lock lock(shared_->mutex);
+    if (is_replaced_ || shared_->replaced_by == nullptr) return;
+    model_ = shared_->replaced_by->new_request();
+    is_replaced_ = true;
+  }
+
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<runtime::CompiledModel> model_;
+  bool is_replaced_ = false;
+};
 
 class TwoJudges final : public Judges {
  public:
@@ -256,15 +366,15 @@ class TwoJudges final : public Judges {
 
   using runtime::Engine::compile;
   [[nodiscard]] std::string_view name() const override {
-    if (!asks_always()) return first_.name();
+    if (!asks_always()) return has_first() ? first_.name() : second_.name();
     const std::scoped_lock lock(mutex_);
     if (name_.empty()) name_ = fmt::format("{} and {}", first_.name(), second_.name());
     return name_;
   }
-  [[nodiscard]] bool can_run() const override { return first_.can_run(); }
+  [[nodiscard]] bool can_run() const override { return has_first() ? first_.can_run() : second_.can_run(); }
   [[nodiscard]] const runtime::Engine* checked() const override {
     if (asks_always()) return this;
-    return checked_ != nullptr && has_second() ? checked_.get() : nullptr;
+    return checked_ != nullptr && has_first() && has_second() ? checked_.get() : nullptr;
   }
   [[nodiscard]] const runtime::Engine& unchecked() const override { return unchecked_ ? *unchecked_ : *this; }
 
@@ -272,8 +382,11 @@ class TwoJudges final : public Judges {
                                                                 const runtime::CompileOptions& options) const override {
     const Faults faults = faults_of(model);
     const bool has_functions = options.kernels == runtime::OperatorKernels::functions;
+    if (!has_first()) return compile_by_second(model, options, why_no_first_);
     if (faults.of_first_alone() && has_functions && has_second()) {
-      return by_second_alone(faults.first, [&] { return second_.compile(model, options); });
+      return by_second_alone(faults.first, [&] {
+        return compile_by_second(model, options, fmt::format("the model has {}", faults.first));
+      });
     }
     std::unique_ptr<runtime::CompiledModel> compiled;
     try {
@@ -281,30 +394,34 @@ class TwoJudges final : public Judges {
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::bad_input || !faults.second.empty() || !has_second()) throw;
       try {
-        return second_.compile(model, options);
+        return compile_by_second(model, options,
+                                 fmt::format("{} refuses it: {}", first_.name(), own_words(refused, model)));
       } catch (const Error& refused_too) {
         if (refused_too.kind() != Error::Kind::bad_input) throw;
       }
       throw;
     }
     const bool is_comparable = !options.noise && has_functions && faults.of_one_alone().empty();
-    const bool is_sample = options_.sampled_nodes != 0 && options.extra_outputs.empty() && !options.round_inside &&
-                           (model.graph().node_count() >= options_.sampled_nodes || faults.of_both());
-    if (!is_comparable || !(asks_always() || is_sample) || !has_second()) return compiled;
+    const bool is_checked =
+        is_comparable && (asks_always() || (!options.round_inside && is_sample(model, options, faults)));
+    if (!is_checked || !has_second()) return answering(std::move(compiled), model, options);
     try {
       std::unique_ptr<runtime::CompiledModel> other = second_.compile(model, options);
-      return std::make_unique<CheckedModel>(
-          std::make_shared<const JudgedModel>(first_, second_, options_, model, options), std::move(compiled),
-          std::move(other), asks_always() ? nullptr : std::make_shared<std::atomic<bool>>(false));
+      return answering(
+          std::make_unique<CheckedModel>(std::make_shared<const JudgedModel>(first_, second_, options_, model, options),
+                                         std::move(compiled), std::move(other),
+                                         asks_always() ? nullptr : std::make_shared<std::atomic<bool>>(false)),
+          model, options);
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::bad_input) throw;
-      return compiled;  // by the only one that can
+      return answering(std::move(compiled), model, options);  // by the only one that can
     }
   }
 
   /// Where both compute the graph and differ it is an Error: then it is not known ahead, and stays in the model.
   [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
     const Faults faults = faults_of(model);
+    if (!has_first()) return second_.evaluate_constant_graph(model);
     if (faults.of_first_alone() && has_second()) {
       return by_second_alone(faults.first, [&] { return second_.evaluate_constant_graph(model); });
     }
@@ -361,19 +478,58 @@ class TwoJudges final : public Judges {
 
   [[nodiscard]] bool asks_always() const { return options_.second == JudgesOptions::Asked::always; }
 
+  [[nodiscard]] bool is_sample(const onnx::Model& model, const runtime::CompileOptions& options,
+                               const Faults& faults) const {
+    if (options_.second == JudgesOptions::Asked::never || !options.extra_outputs.empty()) return false;
+    const bool is_large =
+        options_.sampled_nodes != 0 && (model.graph().node_count() >= options_.sampled_nodes || faults.of_both());
+    return is_large || (options_.sampled_share != 0 && fingerprint(model) % options_.sampled_share == 0);
+  }
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile_by_second(const onnx::Model& model,
+                                                                          const runtime::CompileOptions& options,
+                                                                          const std::string& why) const {
+    auto shared = std::make_shared<AnsweringModel::Shared>();
+    std::unique_ptr<runtime::CompiledModel> compiled = second_.compile(model, options);
+    shared->answer = {.engine = std::string(second_.name()), .reason = why};
+    shared->replace = [](const runtime::EngineLimit& limit) -> AnsweringModel::Replacement { throw limit; };
+    return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
+  }
+
+  /// The model as the first engine compiled it.
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> answering(std::unique_ptr<runtime::CompiledModel> compiled,
+                                                                  const onnx::Model& model,
+                                                                  const runtime::CompileOptions& options) const {
+    auto shared = std::make_shared<AnsweringModel::Shared>();
+    shared->answer = {.engine = std::string(name()), .reason = ""};
+    const auto kept = std::make_shared<const onnx::Model>(model.clone());
+    shared->replace = [this, kept, options](const runtime::EngineLimit& limit) -> AnsweringModel::Replacement {
+      if (!has_second()) {
+        throw runtime::EngineLimit(
+            fmt::format("{}\nInstall {}, which then computes the model", limit.what(), options_.second_in_table));
+      }
+      return {.model = second_.compile(*kept, options),
+              .answer = {.engine = std::string(second_.name()), .reason = limit.what()}};
+    };
+    return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
+  }
+
   /// One that is asked always has to be there; what else it fails of is said where it is asked.
-  [[nodiscard]] bool has_second() const {
-    if (asks_always()) return true;
+  [[nodiscard]] bool has_first() const { return asks_always() || is_there(first_, has_first_, &why_no_first_); }
+  [[nodiscard]] bool has_second() const { return asks_always() || is_there(second_, has_second_, nullptr); }
+
+  bool is_there(const runtime::Engine& engine, std::optional<bool>& known, std::string* why) const {
     const std::scoped_lock lock(mutex_);
-    if (!has_second_) {
+    if (!known) {
       try {
-        has_second_ = !second_.name().empty();
+        known = !engine.name().empty();
       } catch (const Error& missing) {
         if (missing.kind() != Error::Kind::missing_tool) throw;
-        has_second_ = false;
+        known = false;
+        if (why != nullptr) *why = missing.what();
       }
     }
-    return *has_second_;
+    return *known;
   }
 
   const runtime::Engine& first_;
@@ -383,6 +539,8 @@ class TwoJudges final : public Judges {
   std::unique_ptr<TwoJudges> checked_;
   mutable std::mutex mutex_;
   mutable std::string name_;
+  mutable std::string why_no_first_;
+  mutable std::optional<bool> has_first_;
   mutable std::optional<bool> has_second_;
 };
 
@@ -400,11 +558,15 @@ std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime:
   JudgesOptions relaxed = options;
   relaxed.second = JudgesOptions::Asked::where_in_doubt;
   relaxed.sampled_nodes = 0;
+  relaxed.sampled_share = 0;
   JudgesOptions strict = options;
   strict.second = JudgesOptions::Asked::always;
   const auto unchecked = [&] { return std::make_unique<TwoJudges>(first, second, relaxed, nullptr, nullptr); };
   const auto always = [&] { return std::make_unique<TwoJudges>(first, second, strict, unchecked(), nullptr); };
   if (options.second == JudgesOptions::Asked::always) return always();
+  if (options.second == JudgesOptions::Asked::never) {
+    return std::make_unique<TwoJudges>(first, second, options, nullptr, nullptr);
+  }
   return std::make_unique<TwoJudges>(first, second, options, unchecked(), always());
 }
 

@@ -36,6 +36,21 @@ bool is_of_constants(const onnx::Value& value, int steps = longest_look) {
                      [&](const onnx::Value* input) { return input == nullptr || is_of_constants(*input, steps - 1); });
 }
 
+bool is_dynamic(const onnx::Value& value) {
+  return !value.shape ||
+         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
+}
+
+/// Whether an If, Loop or Scan makes a value, directly or through nodes that move data.
+bool is_of_control_flow(const onnx::Value& value, int steps = longest_look) {
+  const onnx::Node* producer = value.producer;
+  if (producer == nullptr || steps == 0) return false;
+  if (producer->is("If") || producer->is("Loop") || producer->is("Scan")) return true;
+  if (!has_trait(*producer, onnx::trait::moves_data) || producer->inputs.empty()) return false;
+  const onnx::Value* moved = producer->inputs.front();
+  return moved != nullptr && is_of_control_flow(*moved, steps - 1);
+}
+
 std::string text_of_attribute(const onnx::Node& node, std::string_view name) {
   const onnx::NodeAttribute* attribute = node.attribute(name);
   if (attribute == nullptr) return "absent";
@@ -84,6 +99,12 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
   }
   if (const auto index = input_in(left, "computed")) {
     return node.input(*index) != nullptr && !is_of_constants(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "dynamic")) {
+    return node.input(*index) != nullptr && is_dynamic(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "control")) {
+    return node.input(*index) != nullptr && is_of_control_flow(*node.input(*index));
   }
   if (const auto index = input_in(left, "fraction")) {
     return node.input(*index) != nullptr && has_fraction(node, *index);

@@ -24,7 +24,8 @@ struct KnownFault {
 /// Whether a condition holds of a node: attributes by their text, or `absent`; of input i `given(i)`, `constant(i)`
 /// (computed from constants alone counts), `computed(i)` (it does not), `type(i)=f16`, `rank(i)=3` and `fraction(i)`
 /// (the sizes of the first input times these scales are no integers), which hold where the type, rank or number is
-/// unknown.
+/// unknown; `dynamic(i)` (a size is not known) and `control(i)` (it is made by an If, Loop or Scan, directly or through
+/// nodes that move data).
 [[nodiscard]] bool holds_of(std::string_view condition, const onnx::Node& node);
 
 /// A table by operator. An engine is named with or without a version: a fault is taken to be in all versions until the

@@ -50,6 +50,10 @@ struct LayerOptions {
 [[nodiscard]] Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
                                         bool rounded);
 
+/// The least signal to noise ratio of an output of a model that was quantized to 8 bits: the bar of `verify` and of
+/// `quantize` where no other is given.
+inline constexpr double quantized_limit_db = 20;
+
 /// The same for an output: the errors of many layers of 8 bits add up, and how far each element may be off depends on
 /// what the network is for. So it is judged as a whole: a `quantized` candidate may have a tenth of the signal as
 /// noise, an SNR of 20 dB.
@@ -152,6 +156,7 @@ struct LayerReport {
   std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
   std::optional<Dispute> dispute = {};     ///< Then the layers are what one engine says.
+  std::string ran_in = {};                 ///< As in VerifyReport.
   std::vector<std::string> left_out = {};  ///< As in VerifyReport.
 
   /// All outputs agree, as verify_models has it; tensors inside may differ.

@@ -78,7 +78,9 @@ struct VerifyReport {
   std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
   std::optional<Dispute> dispute = {};  ///< Then nothing else says anything.
-  /// CPU engines that did not run a model though they could, and why; by whoever chose the engine (Judges::left_out).
+  /// The CPU engines that ran the models: "ONNX Runtime 1.31.1". Filled by whoever chose the engine, as `left_out` is.
+  std::string ran_in = {};
+  /// CPU engines that did not run a model though they could, why, and what the engine that did run it is known for.
   std::vector<std::string> left_out = {};
   [[nodiscard]] bool equal() const;
   /// Of all outputs: nothing was compared where that is so of one of them, and where there is none.

@@ -7,17 +7,25 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "graft/error.hpp"
+#include "runtime/answer.hpp"
 #include "runtime/default_engine.hpp"
+#include "runtime/engine_limit.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/dispute.hpp"
+#include "verify/inputs.hpp"
 #include "verify/known_faults.hpp"
 #include "verify/layers.hpp"
 #include "verify/prove.hpp"
+#include "verify/repeats.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft::verify::judges_test {
@@ -270,6 +278,101 @@ TEST(JudgesOf, known_faults_that_the_other_cannot_run) {
   EXPECT_EQ(verify_models(*alone, by_tanh(), by_tanh()).verdict(), Verdict::same);
   EXPECT_THAT(alone->left_out(by_tanh()), AllOf(StartsWith("First runs test.onnx though it has node 't' (Tanh)"),
                                                 HasSubstr("Second is not installed")));
+}
+
+/// The default engine, whose results have other numbers in each run.
+class WaveringEngine final : public runtime::Engine {
+ public:
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override { return "Wavering 1"; }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    return std::make_unique<Wavering>(runtime::default_engine().compile(model, options));
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return runtime::default_engine().evaluate_constant_graph(model);
+  }
+
+ private:
+  class Wavering final : public runtime::CompiledModel {
+   public:
+    explicit Wavering(std::unique_ptr<runtime::CompiledModel> model) : model_(std::move(model)) {}
+    [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
+      return std::make_unique<Wavering>(model_->new_request());
+    }
+    using runtime::CompiledModel::run;
+    void run(const runtime::TensorMap& inputs,
+             const std::function<void(const runtime::TensorMap& outputs)>& look) override {
+      runtime::TensorMap outputs = model_->run(inputs);
+      for (auto& [name, tensor] : outputs) {
+        std::vector<double> numbers = *tensor.numbers();
+        numbers.front() += ++runs_;
+        tensor = onnx::TensorData::from_numbers(tensor.type, tensor.dims, numbers);
+      }
+      look(outputs);
+    }
+
+   private:
+    std::unique_ptr<runtime::CompiledModel> model_;
+    int runs_ = 0;
+  };
+};
+
+TEST(JudgesOf, an_engine_that_contradicts_itself_is_replaced_by_the_other) {
+  const WaveringEngine wavering;
+  const std::unique_ptr<runtime::Engine> repeated = make_repeating_engine(wavering);
+  const FaultyEngine second("Second 2");
+  const auto judges = make_judges(*repeated, second, {.second = Asked::never});
+  const onnx::Model model = by_tanh();
+  const runtime::TensorMap inputs = make_inputs(model);
+  const runtime::TensorMap expected = runtime::default_engine().compile(model)->run(inputs);
+  const std::unique_ptr<runtime::CompiledModel> compiled = judges->compile(model);
+  const auto answer = [](const runtime::CompiledModel& one) {
+    return dynamic_cast<const runtime::HasAnswer&>(one).answer();
+  };
+  EXPECT_EQ(answer(*compiled).engine, "Wavering 1");
+  const std::unique_ptr<runtime::CompiledModel> request = compiled->new_request();
+  for (runtime::CompiledModel* one : {compiled.get(), request.get(), compiled.get()}) {
+    EXPECT_EQ(one->run(inputs).at("y").bytes.view(), expected.at("y").bytes.view());
+    EXPECT_EQ(answer(*one).engine, "Second 2");
+    EXPECT_THAT(answer(*one).reason, HasSubstr("other bits of output 'y'"));
+  }
+  const FaultyEngine missing("", {.is_missing = true});
+  const auto alone = make_judges(*repeated, missing, {.second = Asked::never});
+  EXPECT_THAT([&] { (void)alone->compile(model)->run(inputs); },
+              ThrowsMessage<runtime::EngineLimit>(HasSubstr("the second time\nInstall ONNX Runtime")));
+}
+
+/// ONNX Runtime comes first for values, and has to be there no more than OpenVINO has.
+TEST(JudgesOf, a_first_one_that_is_not_installed) {
+  const FaultyEngine missing("", {.is_missing = true});
+  const FaultyEngine second("Second 2");
+  const auto judges = make_judges(missing, second, {.second = Asked::never});
+  EXPECT_TRUE(judges->can_run());
+  EXPECT_EQ(judges->name(), "Second 2");
+  const std::unique_ptr<runtime::CompiledModel> compiled = judges->compile(by_tanh());
+  const runtime::Answer answer = dynamic_cast<const runtime::HasAnswer&>(*compiled).answer();
+  EXPECT_EQ(answer.engine, "Second 2");
+  EXPECT_EQ(answer.reason, "it is not installed");
+}
+
+TEST(JudgesOf, one_that_checks_nothing_trusts_the_first) {
+  const FaultyEngine first("First 1");
+  const FaultyEngine wrong("Second 2", wrong_tanh);
+  const auto judges = make_judges(first, wrong, {.second = Asked::never});
+  EXPECT_EQ(judges->checked(), nullptr);
+  EXPECT_EQ(verify_models(*judges, by_tanh(), by_exp()).verdict(), Verdict::same);
+  EXPECT_EQ(verify_models(*judges, by_tanh(), network("y = Abs(x)")).verdict(), Verdict::different);
+  EXPECT_EQ(wrong.compiled, 0);
+}
+
+/// Synthetic integers are not shrunk for an engine that cannot compute the usual ones.
+TEST(JudgesOf, integers_that_an_engine_rounds_are_no_reason_for_smaller_ones) {
+  const onnx::Model model = text_model({{"x", onnx::ElementType::i64, {20}}},
+                                       "p = Constant<value=int64(805459861)>()\nm = Constant<value=int64(512)>()\n"
+                                       "h = Mul(x, p)\ny = Mod(h, m)",
+                                       {"y"});
+  EXPECT_THROW((void)verify_models(runtime::default_engine(), model, model), runtime::EngineLimit);
 }
 
 TEST(JudgesOf, a_second_one_that_is_not_installed) {

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/cut.hpp"
@@ -43,6 +45,11 @@ class GRAFT_API Session {
   [[nodiscard]] TensorViews run_views(const TensorViews& inputs);
   /// The same run; `look` is shown the outputs where the engine left them, and they are gone when it returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
+
+  /// The CPU engine that runs it: "ONNX Runtime 1.31.1".
+  [[nodiscard]] const std::string& ran_in() const;
+  /// Why it is not the engine that comes first, and what the engine is known to compute wrongly; mostly empty.
+  [[nodiscard]] const std::vector<std::string>& left_out() const;
 
  private:
   struct State;

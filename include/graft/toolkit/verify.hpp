@@ -72,6 +72,10 @@ struct VerifyResult {
   std::vector<ComparedOutput> outputs;  ///< In the order of the reference.
   std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::size_t runs = 0;
+  std::string ran_in = {};  ///< The CPU engines that ran the models: "ONNX Runtime 1.31.1".
+  /// Why a model did not run in the engine that comes first, and what the engine that ran it is known to compute
+  /// wrongly; mostly empty.
+  std::vector<std::string> left_out = {};
   std::string dispute = {};  ///< Which engines disagree, first at which node, and by how much; mostly empty.
   /// With VerifyOptions::own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them, and
   /// not by Graft's kernels, which TensorRT-RTX runs as plugins.

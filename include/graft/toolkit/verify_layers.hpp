@@ -64,6 +64,8 @@ struct LayersResult {
   std::optional<Failure> failure;         ///< Then there are no tensors.
   std::vector<std::string> problems;      ///< Inputs or outputs that one of the models lacks.
   std::size_t runs = 0;
+  std::string ran_in = {};                                ///< As VerifyResult::ran_in.
+  std::vector<std::string> left_out = {};                 ///< As VerifyResult::left_out.
   std::string dispute = {};                               ///< As VerifyResult::dispute.
   std::vector<std::string> without_own_kernels = {};      ///< As VerifyResult::without_own_kernels.
   std::shared_ptr<const LayerVerification> details = {};  ///< For graft/toolkit/present.hpp.

@@ -76,7 +76,7 @@ def main() -> int:
         from graft.runtime import sessions
     except ImportError as error:
         text = (
-            f"ONNX Runtime is not there: {sys.executable}: {error}\n"
+            f"ONNX Runtime is not installed: {sys.executable}: {error}\n"
             f"Install it with: {sys.executable} -m pip install onnxruntime, or set GRAFT_PYTHON to a Python that has it"
         )
         root.send(Kind.FAILED, encode_failure(Failure(ErrorKind.MISSING_TOOL, text)).parts)

@@ -211,11 +211,13 @@ std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report) {
 }
 
 report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
-                                   const std::vector<std::string>& inputs, const std::vector<std::string>& left_out) {
+                                   const std::vector<std::string>& inputs, const std::string& ran_in,
+                                   const std::vector<std::string>& left_out) {
   report::Report page = new_model_report("verify", files.candidate);
   page.summary.push_back({"reference", files.reference});
   page.summary.push_back({"result", fmt::format("{} on {}", result, count_text(runs, "run"))});
   for (const std::string& input : inputs) page.summary.push_back({"input", input});
+  if (!ran_in.empty()) page.summary.push_back({"CPU engine", ran_in});
   for (const std::string& line : left_out) page.summary.push_back({"CPU engine", line});
   return page;
 }
@@ -248,8 +250,8 @@ void add_comparison(report::Report& page, const onnx::Model& candidate, const st
 
 report::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
                            const VerifiedFiles& files) {
-  report::Report page =
-      new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs, report.left_out);
+  report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
+                                            report.ran_in, report.left_out);
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
   add_comparison(page, candidate, tensors_of(report), report.problems);
   return page;

@@ -44,10 +44,10 @@ struct ComparedTensor {
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report);
 
-/// A page with its summary: files, result, inputs, CPU engines that were left out.
+/// A page with its summary: files, result, inputs, the CPU engines that ran the models and those that did not.
 [[nodiscard]] report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result,
                                                  std::size_t runs, const std::vector<std::string>& inputs,
-                                                 const std::vector<std::string>& left_out);
+                                                 const std::string& ran_in, const std::vector<std::string>& left_out);
 
 /// Adds kinds, graph, histogram and table. Tensors are in the order of computation.
 void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,

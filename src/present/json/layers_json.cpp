@@ -121,6 +121,7 @@ Json to_json(const verify::LayerReport& report) {
           {"inputs", report.inputs},
           {"problems", report.problems},
           {"dispute", present::to_json(report.dispute)},
+          {"ran_in", report.ran_in},
           {"left_out", report.left_out},
           {"reference_tensors", report.reference_tensors},
           {"candidate_tensors", report.candidate_tensors},

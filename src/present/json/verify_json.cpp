@@ -97,6 +97,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
           {"why_sizes", report.why_sizes},
           {"problems", report.problems},
           {"dispute", to_json(report.dispute)},
+          {"ran_in", report.ran_in},
           {"left_out", report.left_out},
           {"without_own_kernels", compared.without_own_kernels},
           {"outputs", outputs}};

@@ -63,9 +63,11 @@ std::string result_text(verify::Verdict verdict) {
 }
 
 Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const std::string& why_sizes,
-                    const std::vector<std::string>& left_out) {
+                    const std::string& ran_in, const std::vector<std::string>& left_out) {
   Listing text;
-  text.add(fmt::format("reference {}, candidate {}", files.reference, files.candidate), Color::faint);
+  text.add(fmt::format("reference {}, candidate {}{}{}", files.reference, files.candidate,
+                       ran_in.empty() ? "" : ", computed by ", ran_in),
+           Color::faint);
   for (const auto& [name, range] : ranges) {
     text.add(fmt::format("synthetic '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
                          range.why.empty() ? "" : ", since " + range.why),
@@ -92,7 +94,7 @@ Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFil
   text.add({{result_text(report.verdict()), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
                         files.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
-  text.append(inputs_text(files, compared.ranges, report.why_sizes, report.left_out));
+  text.append(inputs_text(files, compared.ranges, report));
   Table table;
   for (const verify::OutputReport& output : report.outputs) add_rows(table, output, report.runs, verbose);
   for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});

@@ -15,9 +15,15 @@ namespace graft::present {
 /// Of whole models: "the same", "not the same", "not compared".
 [[nodiscard]] std::string result_text(verify::Verdict verdict);
 
-/// The files, what the synthetic inputs are made of, and which CPU engine did not run a model.
+/// The files, which CPU engine ran them and which did not, and what the synthetic inputs are made of.
 [[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
-                                  const std::string& why_sizes, const std::vector<std::string>& left_out);
+                                  const std::string& why_sizes, const std::string& ran_in,
+                                  const std::vector<std::string>& left_out);
+/// The same of a report of outputs or of all tensors.
+template <class Report>
+[[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const Report& report) {
+  return inputs_text(files, ranges, report.why_sizes, report.ran_in, report.left_out);
+}
 
 /// Of models on which two engines disagree.
 [[nodiscard]] Listing dispute_text(const verify::Dispute& dispute);

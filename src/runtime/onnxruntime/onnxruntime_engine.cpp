@@ -14,6 +14,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
+#include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
 #include "runtime/onnxruntime/relative_noise.hpp"
 #include "runtime/onnxruntime/widen.hpp"
@@ -75,7 +76,7 @@ struct SharedState {
   NarrowTypes narrow;
 };
 
-class OnnxruntimeModel final : public CompiledModel {
+class OnnxruntimeModel final : public CompiledModel, public KeepsOutputs {
  public:
   OnnxruntimeModel(std::shared_ptr<const SharedState> shared, std::unique_ptr<CompiledModel> remote)
       : shared_(std::move(shared)), remote_(std::move(remote)) {}
@@ -86,6 +87,10 @@ class OnnxruntimeModel final : public CompiledModel {
 
   using CompiledModel::run;
   void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look) override {
+    look(run_and_keep(inputs));
+  }
+
+  [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override {
     shared_->inputs.check(inputs);
     TensorMap widened = inputs;
     for (const auto& [name, type] : shared_->narrow.inputs) {
@@ -94,7 +99,8 @@ class OnnxruntimeModel final : public CompiledModel {
     }
     TensorMap outputs;
     try {
-      outputs = remote_->run(widened);
+      auto* keeps = dynamic_cast<KeepsOutputs*>(remote_.get());
+      outputs = keeps != nullptr ? keeps->run_and_keep(widened) : remote_->run(widened);
     } catch (const Error& failed) {
       // With these sizes an operator's node may be what fails.
       if (failed.kind() == Error::Kind::bad_input) check_operators(shared_->model, shapes_of(inputs));
@@ -104,7 +110,7 @@ class OnnxruntimeModel final : public CompiledModel {
       onnx::TensorData& tensor = outputs.at(name);
       tensor = in_type(tensor, type);
     }
-    look(outputs);
+    return outputs;
   }
 
  private:

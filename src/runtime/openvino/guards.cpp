@@ -168,7 +168,7 @@ class GuardNode : public ov::op::Op {
     } else if (guard_.divides && has_zero(inputs[2])) {
       fail("a division of integers by zero");
     } else if (!std::all_of(inputs.begin(), inputs.end(), exact)) {
-      fail("the CPU engine computes such integers in f32, where those beyond 2^24 are rounded");
+      fail(std::string(beyond_exact_integers));
     }
     outputs[0].set_shape(inputs[0].get_shape());
     inputs[0].copy_to(outputs[0]);

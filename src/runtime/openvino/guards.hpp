@@ -3,10 +3,15 @@
 
 #include <openvino/core/model.hpp>
 #include <string>
+#include <string_view>
 
 #include "onnx/model.hpp"
 
 namespace graft::runtime {
+
+/// A part of the message of a guard that finds integers which the plugin would round (EngineLimit).
+inline constexpr std::string_view beyond_exact_integers =
+    "the CPU engine computes such integers in f32, where those beyond 2^24 are rounded";
 
 /// Throws Error naming the first node that OpenVINO 2026.4 takes and computes wrongly.
 void refuse_known_faults(const onnx::Model& model);

@@ -32,6 +32,7 @@
 #include "graft/setting.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/schema.hpp"
+#include "runtime/engine_limit.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
 #include "runtime/openvino/element_types.hpp"
@@ -79,9 +80,9 @@ void check_integers(const std::string& where, const onnx::TensorData& tensor) {
       T value;
       std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
       if (std::cmp_less(value, lowest) || std::cmp_greater(value, highest)) {
-        throw Error(where + ": element " + std::to_string(i) + " is " + std::to_string(value) +
-                    "; the CPU engine holds integers in 32 bits, allowed is " + std::to_string(lowest) + " to " +
-                    std::to_string(highest));
+        throw EngineLimit(where + ": element " + std::to_string(i) + " is " + std::to_string(value) +
+                          "; the CPU engine holds integers in 32 bits, allowed is " + std::to_string(lowest) + " to " +
+                          std::to_string(highest));
       }
     }
   };
@@ -330,6 +331,11 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
     }
   } catch (const std::exception& failed) {
     check_operators(*own.model, shapes_of(inputs));  // with these sizes an operator's node may be what fails
+    const std::string text = failed.what();
+    if (text.find(beyond_exact_integers) != std::string::npos) {
+      throw EngineLimit(own.source + ": cannot run with " + types_and_shapes(inputs) + ": " +
+                        shorten_openvino_message(text));
+    }
     throw Error(own.source + ": cannot run with " + types_and_shapes(inputs) + ": " +
                 shorten_openvino_message(failed.what()));
   }

@@ -21,6 +21,7 @@
 
 #include "core/descriptor.hpp"
 #include "graft/error.hpp"
+#include "runtime/keeps_outputs.hpp"
 #include "runtime/worker/connection.hpp"
 #include "runtime/worker/idle_watch.hpp"
 #include "runtime/worker/messages.hpp"
@@ -185,7 +186,7 @@ class Worker {
 };
 
 /// A request of the worker's, and a model there.
-class RemoteModel final : public CompiledModel {
+class RemoteModel final : public CompiledModel, public KeepsOutputs {
  public:
   RemoteModel(std::shared_ptr<Worker> worker, Connection connection, std::string source,
               std::shared_ptr<RoundingNoise> noise)
@@ -197,7 +198,11 @@ class RemoteModel final : public CompiledModel {
   [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override;
   using CompiledModel::run;
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
-    look(decode_tensors(ask(MessageKind::run, encode(inputs, noise_ ? noise_->draw : 0), "ran")));
+    look(run_and_keep(inputs));
+  }
+  /// The tensors own the message that they came in.
+  [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override {
+    return decode_tensors(ask(MessageKind::run, encode(inputs, noise_ ? noise_->draw : 0), "ran"));
   }
 
   /// The answer to a request; what the worker refuses is thrown as the Error that it was there. `act` is for messages.

@@ -33,7 +33,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
-const Engine& judge() { return toolkit::engine_of(toolkit::CpuEngine::onnxruntime); }
+const Engine& judge() { return toolkit::engine_of(toolkit::CpuEngine::onnxruntime, toolkit::Purpose::values); }
 
 onnx::TensorData tensor(ElementType type, const std::vector<std::int64_t>& dims, const std::vector<double>& numbers) {
   return onnx::TensorData::from_numbers(type, dims, numbers);
@@ -286,7 +286,8 @@ TEST(OnnxruntimeEngine, a_python_without_onnxruntime) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), Error::Kind::missing_tool);
-    EXPECT_THAT(error.what(), AllOf(StartsWith("ONNX Runtime is not there"), HasSubstr("-m pip install onnxruntime")));
+    EXPECT_THAT(error.what(),
+                AllOf(StartsWith("ONNX Runtime is not installed"), HasSubstr("-m pip install onnxruntime")));
   }
 }
 
