@@ -117,13 +117,15 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   const std::string summary = present::int8_summary(report, options);
   console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, files.data_file), summary));
   console.say(present::int8_text(report, options.metric != nullptr, arguments.explain));
-  if (!chosen.met)
-    console.warn(present::missed_int8_text(chosen.plan.type, arguments.model, arguments.output, arguments.data));
+  const std::string verify =
+      present::verify_command(report.check, arguments.model, arguments.output, arguments.data, {});
+  console.say(present::check_text(report.check, verify));
+  if (!report.met()) console.warn(present::missed_int8_text(report, verify));
   if (!arguments.report.empty()) {
     write_report(console, present::int8_page(chosen, files, options, summary), arguments.report);
   }
-  console.result(present::int8_json(report, files, options));
-  return chosen.met ? Exit::done : Exit::answer_is_no;
+  console.result(present::int8_json(report, files, options, verify));
+  return report.met() ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace graft::cli

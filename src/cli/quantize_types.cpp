@@ -62,12 +62,15 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   const std::string summary = present::types_summary(report, options.precision);
   console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, files.data_file), summary));
   console.say(present::types_text(report, options.precision, has_data, arguments.explain));
-  if (!chosen.met) console.warn(present::missed_types_text(chosen, arguments.model, arguments.output));
+  const std::string verify =
+      present::verify_command(report.check, arguments.model, arguments.output, arguments.data, arguments.inputs);
+  console.say(present::check_text(report.check, verify));
+  if (!report.met()) console.warn(present::missed_types_text(report, verify));
   if (!arguments.report.empty()) {
     write_report(console, present::types_page(chosen, files, options.precision, has_data, summary), arguments.report);
   }
-  console.result(present::types_json(report, files, options.precision, has_data));
-  return chosen.met ? Exit::done : Exit::answer_is_no;
+  console.result(present::types_json(report, files, options.precision, has_data, verify));
+  return report.met() ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace graft::cli

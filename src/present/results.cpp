@@ -66,10 +66,10 @@ std::string to_json(const LayersResult& result) {
 std::string to_json(const QuantizeResult& result) {
   const Quantization& made = details_of(result);
   if (const auto* int8 = std::get_if<Int8Report>(&made.report)) {
-    return text_of(present::int8_json(*int8, files_of(made), made.int8));
+    return text_of(present::int8_json(*int8, files_of(made), made.int8, ""));
   }
   return text_of(
-      present::types_json(std::get<TypesReport>(made.report), files_of(made), made.precision, made.has_data));
+      present::types_json(std::get<TypesReport>(made.report), files_of(made), made.precision, made.has_data, ""));
 }
 
 std::string to_json(const BuildResult& result) {

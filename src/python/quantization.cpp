@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "python/precisions.hpp"
 #include "python/results.hpp"
 #include "python/tensors.hpp"
+#include "toolkit/verdict_names.hpp"
 
 namespace graft::python {
 namespace {
@@ -156,7 +158,14 @@ void add_quantization(nb::module_& module) {
       .def_ro("metric_f32", &QuantizeResult::metric_f32, "Of the metric, or the rows' agreement; None without data.")
       .def_ro("metric_int8", &QuantizeResult::metric_int8)
       .def_ro("notes", &QuantizeResult::notes)
-      .def_ro("met", &QuantizeResult::met, "Whether every output meets the limits that were given.");
+      .def_prop_ro(
+          "verified",
+          [](const QuantizeResult& result) {
+            return result.verified ? std::optional<std::string>(toolkit::to_string(*result.verified)) : std::nullopt;
+          },
+          "What graft.verify finds of the model before and after; None where a metric or max_drop judges, and for a "
+          "calibration cache without data.")
+      .def_ro("met", &QuantizeResult::met, "Whether every output meets the limits, and `verified` is 'same' or None.");
   add_texts(result, describe);
   add_page(result);
   module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_path"_a, "shapes"_a,

@@ -1,15 +1,23 @@
 // Chooses the types of nodes, and counts the bytes of weights.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "graft/error.hpp"
 #include "onnx/check_operators.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/schema.hpp"
 #include "quant/calibration_cache.hpp"
 #include "quant/calibration_data.hpp"
+#include "quant/typed.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/compare_models.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
 #include "verify/ends.hpp"
@@ -27,10 +35,96 @@ std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
   return bytes;
 }
 
+/// Compares the models as `graft verify` does. `common` has the data, shapes and limit of the options.
+QuantizedCheck check(const onnx::Model& before, const onnx::Model& after, graft::verify::VerifyOptions common,
+                     CpuEngine engine, const Watch& watch) {
+  QuantizedCheck found;
+  found.limit_db = common.snr_db;
+  CompareOptions options;
+  options.common.data = std::move(common.data);
+  options.common.shapes = std::move(common.shapes);
+  options.common.snr_db = common.snr_db;
+  options.engine = engine;
+  try {
+    place_inputs(before, after, options.common, options.names);
+    found.report = compare_outputs(before, after, std::move(options), {.progress = {}, .cancel = watch.cancel}).report;
+  } catch (const Error& error) {
+    if (error.kind() == Error::Kind::internal) throw;
+    found.failure = error.what();
+  }
+  return found;
+}
+
+/// Whether the result of a node jumps where a number before it moves a little.
+bool jumps(const onnx::Node& node) {
+  if (node.is("Cast")) {
+    const onnx::Value* input = node.input(0);
+    const onnx::Value* output = node.output();
+    return input != nullptr && input->type && is_floating_point(*input->type) && output->type &&
+           !is_floating_point(*output->type);
+  }
+  return is_any_of(node, {"ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less",
+                          "LessOrEqual", "Mod", "NonZero", "NonMaxSuppression", "Round", "Sign", "TopK"});
+}
+
+/// Nodes of the main graph that a value is computed from, at most so many steps before it, the nearest first.
+std::vector<const onnx::Node*> nodes_before(const onnx::Value& value, std::size_t steps) {
+  std::vector<const onnx::Node*> nodes;
+  std::set<const onnx::Node*> seen;
+  std::vector<const onnx::Value*> reached{&value};
+  for (std::size_t step = 0; step < steps && !reached.empty(); ++step) {
+    std::vector<const onnx::Value*> next;
+    for (const onnx::Value* one : reached) {
+      if (one->producer == nullptr || !seen.insert(one->producer).second) continue;
+      nodes.push_back(one->producer);
+      for (const onnx::Value* input : one->producer->inputs) {
+        if (input != nullptr) next.push_back(input);
+      }
+    }
+    reached = std::move(next);
+  }
+  return nodes;
+}
+
+/// Keeps in f32 what decides the outputs that differ: nodes that jump, and so many steps before each of them. False
+/// where that keeps nothing new.
+bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& report, std::size_t steps,
+                       quant::ChooseOptions& options) {
+  constexpr auto all = std::numeric_limits<std::size_t>::max();
+  const std::size_t before = options.kept.size();
+  for (const verify::OutputReport& output : report.outputs) {
+    const onnx::Value* value = model.graph().find_local(output.reference_name);
+    if (output.equal() || value == nullptr) continue;
+    for (const onnx::Node* node : nodes_before(*value, all)) {
+      if (!jumps(*node)) continue;
+      const std::string reason = fmt::format("{} is computed from it, whose result jumps where a number moves a little",
+                                             onnx::describe(*node));
+      for (const onnx::Node* decides : nodes_before(*node->output(), steps)) {
+        if (!decides->is("Constant")) options.kept.emplace(quant::key_of(*decides), reason);
+      }
+    }
+  }
+  return options.kept.size() != before;
+}
+
 quant::CalibrationData open(const Samples& samples, const graft::onnx::Model& model) {
   if (!samples.path.empty()) return open_calibration_data(samples.path, model, samples.recipe, samples.limit);
   if (samples.tensors.empty()) return {};
   return quant::calibration_data_of(samples.tensors, model, samples.limit, samples.name);
+}
+
+/// The data as `graft verify --data` takes them; of a folder, and of data that one run would need too much memory for,
+/// as many samples as are judged.
+std::vector<runtime::TensorMap> data_to_judge_by(const Samples& samples, const quant::CalibrationData& calibration,
+                                                 std::int64_t judged) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 26;
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : samples.tensors) bytes += tensor.bytes.size();
+  if (!samples.tensors.empty() && bytes <= most_bytes) return {samples.tensors};
+  std::vector<runtime::TensorMap> data;
+  const std::int64_t count = std::clamp<std::int64_t>(judged, 1, calibration.count);
+  for (std::int64_t i = 0; i < count; ++i) data.push_back(calibration.sample(i * calibration.count / count));
+  return data;
 }
 
 }  // namespace
@@ -57,7 +151,19 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
       work.report_step(what, done, total);
     };
     TypesReport report;
-    report.chosen = choose_types(work.engine(), model, options);
+    graft::verify::VerifyOptions common;
+    if (!data.empty()) common.data.push_back(data);
+    common.shapes = options.shapes;
+    common.snr_db = options.limit_db;
+    // The search measures signal to noise ratios, in which an index that is off hardly shows.
+    constexpr std::array<std::size_t, 3> steps_to_keep{4, 12, std::numeric_limits<std::size_t>::max()};
+    for (std::size_t attempt = 0;; ++attempt) {
+      report.chosen = choose_types(work.engine(), model, options);
+      report.check = check(model, report.chosen.typed.model, common, engine, watch);
+      if (report.met() || !report.chosen.met || !report.check.report || attempt == steps_to_keep.size()) break;
+      work.check_cancelled();
+      if (!keep_what_decides(model, *report.check.report, steps_to_keep[attempt], options)) break;
+    }
     report.weights = {.before = bytes_of_weights(model), .after = bytes_of_weights(report.chosen.typed.model)};
     return report;
   });
@@ -73,7 +179,15 @@ Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, 
       work.report_step(what, done, total);
     };
     Int8Report report;
-    report.chosen = choose_int8(work.engine(), model, open(samples, model), options);
+    const quant::CalibrationData calibration = open(samples, model);
+    report.chosen = choose_int8(work.engine(), model, calibration, options);
+    const bool has_own_judge = options.metric || options.max_drop;
+    if (calibration.count != 0 && !has_own_judge) {
+      graft::verify::VerifyOptions common;
+      common.data = data_to_judge_by(samples, calibration, options.judged);
+      common.snr_db = options.limit_db;
+      report.check = check(model, report.chosen.placed.model, std::move(common), engine, watch);
+    }
     report.weights = {.before = bytes_of_weights(model), .after = bytes_of_weights(report.chosen.placed.model)};
     return report;
   });

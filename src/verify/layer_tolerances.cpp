@@ -19,9 +19,8 @@ Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candida
 }
 
 Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized, bool rounded) {
-  constexpr double of_quantized = 20;
   const bool real = is_floating_point(reference) && is_floating_point(candidate);
-  if (quantized && real) return {.snr_db = of_quantized};
+  if (quantized && real) return {.snr_db = quantized_limit_db};
   return layer_tolerance(reference, candidate, quantized, rounded);
 }
 

@@ -13,6 +13,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
 #include "verify/choices.hpp"
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
@@ -47,11 +48,22 @@ bool are_exchanged(const Shape& reference, const Shape& candidate) {
   return exchanged.has_value();
 }
 
-bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool exchanged) {
-  if (reference.type != candidate.type) return false;
+/// `across` is VerifyOptions::across_formats: then inputs are converted for the candidate.
+bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool across) {
+  const bool are_real =
+      reference.type && candidate.type && is_floating_point(*reference.type) && is_floating_point(*candidate.type);
+  if (reference.type != candidate.type && !(across && are_real)) return false;
   if (!reference.shape || !candidate.shape) return true;
   return can_be_the_same(*reference.shape, *candidate.shape) ||
-         (exchanged && are_exchanged(*reference.shape, *candidate.shape));
+         (across && are_exchanged(*reference.shape, *candidate.shape));
+}
+
+/// The nodes that round to 8 bits. A reference may have some already, as somebody quantized it.
+std::size_t count_of_quantizing(const onnx::Model& model) {
+  std::size_t count = 0;
+  model.graph().for_each_node(
+      [&](const onnx::Node& node) { count += has_trait(node, onnx::trait::quantizes) ? 1 : 0; });
+  return count;
 }
 
 class Verification {
@@ -62,7 +74,7 @@ class Verification {
         reference_(reference),
         candidate_(candidate),
         options_(options),
-        quantized_(options.may_be_narrower && quantizes(candidate) && !quantizes(reference)) {
+        quantized_(options.may_be_narrower && count_of_quantizing(candidate) > count_of_quantizing(reference)) {
     if (!options.may_be_narrower) return;
     reference_narrow_ = narrow_types(reference);
     candidate_narrow_ = narrow_types(candidate);
@@ -344,10 +356,12 @@ class Verification {
     }
   }
 
-  static void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) {
+  void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
     const onnx::TensorData& reference = compared.reference;
     Difference& difference = compared.difference;
-    if (reference.type != candidate.type && difference.incomparable.empty()) {
+    const bool may_differ =
+        options_.may_be_narrower && is_floating_point(reference.type) && is_floating_point(candidate.type);
+    if (reference.type != candidate.type && !may_differ && difference.incomparable.empty()) {
       difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
                                             to_string(reference.type), to_string(candidate.type));
     }

@@ -18,6 +18,7 @@
 #include "graft/toolkit/precision.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "graft/toolkit/tensor.hpp"
+#include "graft/toolkit/verify.hpp"
 
 namespace graft::toolkit {
 
@@ -71,8 +72,8 @@ struct QuantizeOptions {
   std::vector<std::string> keep = {};  ///< What stays in f32: names of nodes, tensors or operators, with * and ?.
   std::vector<std::string> only = {};  ///< What may leave f32, and nothing else; as keep.
   bool typed_io = false;               ///< Inputs and outputs have the type too, and are not f32; f16 and bf16 only.
-  /// Least signal to noise ratio of each output; nodes stay in f32 until it is met. Nothing: 40 dB in f16, 25 dB in
-  /// bf16, and none in int8 and f8.
+  /// Least signal to noise ratio of each output; nodes stay in f32 until it is met. Nothing: 40 dB in f16 and 25 dB in
+  /// bf16, for which nodes stay in f32, and 20 dB in int8 and f8, for which none does.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
   CpuEngine engine = CpuEngine::automatic;  ///< Runs the model for calibration and comparisons.
@@ -105,7 +106,10 @@ struct QuantizeResult {
   std::optional<double> metric_f32;  ///< Of Int8Options::metric, or the rows' agreement; nothing without data.
   std::optional<double> metric_int8;
   std::vector<std::string> notes;
-  bool met = true;                                   ///< Whether every output meets the limits of the options.
+  /// What `verify` finds of the model before and after, with the same data, shapes and limit. Nothing where a metric or
+  /// max_drop judges, and for a calibration cache without data.
+  std::optional<Verdict> verified;
+  bool met = true;  ///< Whether every output meets the limits of the options, and `verified` is same or nothing.
   std::shared_ptr<const Quantization> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "present/html/quantize_int8_page.hpp"
+#include "present/text/verify_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -95,10 +96,21 @@ Json json_of_search(const quant::ChosenInt8& chosen) {
   return {{"sensitivities", sensitivities}, {"trials", trials}};
 }
 
+/// Null where nothing was checked.
+Json json_of(const toolkit::QuantizedCheck& check, const std::string& verify) {
+  if (!check.report && check.failure.empty()) return {};
+  return {{"verdict", check.report ? result_text(check.report->verdict()) : "not compared"},
+          {"failure", check.failure},
+          {"ran_in", check.report ? check.report->ran_in : ""},
+          {"left_out", check.report ? check.report->left_out : std::vector<std::string>{}},
+          {"runs", check.report ? check.report->runs : 0},
+          {"command", verify}};
+}
+
 }  // namespace
 
 Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files, verify::Precision precision,
-                bool has_data) {
+                bool has_data, const std::string& verify) {
   const quant::ChosenTypes& chosen = report.chosen;
   Json nodes = Json::array();
   for (const quant::ChosenNode& node : chosen.nodes) nodes.push_back(to_json(node, precision));
@@ -116,7 +128,8 @@ Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files,
           {"inputs", chosen.inputs},
           {"runs", chosen.runs},
           {"limit_db", chosen.limit_db},
-          {"met", chosen.met},
+          {"met", report.met()},
+          {"check", json_of(report.check, verify)},
           {"trials", chosen.trials},
           {"casts", chosen.typed.casts},
           {"weight_bytes", report.weights.after},
@@ -128,7 +141,8 @@ Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files,
           {"plain_outputs", to_json(chosen.plain)}};
 }
 
-Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, const quant::Int8Options& options) {
+Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, const quant::Int8Options& options,
+               const std::string& verify) {
   const quant::ChosenInt8& chosen = report.chosen;
   Json json = {{"schema", "graft.quantize"},
                {"version", 1},
@@ -139,7 +153,8 @@ Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, c
                {"method", options.cache ? "cache" : to_string(options.thresholds.method)},
                {"samples", chosen.samples},
                {"judged", chosen.judged},
-               {"met", chosen.met},
+               {"met", report.met()},
+               {"check", json_of(report.check, verify)},
                {"metric_f32", number(chosen.metric_f32)},
                {"metric_int8", number(chosen.metric_int8)},
                {"weight_bytes", report.weights.after},

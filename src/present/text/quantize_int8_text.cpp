@@ -104,12 +104,15 @@ Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool expla
   return text;
 }
 
-std::string missed_int8_text(quant::EightBits type, const std::string& model, const std::string& output,
-                             const std::vector<std::string>& data) {
-  return fmt::format(
-      "the outputs are not as good as was asked for with any layer in {}; what was written is the best that has one\n"
-      "`graft verify {} {} --layers --data {}` shows where it goes",
-      to_string(type), model, output, fmt::join(data, " --data "));
+std::string missed_int8_text(const toolkit::Int8Report& report, const std::string& verify) {
+  const std::string next =
+      verify.empty() ? "" : fmt::format("\n`{} --layers` shows the first node that differs", verify);
+  if (report.chosen.met) {
+    return fmt::format("{}\n--limit 20 keeps layers in f32 until each output has 20 dB; a lower --limit accepts less{}",
+                       missed_check_text(report.check), next);
+  }
+  return fmt::format("the outputs miss the limit with any layer in {}; the written model is the best that has one{}",
+                     to_string(report.chosen.plan.type), next);
 }
 
 }  // namespace graft::present

@@ -15,13 +15,21 @@ namespace graft::present {
 [[nodiscard]] Listing types_text(const toolkit::TypesReport& report, verify::Precision precision, bool has_data,
                                  bool explain);
 /// Where the limit is not met.
-[[nodiscard]] std::string missed_types_text(const quant::ChosenTypes& chosen, const std::string& model,
-                                            const std::string& output);
+[[nodiscard]] std::string missed_types_text(const toolkit::TypesReport& report, const std::string& verify);
+
+/// The command that repeats the check of a quantized model; empty where there is none: --data of a folder. `data` and
+/// `inputs` are those of the command line.
+[[nodiscard]] std::string verify_command(const toolkit::QuantizedCheck& check, const std::string& model,
+                                         const std::string& output, const std::vector<std::string>& data,
+                                         const std::vector<std::string>& inputs);
+/// Why the check does not accept the model.
+[[nodiscard]] std::string missed_check_text(const toolkit::QuantizedCheck& check);
+/// What the check found, and the command.
+[[nodiscard]] Listing check_text(const toolkit::QuantizedCheck& check, const std::string& verify);
 
 /// The same in int8 and f8.
 [[nodiscard]] std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options);
 [[nodiscard]] Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool explain);
-[[nodiscard]] std::string missed_int8_text(quant::EightBits type, const std::string& model, const std::string& output,
-                                           const std::vector<std::string>& data);
+[[nodiscard]] std::string missed_int8_text(const toolkit::Int8Report& report, const std::string& verify);
 
 }  // namespace graft::present
