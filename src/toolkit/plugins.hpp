@@ -1,8 +1,10 @@
 // What is in plugin libraries, as the plugin registry of TensorRT sees it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +23,39 @@ struct PluginsRequest {
   bool check = false;             ///< Whether each creator and its plugin keep TensorRT's contract.
 };
 
+/// How many checks there are of all creators.
+struct CheckCounts {
+  std::size_t passed = 0;
+  std::size_t failed = 0;
+  std::size_t left_out = 0;  ///< They could not be made.
+
+  [[nodiscard]] std::size_t made() const { return passed + failed; }
+  [[nodiscard]] std::size_t all() const { return made() + left_out; }
+};
+
+/// Counts the checks of one creator, as the driver tells them.
+[[nodiscard]] inline CheckCounts count_checks(const nlohmann::ordered_json& creator) {
+  CheckCounts counts;
+  for (const nlohmann::ordered_json& check : creator["checks"]) {
+    const std::string outcome = check.value("outcome", "");
+    ++(outcome == "passed" ? counts.passed : outcome == "failed" ? counts.failed : counts.left_out);
+  }
+  return counts;
+}
+
 /// Both as the driver tells them: `tensorrt` has flavor, module and version; each library has its creators, each of
 /// those its fields and, where they were asked for, its checks.
 struct PluginsReport {
   nlohmann::ordered_json tensorrt;
   nlohmann::ordered_json libraries;
-  bool conforms = true;  ///< Whether no check of any creator failed.
+  CheckCounts checks;  ///< Of all creators, once they are made.
+
+  /// Whether the libraries keep the contract as far as it is checked; nothing where a check was left out and none
+  /// failed.
+  [[nodiscard]] std::optional<bool> conforms() const {
+    if (checks.failed != 0) return false;
+    return checks.left_out == 0 ? std::optional(true) : std::nullopt;
+  }
 };
 
 /// Opens the libraries in a process of its own.

@@ -39,20 +39,33 @@ def test_a_library_of_someone_else(graft):
 
 
 @needs_plugin_library
-def test_check_says_what_conforms_and_what_could_not_be_asked(graft):
+def test_check_says_what_was_checked_and_what_was_left_out(graft):
+    told = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", "--json")
+    assert told.code == 0, told.err
+    checks = [c for library in told.json["plugin_libraries"] for each in library["creators"] for c in each["checks"]]
+    left_out = [check for check in checks if check["outcome"] == "not checked"]
+    assert left_out and told.json["conforms"] is None
+    made = len(checks) - len(left_out)
+    assert told.json["checks"] == {"made": made, "all": len(checks), "failed": 0}
+
     answer = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean")
     assert answer.code == 0, answer.err
-    operators = graft("ops", "--json").json["operators"]
-    assert f"{len(operators)} of {len(operators)} creators conform" in answer.out
-    assert "not checked" not in answer.out
+    assert answer.out.startswith(f"nothing found; {made} of {len(checks)} checks made with TensorRT lean runtime")
+    # A creator conforms where each of its checks was made.
+    creators = [each for library in told.json["plugin_libraries"] for each in library["creators"]]
+    complete = [each for each in creators if all(check["outcome"] == "passed" for check in each["checks"])]
+    assert sum(line.startswith("  conforms ") for line in answer.out.splitlines()) == len(complete)
+    listed = answer.out[answer.out.index("Checks that were not made") :]
+    assert all(name in listed for name in {check["check"] for check in left_out})
+    assert "createPlugin makes no plugin" in " ".join(listed.split())
     detailed = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", "-v")
-    assert "not checked: createPlugin makes no plugin" in detailed.out
+    assert "not made: createPlugin makes no plugin" in " ".join(detailed.out.split())
 
 
 @needs_plugin_library
 @pytest.mark.parametrize(("tensorrt", "engine"), [("lean", False), ("rtx", True)])
 def test_check_says_that_no_kernel_was_compared(graft, tensorrt, engine):
-    """What conforms reads like an approval of all of it. Stand-ins, alone, do not."""
+    """The words read like an approval of all of it. Stand-ins, alone, do not conform."""
     library = pathlib.Path(PLUGIN_LIBRARY).with_name("libgraft_stand_ins.so") if engine else PLUGIN_LIBRARY
     answer = graft("plugins", library, "--check", "--tensorrt", tensorrt)
     assert answer.code == (1 if engine else 0), answer.err

@@ -1,11 +1,17 @@
 // As the driver tells it.
 #include "present/json/plugins_json.hpp"
 
+#include <optional>
+
 namespace graft::present {
 
 Json to_json(const toolkit::PluginsReport& report, bool is_checked) {
   Json json = {{"tensorrt", report.tensorrt}, {"plugin_libraries", report.libraries}};
-  if (is_checked) json["conforms"] = report.conforms;
+  if (is_checked) {
+    const std::optional<bool> conforms = report.conforms();
+    json["conforms"] = conforms ? Json(*conforms) : Json();
+    json["checks"] = {{"made", report.checks.made()}, {"all", report.checks.all()}, {"failed", report.checks.failed}};
+  }
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -27,19 +28,32 @@ std::string fields_text(const Json& creator) {
   return text.empty() ? "no fields" : text;
 }
 
-struct Tally {
-  std::size_t passed = 0;
-  std::size_t failed = 0;
-  std::size_t not_checked = 0;
+/// A check that was left out, of the first creator of which it was.
+struct LeftOut {
+  std::string check;
+  std::string creator;
+  std::string why;
+  std::size_t creators = 0;
 };
 
-Tally tally_of(const Json& creator) {
-  Tally tally;
-  for (const Json& check : creator["checks"]) {
-    const std::string outcome = check.value("outcome", "");
-    ++(outcome == "passed" ? tally.passed : outcome == "failed" ? tally.failed : tally.not_checked);
+std::vector<LeftOut> left_out_checks(const toolkit::PluginsReport& report) {
+  std::vector<LeftOut> found;
+  for (const Json& library : report.libraries) {
+    for (const Json& creator : library["creators"]) {
+      for (const Json& check : creator["checks"]) {
+        const std::string outcome = check.value("outcome", "");
+        if (outcome == "passed" || outcome == "failed") continue;
+        const std::string name = check.value("check", "");
+        auto same = std::find_if(found.begin(), found.end(), [&](const LeftOut& each) { return each.check == name; });
+        if (same == found.end()) {
+          found.push_back({.check = name, .creator = creator.value("name", ""), .why = check.value("detail", "")});
+          same = found.end() - 1;
+        }
+        ++same->creators;
+      }
+    }
   }
-  return tally;
+  return found;
 }
 
 }  // namespace
@@ -71,19 +85,19 @@ Listing plugins_text(const toolkit::PluginsReport& report, const std::vector<std
 Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
   Table table;
   std::size_t creators = 0;
-  std::size_t non_conforming = 0;
-  std::size_t not_checked = 0;
+  std::size_t failing = 0;
   for (const Json& library : report.libraries) {
     for (const Json& creator : library["creators"]) {
-      const Tally tally = tally_of(creator);
+      const toolkit::CheckCounts counts = toolkit::count_checks(creator);
       ++creators;
-      non_conforming += tally.failed != 0 ? 1 : 0;
-      not_checked += tally.not_checked;
-      table.add({tally.failed != 0 ? Cell("fails", Color::bad) : Cell("conforms", Color::good),
+      failing += counts.failed != 0 ? 1 : 0;
+      table.add({counts.failed != 0     ? Cell("fails", Color::bad)
+                 : counts.left_out != 0 ? Cell("nothing found")
+                                        : Cell("conforms", Color::good),
                  {creator.value("name", ""), Color::strong},
                  creator.value("version", ""),
-                 fmt::format("{} passed, {} failed, {} not made", count_text(tally.passed, "check"), tally.failed,
-                             tally.not_checked)});
+                 fmt::format("{} of {} made{}", counts.made(), count_text(counts.all(), "check"),
+                             counts.failed == 0 ? "" : fmt::format(", {} failed", counts.failed))});
       for (const Json& check : creator["checks"]) {
         const std::string outcome = check.value("outcome", "");
         const bool is_failed = outcome == "failed";
@@ -91,22 +105,36 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
         table.add({"",
                    {check.value("check", ""), Color::faint},
                    "",
-                   {fmt::format("{}{}", is_failed ? "" : "not checked: ", check.value("detail", "")),
+                   {fmt::format("{}{}", is_failed ? "" : "not made: ", check.value("detail", "")),
                     is_failed ? Color::bad : Color::faint}});
       }
     }
   }
+  const toolkit::CheckCounts& counts = report.checks;
+  const std::string made = fmt::format("{} of {} made with {}", counts.made(), count_text(counts.all(), "check"),
+                                       tensorrt_text(report.tensorrt));
+  const bool conforms = report.conforms().value_or(false);
   Listing listing;
-  listing.add(fmt::format("{} of {} {} to what {} asks of plugins{}", creators - non_conforming,
-                          count_text(creators, "creator"), creators - non_conforming == 1 ? "conforms" : "conform",
-                          tensorrt_text(report.tensorrt),
-                          not_checked == 0 || verbose
-                              ? ""
-                              : fmt::format("; {} could not be made, -v says why", count_text(not_checked, "check"))));
+  listing.add(failing != 0 ? fmt::format("{} of {} fail{}; {}", failing, count_text(creators, "creator"),
+                                         failing == 1 ? "s" : "", made)
+              : conforms   ? fmt::format("{} conform{} to what was checked; {}", count_text(creators, "creator"),
+                                       creators == 1 ? "s" : "", made)
+                           : fmt::format("nothing found; {}", made));
   listing.add("");
   listing.add(std::move(table));
+  if (const std::vector<LeftOut> left_out = left_out_checks(report); !left_out.empty()) {
+    listing.add("");
+    listing.add(verbose ? "Checks that were not made:"
+                        : "Checks that were not made (-v has the reason of each creator):");
+    Table reasons;
+    for (const LeftOut& each : left_out) {
+      reasons.add({{each.check, Color::strong},
+                   each.creators == 1 ? each.creator : fmt::format("{} creators", each.creators),
+                   each.creators == 1 ? each.why : fmt::format("{}: {}", each.creator, each.why)});
+    }
+    listing.add(std::move(reasons));
+  }
   listing.add("");
-  // What conforms reads like an approval of all of it.
   const bool builds = report.tensorrt.value("flavor", "") != "lean";
   listing.add(fmt::format("Checked: what creators and plugins answer{}.",
                           builds ? ", and whether an engine with each builds" : ""));

@@ -110,7 +110,8 @@ class TestTheProgram:
         source.write_text(FIXTURE.replace("count = 10;", "count = 4;"))
         answer = graft("plugins", compile_library(source, "libfour.so"), "--check", "--tensorrt", "rtx", "--json")
         assert answer.code == 1, answer.err
-        assert not answer.json["conforms"]
+        assert answer.json["conforms"] is False
+        assert answer.json["checks"]["made"] < answer.json["checks"]["all"]
         (library,) = answer.json["plugin_libraries"]
         engines = {creator["name"]: creator["checks"][-1] for creator in library["creators"]}
         assert {check["check"] for check in engines.values()} == {"engine"}
@@ -136,7 +137,7 @@ class TestTheProgram:
             "plugins", library_with(compile_library, tmp_path, "named", change), "--check", "--tensorrt", "lean"
         )
         assert answer.code == 1
-        assert "0 of 1 creator conform" in answer.out
+        assert "1 of 1 creator fails; " in answer.out
         assert words in answer.out
 
 
