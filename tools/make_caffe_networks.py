@@ -505,7 +505,7 @@ def graft(*arguments: object) -> subprocess.CompletedProcess:
 def engine_of(converted: pathlib.Path) -> str:
     library = os.environ.get("GRAFT_PLUGIN_LIBRARY")
     plugins = ["--plugin-lib", library] if library else []
-    done = graft("build", converted, "-o", converted.with_suffix(".engine"), "--target", "sm89", "--json", *plugins)
+    done = graft("build", converted, "-o", converted.with_suffix(".engine"), "--target", "sm120", "--json", *plugins)
     if done.returncode == 0:
         return "built"
     print(done.stderr, done.stdout, file=sys.stderr)

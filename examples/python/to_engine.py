@@ -17,5 +17,5 @@ logits = graft.Session(int8.model).run(images)[int8.model.outputs[0].name]
 print(f"the same digit in {(logits.argmax(1) == graft.Session(network).run(images)['Identity'].argmax(1)).mean():.1%}")
 
 shapes = {image.name: ([1, 8, 8, 1], [8, 8, 8, 1], [64, 8, 8, 1])}
-print(graft.build(int8.model, sys.argv[3], targets=["sm89"], shapes=shapes))
+print(graft.build(int8.model, sys.argv[3], targets=["sm120"], shapes=shapes))
 sys.exit(0 if compared.same else 1)

@@ -29,7 +29,7 @@ int main(int argc, char** argv) try {
       gt::quantize(converted.model, {.precision = gt::Precision::int8, .data = {{input, images}}, .watch = watch});
   const gt::ShapeRange shapes{{1, 8, 8, 1}, {8, 8, 8, 1}, {64, 8, 8, 1}};
   const gt::BuildResult built =
-      gt::build(quantized.model, argv[3], {.targets = {"sm89"}, .shapes = {{input, shapes}}, .watch = watch});
+      gt::build(quantized.model, argv[3], {.targets = {"sm120"}, .shapes = {{input, shapes}}, .watch = watch});
   std::printf("%s: %zu layers, %s\n", argv[3], built.layers, built.tensorrt.c_str());
   return same ? 0 : 1;
 } catch (const graft::Error& error) {

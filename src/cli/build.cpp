@@ -131,7 +131,9 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
     console.say(present::next_table({*next}));
   }
   console.result(present::build_json(report, arguments.model));
-  return Exit::done;
+  if (report.targets_without_plugins.empty()) return Exit::done;
+  console.error(report.missing_code);
+  return Exit::answer_is_no;
 }
 
 }  // namespace
@@ -142,8 +144,10 @@ void add_build(Program& program) {
   Command* command = program.add_command(
       "build",
       "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX; "
-      "trtexec's options are understood too",
-      "graft build digits.graft.onnx -o digits.engine --target sm89,sm120 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
+      "trtexec's options are understood too. Exit code 1 if TensorRT does not build it, or if the plugin library has "
+      "no "
+      "code for a GPU that the engine is for",
+      "graft build digits.graft.onnx -o digits.engine --target sm120,sm121 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
   program.translate("build", [notes](const std::vector<std::string>& words) {
     TrtexecTranslation translation = translate_trtexec(words);
@@ -156,7 +160,7 @@ void add_build(Program& program) {
   command
       ->add_option(
           "--target", arguments->targets,
-          "GPU generations, for example sm89,sm120, or current (TensorRT-RTX: Ampere and later; TensorRT: current)")
+          "GPU generations, for example sm120,sm121, or current (TensorRT-RTX: Ampere and later; TensorRT: current)")
       ->type_name("LIST")
       ->delimiter(',');
   command

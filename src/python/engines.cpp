@@ -137,7 +137,10 @@ void add_engines(nb::module_& module) {
       .def_ro("targets", &BuildResult::targets, "As they were given; none: what graft.build says of that.")
       .def_ro("layers", &BuildResult::layers, "How many the engine has.")
       .def_ro("plugins", &BuildResult::plugins, "The layers of the engine that are plugins.")
-      .def_ro("warnings", &BuildResult::warnings, "TensorRT's, and of GPUs that the plugin library has no code for.");
+      .def_ro("warnings", &BuildResult::warnings, "TensorRT's, and of GPUs that the plugin library has no code for.")
+      .def_ro(
+          "targets_without_plugins", &BuildResult::targets_without_plugins,
+          "GPUs that the engine is for, and on which its plugins cannot run: the plugin library has no code for them.");
   add_texts(result, describe);
   result.def("_repr_html_", [](const BuildResult& built) { return table_of(rows_of(built)); });
   module.def("build", build, "model"_a, "engine"_a, nb::kw_only(), "targets"_a, "shapes"_a, "profiles"_a, "memory"_a,

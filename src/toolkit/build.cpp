@@ -105,7 +105,9 @@ BuildResult result_of(BuildReport&& report, const std::string& model) {
                      .targets = built.value("targets", std::vector<std::string>()),
                      .layers = network.value("layer_count", std::size_t{0}),
                      .plugins = {},
-                     .warnings = report.notes};
+                     .warnings = report.notes,
+                     .targets_without_plugins = report.targets_without_plugins};
+  if (!report.missing_code.empty()) result.warnings.push_back(report.missing_code);
   result.warnings.insert(result.warnings.end(), report.warnings.begin(), report.warnings.end());
   for (const auto& plugin : network.at("plugins")) {
     const std::string node = plugin.value("layer", "");

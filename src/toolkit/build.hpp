@@ -31,7 +31,10 @@ struct BuildReport {
   engine::PluginNodes plugin_nodes;  ///< Of the model.
   std::optional<engine::EngineLayers> layers;
   std::vector<std::string> warnings;  ///< TensorRT's.
-  std::vector<std::string> notes;     ///< Graft's own: GPUs that plugins lack code for, operators that are no plugins.
+  std::vector<std::string> notes;     ///< Graft's own, of operators that are no plugins.
+  /// GPUs that the engine is for, and on which its plugins cannot run; and what to do about it.
+  std::vector<std::string> targets_without_plugins;
+  std::string missing_code;
 
   /// Why a layer of the engine is a plugin.
   [[nodiscard]] std::string plugin_reason(const std::string& layer) const {

@@ -25,20 +25,31 @@
 namespace graft::toolkit {
 namespace {
 
-/// What is to be said of GPUs that the plugin library has no code for: the engine loads there, and its plugins fail.
-std::optional<std::string> targets_without_code(const nlohmann::json& built) {
+/// Finds the GPUs that the engine is for and the plugin library has no code for: the engine loads there, and its
+/// plugins fail.
+void find_targets_without_plugins(BuildReport& report) {
   const std::vector<std::string> architectures = cuda_architectures();
-  std::vector<std::string> missing = built["targets"];
-  const bool is_default = missing.empty() && built["tensorrt"].value("flavor", "") == "rtx";
+  std::vector<std::string> missing = report.built["targets"];
+  const bool is_default = missing.empty() && report.built["tensorrt"].value("flavor", "") == "rtx";
   if (is_default) missing = {"sm80", "sm86", "sm89", "sm120"};  // as TensorRT-RTX's documentation says
+  std::vector<std::string> present;
+  for (const std::string& target : missing) {
+    if (runs_on(architectures, target)) present.push_back(target);
+  }
   std::erase_if(missing, [&](const std::string& target) { return runs_on(architectures, target); });
-  if (missing.empty()) return std::nullopt;
-  return fmt::format(
-      "libgraft_plugins.so has no code for {}{}, so the engine's plugins cannot run there; it has {}. Before the "
-      "engine "
-      "goes to such a GPU, build the library with GRAFT_CUDA_ARCHITECTURES=all",
-      fmt::join(missing, ", "), is_default ? ", which TensorRT-RTX builds for where no target is given" : "",
-      architectures_text(architectures));
+  if (missing.empty()) return;
+  const std::string others = present.empty() ? ""
+                                             : fmt::format("build for the GPUs that it has code for: {} {}; ",
+                                                           setting_name(Setting::targets), fmt::join(present, ","));
+  report.missing_code = fmt::format(
+      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; it has {}\nBuild without "
+      "plugins: "
+      "{}; {}or use a library with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel that "
+      "GRAFT_CUDA_ARCHITECTURES=all make wheel makes",
+      fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them",
+      is_default ? " (without a target TensorRT-RTX builds for Ampere and later GPUs)" : "",
+      architectures_text(architectures), setting_name(Setting::without_plugins), others);
+  report.targets_without_plugins = std::move(missing);
 }
 
 /// Whether a build with these options of the engine driver is TensorRT-RTX's.
@@ -122,9 +133,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
-    if (std::optional<std::string> warning = targets_without_code(report.built)) {
-      report.notes.push_back(*std::move(warning));
-    }
+    find_targets_without_plugins(report);
   }
   if (request.layers) report.layers = engine::engine_layers(model, report.built["engine_layers"]);
   return report;

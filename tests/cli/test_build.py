@@ -16,7 +16,7 @@ from conftest import (
 )
 from onnx import helper
 
-TARGETS = ["--target", "sm89,sm120", "--shapes", DIGITS_SHAPES]
+TARGETS = ["--target", "sm120,sm121", "--shapes", DIGITS_SHAPES]
 
 
 @needs_plugin_library
@@ -27,7 +27,7 @@ def test_the_engine_holds_the_plugin_and_says_why(graft, converted, tmp_path):
     (plugin,) = answer.json["network"]["plugins"]
     assert plugin["name"] == "L2Normalize"
     assert "TensorRT" in plugin["why"]
-    assert answer.json["targets"] == ["sm89", "sm120"]
+    assert answer.json["targets"] == ["sm120", "sm121"]
     data = engine.read_bytes()
     assert len(data) == answer.json["bytes"]
     assert b"L2Normalize" in data and b"epsilon_mode" in data  # TensorRT stores plugin names and fields as plain bytes
@@ -51,7 +51,7 @@ def test_human_output_is_short_and_names_the_plugin(graft, converted, tmp_path):
     assert answer.code == 0
     assert len(answer.out.splitlines()) <= 12
     assert "L2Normalize 1" in answer.out
-    assert "sm89, sm120" in answer.out
+    assert "sm120, sm121" in answer.out
 
 
 @needs_plugin_library
@@ -67,15 +67,22 @@ def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_
         )  # fmt: skip
 
     for gpu in (80, 89, 120):
-        answer = graft("build", converted, "-o", tmp_path / "e", "--target", f"sm{gpu}", "--shapes", DIGITS_SHAPES)
-        assert answer.code == 0, answer.err
-        assert (f"libgraft_plugins.so has no code for sm{gpu}" in answer.err) != has_code(gpu), answer.err
+        target = ("--target", f"sm{gpu}", "--shapes", DIGITS_SHAPES)
+        answer = graft("build", converted, "-o", tmp_path / "e", *target, "--json")
+        assert answer.code == (0 if has_code(gpu) else 1), answer.err
+        assert answer.json["targets_without_plugins"] == ([] if has_code(gpu) else [f"sm{gpu}"])
+        assert (f"cannot run on sm{gpu}" in answer.err) != has_code(gpu), answer.err
+        assert ("--plugins never" in answer.err) != has_code(gpu), answer.err
+        assert ("GRAFT_CUDA_ARCHITECTURES=all make wheel" in answer.err) != has_code(gpu), answer.err
+        assert (tmp_path / "e").is_file()
+        without = graft("build", converted, "-o", tmp_path / "e", *target, "--plugins", "never")
+        assert without.code == 0, without.err
 
     # Without a target TensorRT-RTX builds for all of these.
     missing = ", ".join(f"sm{gpu}" for gpu in (80, 86, 89, 120) if not has_code(gpu))
     answer = graft("build", converted, "-o", tmp_path / "e", "--tensorrt", "rtx", "--shapes", DIGITS_SHAPES)
-    assert answer.code == 0, answer.err
-    words = f"has no code for {missing}, which TensorRT-RTX builds for where no target is given"
+    assert answer.code == (1 if missing else 0), answer.err
+    words = f"cannot run on {missing}: libgraft_plugins.so has no code"
     assert (words in " ".join(answer.err.split())) == bool(missing), answer.err
 
 
@@ -86,7 +93,7 @@ def test_model_without_plugins_needs_no_library(graft, tmp_path):
 
 
 def test_dynamic_input_without_shapes_is_explained(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm89")
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm120")
     assert answer.code == 2
     assert "image" in answer.err
     assert "--shapes" in answer.err
@@ -97,7 +104,7 @@ def test_a_profile_that_the_network_cannot_take_is_an_error_and_not_a_warning(gr
     sizes = helper.make_tensor("sizes", 7, [2], [1, 12])
     node = helper.make_node("Reshape", ["x", "sizes"], ["y"], name="frozen")
     model = save(tmp_path / "m.onnx", [node], [("x", ["batch", 3, 4])], [("y", None)], [sizes])
-    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm89", "--shapes", "x=1x3x4..1x3x4..8x3x4")
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", "--shapes", "x=1x3x4..1x3x4..8x3x4")
     assert answer.code == 2
     assert "frozen" in answer.err
     assert "x=8x3x4" in answer.err
@@ -106,7 +113,7 @@ def test_a_profile_that_the_network_cannot_take_is_an_error_and_not_a_warning(gr
 
 
 def test_an_error_of_tensorrt_keeps_its_parts(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm89", "--json")
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm120", "--json")
     error = answer.json["error"]
     assert (error["kind"], error["failure"]) == ("bad_input", "shapes")
     assert error["facts"]["inputs"] == ["image"]
@@ -171,7 +178,7 @@ def test_own_plugin_library_that_was_not_built(graft, converted, tmp_path):
 def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
     node = helper.make_node("Det", ["x"], ["y"], name="determinant")
     model = save(tmp_path / "m.onnx", [node], [("x", [2, 2])], [("y", [])])
-    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm89")
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
     assert answer.code == 1
     assert "determinant" in answer.err
     assert not (tmp_path / "e").exists()
@@ -198,14 +205,14 @@ def built(graft, *options):
     return answer
 
 
-TRTEXEC = [f"--onnx={DIGITS}", "--target", "sm89"]
+TRTEXEC = [f"--onnx={DIGITS}", "--target", "sm120"]
 
 
 def test_trtexec_spellings_build_the_same_engine(graft, tmp_path):
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     options = ["--shapes", DIGITS_SHAPES, "--memory", "workspace=512MiB", "--optimization-level", "1"]
     options += ["--input-format", "image=f32:linear"]
-    mine = built(graft, DIGITS, "-o", ours, "--target", "sm89", *options).json
+    mine = built(graft, DIGITS, "-o", ours, "--target", "sm120", *options).json
     answer = built(
         graft,
         *TRTEXEC,
@@ -236,7 +243,7 @@ def test_trtexec_profiles(graft, tmp_path):
     assert answer.json["profiles"] == [{"image": text} for text in ranges]
     options = [word for text in ranges for word in ("--profile", f"image={text}")]
     other = tmp_path / "other"
-    built(graft, DIGITS, "-o", other, "--target", "sm89", *options)
+    built(graft, DIGITS, "-o", other, "--target", "sm120", *options)
     assert other.stat().st_size == engine.stat().st_size  # not bit by bit: with two profiles a build does not repeat
 
 

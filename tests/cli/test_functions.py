@@ -388,7 +388,7 @@ def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
     command = f"graft build {converted} -o {tmp_path / 'converted'}.engine"
     assert f"next  {command}\n" in answer.out
     assert "builds Snake from its function: the library was built without CUDA, so it has no plugins" in answer.out
-    assert graft(*command.replace("graft ", "", 1).split(), "--target", "sm89").code == 0
+    assert graft(*command.replace("graft ", "", 1).split(), "--target", "sm120").code == 0
     if PLUGINS.is_file():
         with_plugins = graft("convert", tmp_path / "m.onnx", "-o", converted, "--operators", PLUGINS).out
         assert f"next  {command} --operators {PLUGINS.resolve()}\n" in with_plugins
@@ -407,7 +407,7 @@ def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
 
 
 def test_build_says_what_it_builds_from_functions(graft, models, tmp_path):
-    engine = ["-o", tmp_path / "e", "--target", "sm89"]
+    engine = ["-o", tmp_path / "e", "--target", "sm120"]
     said = "Snake is built from its function, as native layers: no library that is loaded has the operator; --operators LIB"
     answer = graft("build", models[1], *engine)
     assert answer.code == 0, answer.err
@@ -422,7 +422,7 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
     bare = onnx.load(models[1])
     del bare.functions[:]
     onnx.save(bare, tmp_path / "bare.onnx")
-    answer = graft("build", tmp_path / "bare.onnx", "-o", tmp_path / "e", "--target", "sm89")
+    answer = graft("build", tmp_path / "bare.onnx", "-o", tmp_path / "e", "--target", "sm120")
     assert answer.code == 1
     assert "with --plugin-lib, one of your own operators with --operators LIB" in " ".join(answer.err.split()), (
         answer.err

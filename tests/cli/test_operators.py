@@ -785,7 +785,7 @@ def test_what_is_no_library_is_refused(graft, tmp_path):
 def built(graft, model, *arguments):
     """The answer of `graft build`, which runs without a GPU."""
     engine = model.with_suffix(".engine")
-    answer = graft("build", model, "-o", engine, "--target", "sm89", "--json", *arguments)
+    answer = graft("build", model, "-o", engine, "--target", "sm120", "--json", *arguments)
     if answer.code == 3:
         pytest.skip(answer.json["error"]["message"])
     assert engine.exists() == (answer.code == 0)
@@ -819,7 +819,7 @@ def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_
     """Once, with a command that runs; and nothing of the kind where the plugins are Graft's."""
     model = network(tmp_path / "m.onnx", "GatedTanh")
     built(graft, model, "--operators", PLUGINS)
-    told = graft("build", model, "-o", tmp_path / "e", "--target", "sm89", "--operators", PLUGINS).out
+    told = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", "--operators", PLUGINS).out
     (command,) = re.findall(r"^next +graft (canary .*)$", told, re.M)
     assert told.count("canary") == 2, "the command and its folder"
     assert "whether the CUDA kernel of GatedTanh computes what the CPU does" in told
@@ -831,14 +831,14 @@ def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_
     both.graph.node.append(helper.make_node("LeakyReLU", ["before"], [result], domain="graft", alpha=0.1))
     both.opset_import.append(helper.make_opsetid("graft", 1))
     onnx.save(both, tmp_path / "both.onnx")
-    told = graft("build", tmp_path / "both.onnx", "-o", tmp_path / "e", "--target", "sm89", "--operators", PLUGINS).out
+    told = graft("build", tmp_path / "both.onnx", "-o", tmp_path / "e", "--target", "sm120", "--operators", PLUGINS).out
     (command,) = re.findall(r"^next +graft (canary .*)$", told, re.M)
     assert graft(*shlex.split(command)).code == 0
     manifest = json.loads((tmp_path / "both.canary" / "canary.json").read_text())
     assert sorted(manifest["plugin_libraries"]) == ["libgraft_plugins.so", PLUGINS.name]
     converted = tmp_path / "digits.onnx"
     assert graft("convert", DIGITS, "-o", converted, "--plugins", "always").code == 0
-    command = ["build", converted, "-o", tmp_path / "d", "--target", "sm89", "--shapes", DIGITS_SHAPES]
+    command = ["build", converted, "-o", tmp_path / "d", "--target", "sm120", "--shapes", DIGITS_SHAPES]
     told = graft(*command, "--operators", PLUGINS)
     assert told.code == 0 and "plugin  " in told.out and "canary" not in told.out, told.err
 
@@ -951,7 +951,7 @@ def test_a_wrong_node_is_bad_input_for_every_command(graft, tmp_path, write, nam
         ["verify", model, model],
         ["quantize", model, "-o", f"{out}.onnx", "--precision", "f16"],
         ["bench", model, "--device", "cpu"],
-        ["build", model, "-o", f"{out}.engine", "--target", "sm89"],
+        ["build", model, "-o", f"{out}.engine", "--target", "sm120"],
     ]
     for command in commands:
         answer = graft(*with_library(*command))

@@ -11,7 +11,7 @@ from graft.engine.files import which
 COMMANDS = {
     "doctor": ["doctor"],
     "plugins": ["plugins", PLUGIN_LIBRARY, "--tensorrt", "rtx"],
-    "build": ["build", DIGITS, "-o", "digits.engine", "--target", "sm89", "--shapes", DIGITS_SHAPES],
+    "build": ["build", DIGITS, "-o", "digits.engine", "--target", "sm120", "--shapes", DIGITS_SHAPES],
     "inspect": ["inspect", DIGITS, "--truth", "parser", "--shapes", DIGITS_SHAPES],
     "bench": ["bench", "--op", "LeakyReLU", "--device", "cpu", "--time-limit", "0.1"],
 }

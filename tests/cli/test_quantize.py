@@ -230,7 +230,7 @@ def test_recurrent_layers_with_lengths_stay_in_f32(graft, tmp_path, op, gates):
         op: F32,
         "Tanh": F16,
     }
-    answer = graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm89")
+    answer = graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm120")
     assert answer.code == 0, answer.err
 
 

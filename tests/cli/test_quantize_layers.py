@@ -255,7 +255,7 @@ def make(folder, data, *options, quantize=(), precision="int8"):
     quantized = run_json(
         "quantize", folder / "f32.onnx", "-o", model, "--precision", precision, "--data", data, *quantize
     )
-    engine = run_json("build", model, "-o", folder / "e", "--layers", "--target", "sm89", *options)
+    engine = run_json("build", model, "-o", folder / "e", "--layers", "--target", "sm120", *options)
     return Built(folder, quantized, engine)
 
 
@@ -427,7 +427,7 @@ def test_an_island_is_named(graft, tmp_path):
     weights = net.constant(np.full((16, 8, 2, 2), 3, np.int8))
     weights = net.add("DequantizeLinear", weights, net.constant(np.full(8, 0.1, np.float32)), axis=1)
     net.save(tmp_path, net.add("ConvTranspose", x, weights, strides=[2, 2]))
-    command = ["build", tmp_path / "f32.onnx", "-o", tmp_path / "e", "--target", "sm89", "--layers"]
+    command = ["build", tmp_path / "f32.onnx", "-o", tmp_path / "e", "--target", "sm120", "--layers"]
     summary = graft(*command, "--json").json["layer_summary"]
     (island,) = summary["f32_islands"]
     assert (island["node"], island["type"]) == ("node 'convtranspose3' (ConvTranspose)", "f32")
@@ -440,5 +440,5 @@ def test_an_island_is_named(graft, tmp_path):
 def test_without_layers_nothing_is_told_of_them(graft, tmp_path):
     net = Network(1, 3, 8, 8)
     net.save(tmp_path, net.conv_relu("x", 3, 4))
-    answer = graft("build", tmp_path / "f32.onnx", "-o", tmp_path / "e", "--target", "sm89", "--json")
+    answer = graft("build", tmp_path / "f32.onnx", "-o", tmp_path / "e", "--target", "sm120", "--json")
     assert "layers" not in answer.json and "layer_summary" not in answer.json

@@ -73,7 +73,7 @@ def test_no_command_is_wrong_use(graft):
         (["help", "bulid"], "bulid", "build"),
         (["completions", "fsh"], "fsh", "fish"),
         (["ops", "--jsno"], "--jsno", "--json"),
-        (["build", "x.onnx", "-o", "y", "--tagret", "sm89"], "--tagret", "--target"),
+        (["build", "x.onnx", "-o", "y", "--tagret", "sm120"], "--tagret", "--target"),
         (["convert", "x.onnx", "-o", "y", "--no-proof"], "--no-proof", "--no-prove"),
         (["ops", "LeakyRLU"], "LeakyRLU", "LeakyReLU"),
         (["convert", "x.onnx", "-o", "y", "--passes", "fuse_l2normalize"], "fuse_l2normalize", "fuse_l2_normalize"),

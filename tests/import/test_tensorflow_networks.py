@@ -114,6 +114,6 @@ def test_tensorrt_builds(convert, tmp_path, name, plugins):
     shape = onnx.load(path).graph.input[0].type.tensor_type.shape.dim
     sizes = ["x".join(str(dim.dim_value or batch) for dim in shape) for batch in (1, 2, 4)]
     shapes = [] if all(dim.dim_value for dim in shape) else ["--shapes", f"image={'..'.join(sizes)}"]
-    options = ["--target", "sm89", "--plugins", plugins, *shapes, "--json"]
+    options = ["--target", "sm120", "--plugins", plugins, *shapes, "--json"]
     answer = graft("build", path, "-o", tmp_path / "engine", *options)
     assert {plugin["name"] for plugin in answer["network"]["plugins"]} == (wanted if plugins == "auto" else set())

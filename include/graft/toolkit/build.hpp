@@ -96,7 +96,10 @@ struct BuildResult {
   std::vector<std::string> targets;
   std::size_t layers = 0;
   std::vector<PluginLayer> plugins;
-  std::vector<std::string> warnings;                 ///< Graft's of operators and GPUs without plugins; TensorRT's.
+  std::vector<std::string> warnings;  ///< Graft's of operators and GPUs without plugins; TensorRT's.
+  /// GPUs that the engine is for, and on which its plugins cannot run, as the plugin library has no code for them: the
+  /// engine was written, and `warnings` says what to do. Empty where it can run everywhere.
+  std::vector<std::string> targets_without_plugins = {};
   std::shared_ptr<const BuildDetails> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

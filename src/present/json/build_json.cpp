@@ -46,6 +46,8 @@ Json build_json(const toolkit::BuildReport& report, const std::string& model) {
     plugins.push_back(std::move(entry));
   }
   result["network"]["plugins"] = std::move(plugins);
+  result["targets_without_plugins"] = report.targets_without_plugins;
+  result["missing_code"] = report.missing_code;
   if (report.layers) add_engine_layers(result, *report.layers);
   return result;
 }

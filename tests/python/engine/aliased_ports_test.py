@@ -44,7 +44,7 @@ def step_in_place(
 def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) -> None:
     """TensorRT-RTX fails where the preview flag for it is not set."""
     model, engine = step_in_place(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"]) == ("convolve", "CausalConvWithState")
@@ -58,7 +58,7 @@ def test_a_state_that_is_left_out_is_named(tmp_path: pathlib.Path) -> None:
     """Sizes that only TensorRT knows: it says `Aliased input index for output at index 1 is invalid: 3` by itself."""
     model = step_in_place(tmp_path / "m.onnx", FLOAT, has_state=False, batch="n", length="l")
     shapes = "x=1x16x1..2x16x8..4x16x64"
-    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89", "--shapes", shapes)
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--shapes", shapes)
     assert built.code == 1
     assert "CausalConvWithState: `past_state` is left out, but `present_state` takes its memory" in built.err
     assert "Aliased input index" not in built.err

@@ -20,7 +20,7 @@ def test_each_attention_is_a_plugin(tmp_path: pathlib.Path, exporter: str, netwo
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     converted = graft("convert", EXPORTS / f"{exporter}_{network}.onnx", "-o", model)
     assert converted.code == 0, converted.err
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--shapes", SHAPES, "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--shapes", SHAPES, "--json")
     assert built.code == 0, built.err
     plugins = built.json["network"]["plugins"]
     assert [plugin["name"] for plugin in plugins] == ["MultiScaleDeformableAttention"] * LAYERS[network]
@@ -34,6 +34,6 @@ def test_without_the_library_it_is_layers_of_tensorrt(tmp_path: pathlib.Path) ->
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     converted = graft("convert", EXPORTS / "torch2.15.0_dynamo_opset18_d_fine_static.onnx", "-o", model)
     assert converted.code == 0, converted.err
-    built = drive("build", model, "--output", engine, "--target", "sm89")
+    built = drive("build", model, "--output", engine, "--target", "sm120")
     assert built.code == 0, built.logged("error")
     assert built.result["network"]["plugins"] == []

@@ -14,7 +14,7 @@ import onnx
 import pytest
 from conftest import ROOT, Driven, drive_forked, driver_environment, graft
 
-TARGETS = ("--target", "sm89,sm120")
+TARGETS = ("--target", "sm120,sm121")
 DTYPES = ["f32", "f16", "bf16", "i8"]
 INTEGERS = ["i32", "i64"]
 
@@ -193,7 +193,7 @@ def test_tensorrt_s_own_parser_makes_plugins_of_a_file_without_functions(
 
     # Graft itself reads the file like any other: it runs, it is the same, and an engine of it has the plugins.
     assert graft("verify", model, without).code == 0
-    built = graft("build", without, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+    built = graft("build", without, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
     assert len(built.json["network"]["plugins"]) == 3
     again = tmp_path / "again.onnx"
     assert graft("convert", without, "-o", again, "--plugins", "always").code == 0

@@ -81,12 +81,12 @@ def test_an_unmodified_file_builds_and_its_engine_keeps_the_order(
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, dtype)
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89", "--plugin-library", graft_library)
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", "--plugin-library", graft_library)
     assert without.code == 1
     assert node[1] in without.error["message"]
     assert not engine.exists()
     libraries = ("--plugin-library", graft_library, "--plugin-library", stand_ins)
-    built = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries).result
+    built = drive_forked("build", model, "--output", engine, "--target", "sm120", *libraries).result
     (layer,) = built["network"]["plugins"]
     is_attention = node[2] is ATTENTION
     operator = "MultiScaleDeformableAttention" if is_attention else "DeformableConvolution"
@@ -105,7 +105,7 @@ def test_graft_builds_it_with_the_inputs_in_grafts_order(
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, TensorProto.FLOAT)
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert layer["namespace"] == "graft"

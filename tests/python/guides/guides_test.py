@@ -133,7 +133,7 @@ def test_operators_from_outside_work_in_engines_and_on_the_cpu(guide_folder: Pat
             ways.append((converted, "--operators"))
         for file, option in ways:
             done = graft(
-                *(tmp_path, "build", file, "-o", "out.engine", "--target", "sm89", "--json"),
+                *(tmp_path, "build", file, "-o", "out.engine", "--target", "sm120", "--json"),
                 *(option, "my_build/libmy_plugins.so"),
             )
             assert done.returncode == 0, f"{file} {option}: {done.stderr}"

@@ -70,7 +70,7 @@ def test_engines_hold_the_plugins(name: str, plugins: str, tmp_path: Path) -> No
     needs_tensorrt()
     needs_library()
     graft("convert", EXAMPLE / f"{name}.onnx", "-o", "converted.onnx", "--plugins", plugins, folder=tmp_path)
-    build = ("build", "converted.onnx", "-o", "style.engine", "--target", "sm89", *SHAPES, "--json")
+    build = ("build", "converted.onnx", "-o", "style.engine", "--target", "sm120", *SHAPES, "--json")
     result = json.loads(graft(*build, folder=tmp_path))
     names = [plugin["name"] for plugin in result["network"]["plugins"]]
     assert names.count("InstanceNorm") == (8 if plugins == "auto" else 11)
@@ -81,7 +81,7 @@ def test_engines_hold_the_plugins(name: str, plugins: str, tmp_path: Path) -> No
 @NETWORKS
 def test_originals_build_as_native_layers(name: str, tmp_path: Path) -> None:
     needs_tensorrt()
-    build = ("build", EXAMPLE / f"{name}.onnx", "-o", "style.engine", "--target", "sm89", *SHAPES, "--json")
+    build = ("build", EXAMPLE / f"{name}.onnx", "-o", "style.engine", "--target", "sm120", *SHAPES, "--json")
     assert json.loads(graft(*build, folder=tmp_path))["network"]["plugins"] == []
 
 

@@ -93,7 +93,7 @@ def test_cpp_adds_every_operator(compiler: str, includes: list[str], tmp_path: P
 def test_onnx_builds_with_the_library_alone(names: str, tmp_path: Path) -> None:
     needs("tensorrt_rtx")
     assert run(sys.executable, EXAMPLE / "write_onnx.py", names, "by_hand.onnx", folder=tmp_path).returncode == 0
-    build = [GRAFT, "build", "by_hand.onnx", "-o", "by_hand.engine", "--target", "sm89"]
+    build = [GRAFT, "build", "by_hand.onnx", "-o", "by_hand.engine", "--target", "sm120"]
     assert run(*build, "--plugins", "never", folder=tmp_path).returncode == 1
     done = run(*build, folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -188,7 +188,7 @@ def test_inspect_asks_tensorrt(network: graft.Model) -> None:
     with pytest.raises(graft.Error, match="release"):
         graft.inspect(network, release="rtx-1.7", judge="parser")
 
-    result = graft.inspect(network, judge="builder", shapes=SHAPES, targets="sm89", tensorrt="rtx")
+    result = graft.inspect(network, judge="builder", shapes=SHAPES, targets="sm120", tensorrt="rtx")
     check_result(result, "inspect")
     assert result.runs is True and "TensorRT-RTX" in result.probe.tensorrt and result.probe.builds > 0
     assert {node.judge for node in result.nodes} == {"builder"}
@@ -291,14 +291,14 @@ def test_quantize_to_int8(converted: graft.ConvertResult, images: np.ndarray, tm
 
 def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pathlib.Path) -> None:
     int8 = graft.quantize(converted.model, precision="int8", data=images[:200]).model
-    result = graft.build(int8, tmp_path / "digits.engine", targets=["sm89"], shapes=SHAPES)
+    result = graft.build(int8, tmp_path / "digits.engine", targets=["sm120"], shapes=SHAPES)
     check_result(result, "build", page=False)
     assert result.bytes == (tmp_path / "digits.engine").stat().st_size > 0
-    assert "TensorRT-RTX" in result.tensorrt and result.targets == ["sm89"] and result.layers > 0
+    assert "TensorRT-RTX" in result.tensorrt and result.targets == ["sm120"] and result.layers > 0
     with pytest.raises(graft.Error, match="without shapes: image"):
-        graft.build(int8, tmp_path / "other.engine", targets=["sm89"])
-    one = graft.build(int8, tmp_path / "one.engine", targets="sm89", shapes={"image": [8, 1, 8, 8]})
-    assert one.targets == ["sm89"]
+        graft.build(int8, tmp_path / "other.engine", targets=["sm120"])
+    one = graft.build(int8, tmp_path / "one.engine", targets="sm120", shapes={"image": [8, 1, 8, 8]})
+    assert one.targets == ["sm120"]
     for built in (result, one):  # what is wrong with an engine is seen where it is printed
         assert ("warning" in repr(built)) == bool(built.warnings)
     with pytest.raises(TypeError, match="allowed are one shape, or the smallest, usual and largest one"):
@@ -316,7 +316,7 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
         lambda: graft.verify(network, network, relative=0.1, snr_db=20),
         lambda: graft.quantize(network, precision="f16", keep=["nothing"]),
         lambda: graft.write_calibration_cache(network, tmp_path / "no.cache"),
-        lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["sm89"]),
+        lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["sm120"]),
         lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["nothing"], shapes=SHAPES),
         lambda: graft.build(converted.model, tmp_path / "no.engine", dla_core=0, gpu_fallback=True, shapes=SHAPES),
     ):
@@ -342,7 +342,7 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
 
 def test_errors_of_tensorrt_have_their_parts(converted: graft.ConvertResult, tmp_path: pathlib.Path) -> None:
     with pytest.raises(graft.EngineError) as raised:
-        graft.build(converted.model, tmp_path / "no.engine", targets=["sm89"])
+        graft.build(converted.model, tmp_path / "no.engine", targets=["sm120"])
     error = raised.value
     assert (error.kind, error.failure, error.library, error.cause) == ("bad_input", "shapes", "", "")
     assert str(error) == f"{error.message}\n{error.next_step}" and "image" in error.message
@@ -351,7 +351,7 @@ def test_errors_of_tensorrt_have_their_parts(converted: graft.ConvertResult, tmp
     library.write_text("no library")
     with pytest.raises(graft.EngineError) as raised:
         graft.build(
-            converted.model, tmp_path / "no.engine", targets=["sm89"], shapes=SHAPES, plugin_libraries=[library]
+            converted.model, tmp_path / "no.engine", targets=["sm120"], shapes=SHAPES, plugin_libraries=[library]
         )
     assert (raised.value.failure, raised.value.library) == ("plugin_library", str(library))
     assert raised.value.cause == "not_elf"
@@ -507,7 +507,7 @@ def test_what_progress_raises_ends_the_work(network: graft.Model, tmp_path: path
         lambda: graft.verify(network, network, progress=progress),
         lambda: graft.verify_layers(network, network, progress=progress),
         lambda: graft.quantize(network, progress=progress),
-        lambda: graft.build(network, tmp_path / "no.engine", targets=["sm89"], shapes=SHAPES, progress=progress),
+        lambda: graft.build(network, tmp_path / "no.engine", targets=["sm120"], shapes=SHAPES, progress=progress),
     ):
         with pytest.raises(type(error)) as raised:
             call()
@@ -572,7 +572,7 @@ except KeyboardInterrupt:
     "call",
     [
         "graft.verify(network, network, seeds=10000, progress=lambda part, what: begun.touch())",
-        "graft.build(network, 'no.engine', targets=['sm75', 'sm80', 'sm86', 'sm89', 'sm90'], "
+        "graft.build(network, 'no.engine', targets=['sm75', 'sm80', 'sm86', 'sm120', 'sm90'], "
         "shapes={'image': ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}, progress=lambda part, what: begun.touch())",
     ],
 )

@@ -222,7 +222,7 @@ class OfAnOperator:
     def test_engine_holds_the_plugin(self):
         self.require_operator()
         missing = 3
-        build = ("build", "converted.onnx", "-o", "network.engine", "--target", "sm89")
+        build = ("build", "converted.onnx", "-o", "network.engine", "--target", "sm120")
         code, answer, _ = self.graft(*build, allowed=(0, missing))
         if code == missing:
             self.skipTest(answer["error"]["message"])
