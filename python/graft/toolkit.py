@@ -129,12 +129,12 @@ def load(
 def inspect(
     model: ModelLike,
     *,
-    judge: Literal["rule", "parser", "builder"] = "rule",
+    judge: Literal["auto", "rule", "parser", "builder"] = "auto",
     convert: bool = False,
     release: str = "",
     trial_seconds: float = 300,
     max_builds: int = 60,
-    max_seconds: float = 300,
+    max_seconds: float = 120,
     shapes: ShapeRanges | None = None,
     targets: str | Sequence[str] = (),
     plugin_libraries: Sequence[Path] = (),
@@ -144,9 +144,11 @@ def inspect(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> InspectResult:
-    """How TensorRT will run each node: by Graft's rules, or by asking the TensorRT that is installed.
+    """How TensorRT will run each node: by asking the TensorRT that is installed, or by Graft's rules.
 
-    judge: `rule` needs no TensorRT; `parser` and `builder` ask it, in a process that may die.
+    judge: `auto` parses and builds the model with the installed TensorRT, in a process that may die, for suggested shapes
+        where none are given, and leaves it to the rules where there is none or a release is named; result.probe and
+        result.not_asked say who judged. `rule` asks no TensorRT; `parser` and `builder` have to find one.
     convert: inspect what graft.convert makes of the model, with nothing proven.
     release: by the rules of this release, which need not be installed, as graft.releases() lists them: "rtx-1.5",
         "tensorrt-10.13". Empty: of the newest TensorRT-RTX that was measured.
@@ -155,8 +157,8 @@ def inspect(
     targets, plugin_libraries, tensorrt, plugin_override: as graft.build.
     reduce: an ONNX file to write, for the smallest part of the model that TensorRT does not take.
 
-    Raises graft.Error (missing_tool) where TensorRT is asked and is not there, and (bad_input) for shapes that do not fit,
-    for a release of which nothing is known, and for one with another judge than `rule`.
+    Raises graft.Error (missing_tool) where `parser` or `builder` finds no TensorRT, and (bad_input) for shapes that do not fit,
+    for a release of which nothing is known, and for one with the judges `parser` and `builder`.
     """
     with shown(progress, "inspect") as show:
         return _toolkit.inspect(
@@ -190,6 +192,12 @@ def convert(
     prove_each: bool = False,
     functions: bool = True,
     engine: CpuEngine = "auto",
+    check: bool = True,
+    max_seconds: float = 120,
+    shapes: ShapeRanges | None = None,
+    targets: str | Sequence[str] = (),
+    plugin_libraries: Sequence[Path] = (),
+    tensorrt: Literal["auto", "rtx", "full"] = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> ConvertResult:
@@ -208,6 +216,10 @@ def convert(
         such a model needs the plugin library, and other runtimes cannot run it.
     engine: the CPU engine that runs the proofs: `openvino`; `onnxruntime`; `both`, and what they disagree on is not
         proven; `auto`: openvino, whose proofs are repeated, and a sample of them checked in onnxruntime.
+    check: parse and build the result with the TensorRT that is installed, in a process that may die; result.runs is
+        whether it built, result.check what TensorRT said. Where none is installed, or a release is given,
+        result.not_checked says so and the rules judge. False leaves it out.
+    max_seconds, shapes, targets, plugin_libraries, tensorrt: of the check, as inspect has them.
 
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and a model that contradicts itself.
     """
@@ -223,6 +235,12 @@ def convert(
             prove_each=prove_each,
             functions=functions,
             engine=engine,
+            check=check,
+            max_seconds=max_seconds,
+            shapes=_ranges(shapes),
+            targets=_listed(targets),
+            plugin_libraries=_paths(plugin_libraries),
+            tensorrt=tensorrt,
             progress=show,
             cancel=cancel,
         )
@@ -512,8 +530,8 @@ def build(
 def cut(
     model: ModelLike,
     *,
-    judge: Literal["rule", "parser", "builder"] = "rule",
-    max_seconds: float = 300,
+    judge: Literal["auto", "rule", "parser", "builder"] = "auto",
+    max_seconds: float = 120,
     shapes: ShapeRanges | None = None,
     targets: str | Sequence[str] = (),
     plugin_libraries: Sequence[Path] = (),

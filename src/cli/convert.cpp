@@ -49,7 +49,8 @@ struct ConvertArguments {
   bool prove_each = false;
   bool cut = false;
   std::string engine = default_engine_name;
-  ProbeArguments probe;  ///< Who says what TensorRT does not run, where the network is cut.
+  bool no_check = false;
+  ProbeArguments probe;  ///< How TensorRT is asked about the result, and who judges where the network is cut.
 };
 
 /// `a,b` runs those alone; `-a` runs all but that one.
@@ -170,21 +171,42 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
   }
   for (const std::string& error : present::rule_errors(report)) console.error(error);
   for (const std::string& warning : report.warnings) console.warn(warning);
-  for (const inspect::Verdict verdict : {inspect::Verdict::unsupported, inspect::Verdict::unknown}) {
+  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+    if (!inspect::is_bad(verdict) && !inspect::is_open(verdict)) continue;
     say_section(console, console.paint(present::problems_title(conversion.nodes, verdict), present::color_of(verdict)),
                 present::problems_table(conversion.nodes, verdict));
   }
   for (const std::string& warning : rejection_warnings(report)) console.warn(warning);
+  console.say();
+  console.say(present::check_text(conversion));
 }
 
-void check_probe(const ConvertArguments& arguments) {
-  check_probe_options(arguments.probe);
-  if (!arguments.cut && arguments.probe.level != "rule") {
-    throw Error("--probe says who judges where the network is cut\nAdd --cut, or use graft inspect --convert --probe");
+void check_probe(ConvertArguments& arguments) {
+  if (!arguments.cut && arguments.probe.level != "auto") {
+    throw Error(
+        "--probe says who judges where the network is cut\nAdd --cut, or leave out the check of the result with "
+        "--no-check");
   }
+  if (arguments.no_check && arguments.probe.level != "auto") {
+    throw Error("--probe names who judges, and --no-check asks nobody\nLeave one of both out");
+  }
+  if (arguments.no_check || !arguments.release.empty()) arguments.probe.level = "none";
+  check_probe_options(arguments.probe, arguments.no_check ? "--no-check" : "--for");
   if (arguments.cut && arguments.no_functions) {
     throw Error("--no-functions: with --cut the host runs a half, and needs the functions\nLeave one of both out");
   }
+}
+
+/// Asks TensorRT about the result, with the progress bar.
+void check(const Console& console, Conversion& conversion, const ConvertArguments& arguments) {
+  if (arguments.probe.level == "none") {
+    conversion.not_checked = arguments.no_check ? toolkit::not_asked_by_rule : toolkit::not_asked_for_release;
+    return;
+  }
+  const DeferInterrupts defer;
+  Progress progress(console);
+  toolkit::check(conversion, probe_options_of(arguments.probe), watch_of(progress), trial_details(console, progress));
+  progress.clear();
 }
 
 /// Nothing where nothing has to be cut off.
@@ -192,7 +214,7 @@ std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& 
                                       const ConvertArguments& arguments) {
   if (!arguments.cut) return std::nullopt;
   toolkit::Inspection inspection = toolkit::inspection_of(conversion);
-  probe(console, inspection, arguments.probe);
+  inspection.nodes = conversion.nodes;
   Progress progress(console);
   try {
     std::optional<toolkit::CutResult> result = toolkit::cut(inspection, {.inspect = {},
@@ -223,7 +245,7 @@ bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments
   return arguments.no_prove || (result.verified && result.verified->verdict == toolkit::Verdict::same);
 }
 
-Exit convert(const Console& console, const ConvertArguments& arguments) {
+Exit convert(const Console& console, ConvertArguments& arguments) {
   toolkit::ConvertRequest request = request_of(arguments);
   check_probe(arguments);
   check_output(arguments);
@@ -231,9 +253,14 @@ Exit convert(const Console& console, const ConvertArguments& arguments) {
   request.options.watch = watch_of(progress);
   Conversion conversion = toolkit::convert_file(request);
   progress.clear();
+  if (!arguments.cut) {
+    const DeferInterrupts defer;
+    toolkit::write(conversion, arguments.output);
+  }
+  check(console, conversion, arguments);
   const std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
   std::optional<toolkit::CutFiles> files;
-  {
+  if (arguments.cut) {
     const DeferInterrupts defer;
     if (halves) {
       files = save(*halves, arguments.output);
@@ -274,8 +301,9 @@ void add_convert(Program& program) {
   const auto arguments = std::make_shared<ConvertArguments>();
   Command* command = program.add_command("convert",
                                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
-                                         "the CPU that nothing changed; exit code "
-                                         "1 if unsupported nodes remain, or unknown ones",
+                                         "the CPU that nothing changed; the TensorRT that is installed parses and "
+                                         "builds the result. Exit code 0 if it builds, 1 if it does not, or if that "
+                                         "is not known",
                                          "graft convert digits.onnx -o digits.graft.onnx\n"
                                          "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
                                          "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
@@ -313,6 +341,10 @@ void add_convert(Program& program) {
                     "and beside it one for ONNX Runtime on the host and a .cut.json that names both; with --plugins "
                     "never, ONNX's operators that need a plugin of Graft's go to the host too");
   add_probe_options(*command, arguments->probe);
+  command->add_flag(
+      "--no-check", arguments->no_check,
+      "leave out the check of the result, which parses and builds it with the TensorRT that is installed; "
+      "the rules judge it then, as they do where no TensorRT is installed");
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");

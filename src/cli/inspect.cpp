@@ -33,7 +33,8 @@ Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   check_files_apart(report_files(arguments.report), files_of(arguments.model));
   check_report(arguments.report);
   check_probe_options(arguments.probe);
-  if (!arguments.release.empty() && arguments.probe.level != "rule") {
+  const bool names_judge = arguments.probe.level == "parser" || arguments.probe.level == "builder";
+  if (!arguments.release.empty() && names_judge) {
     throw Error("--for is by rule, and --probe asks the TensorRT that is installed\nGive one of both");
   }
   Inspection inspection = toolkit::inspect_file(arguments.model.model, import_options(arguments.model),
@@ -56,14 +57,14 @@ void add_inspect(Program& program) {
   const auto arguments = std::make_shared<InspectArguments>();
   Command* command = program.add_command(
       "inspect",
-      "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "
-      "unknown; "
-      "asked, TensorRT itself says refused, fails, hangs or crashes, and after such a node perhaps not asked. Exit "
-      "code 1 if a node does not run",
+      "a model's inputs and outputs, and how each node will run in TensorRT: the TensorRT that is installed parses and "
+      "builds the model, and Graft's rules judge where there is none. Exit code 0 if it builds, as it is or after "
+      "`graft convert`; 1 if a node does not run, or that is not known",
       "graft inspect digits.onnx\n"
       "  graft inspect digits.onnx --for tensorrt-10.13\n"
-      "  graft inspect digits.onnx --probe builder --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
-      "  graft inspect model.onnx --probe parser --plugin-lib libmine.so --reduce smallest.onnx",
+      "  graft inspect digits.onnx --probe none\n"
+      "  graft inspect digits.onnx --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
+      "  graft inspect model.onnx --plugin-lib libmine.so --reduce smallest.onnx",
       [arguments](const Console& c) { return inspect_model(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);

@@ -15,7 +15,7 @@ namespace {
 
 inspect::ProbeLevel level_of(const std::string& word) {
   if (word == "parser") return inspect::ProbeLevel::parser;
-  return word == "builder" ? inspect::ProbeLevel::builder : inspect::ProbeLevel::rule;
+  return word == "none" ? inspect::ProbeLevel::rule : inspect::ProbeLevel::builder;
 }
 
 }  // namespace
@@ -23,9 +23,11 @@ inspect::ProbeLevel level_of(const std::string& word) {
 void add_probe_options(Command& command, ProbeArguments& arguments) {
   command
       .add_option("--probe,--truth", arguments.level,
-                  "who judges: rule; parser, which is TensorRT's own; builder, which is its builder too (rule)")
+                  "who judges: auto, the parser and the builder of the TensorRT that is installed, for suggested sizes "
+                  "where --shapes gives none, and Graft's rules where there is no TensorRT; none, the rules alone; "
+                  "parser; builder, which needs --shapes (auto)")
       ->type_name("WHO")
-      ->check(one_of({"rule", "parser", "builder"}));
+      ->check(one_of({"auto", "none", "parser", "builder"}));
   command
       .add_option("--plugin-lib", arguments.trials.libraries,
                   "plugin library for TensorRT to load; once for each (Graft's own, if the model needs it)")
@@ -56,21 +58,30 @@ void add_probe_options(Command& command, ProbeArguments& arguments) {
       ->check(positive());
   command
       .add_option("--max-seconds", arguments.trials.max_seconds,
-                  "seconds to ask for in all; what is not answered by then is said (300)")
+                  "seconds for all parses and builds; what is not answered by then is said (120)")
       ->type_name("SECONDS")
       ->check(positive());
 }
 
-void check_probe_options(const ProbeArguments& arguments) {
+void check_probe_options(const ProbeArguments& arguments, const char* rules_option) {
   toolkit::check_plugin_libraries(arguments.trials.libraries);
-  if (arguments.level != "rule") return;
-  const auto refuse = [](const char* option) {
-    throw Error(fmt::format("{} is about the real TensorRT\nAdd --probe parser or --probe builder", option));
+  if (arguments.level != "none") return;
+  const auto refuse = [&](const char* option) {
+    throw Error(fmt::format("{} is about the TensorRT that is installed, and {} does not ask it\nLeave one of both out",
+                            option, rules_option));
   };
   if (!arguments.reduce.empty()) refuse("--reduce");
   if (!arguments.trials.libraries.empty()) refuse("--plugin-lib");
   if (arguments.trials.plugin_override) refuse("--plugin-override");
   if (!arguments.shapes.empty()) refuse("--shapes");
+}
+
+inspect::ProbeOptions probe_options_of(const ProbeArguments& arguments) {
+  return {.level = level_of(arguments.level),
+          .is_automatic = arguments.level == "auto",
+          .trials = arguments.trials,
+          .shapes = arguments.shapes,
+          .reduce = arguments.reduce};
 }
 
 toolkit::TrialCallback trial_details(const Console& console, Progress& progress) {
@@ -82,16 +93,16 @@ toolkit::TrialCallback trial_details(const Console& console, Progress& progress)
 }
 
 void probe(const Console& console, toolkit::Inspection& inspection, const ProbeArguments& arguments) {
-  const inspect::ProbeOptions options{.level = level_of(arguments.level),
-                                      .trials = arguments.trials,
-                                      .shapes = arguments.shapes,
-                                      .reduce = arguments.reduce};
-  if (options.level == inspect::ProbeLevel::rule) return;
+  const inspect::ProbeOptions options = probe_options_of(arguments);
+  if (options.level == inspect::ProbeLevel::rule || inspection.release) {
+    inspection.not_asked = inspection.release ? toolkit::not_asked_for_release : toolkit::not_asked_by_rule;
+    return;
+  }
   const DeferInterrupts defer;
   Progress progress(console);
   toolkit::probe(inspection, options, watch_of(progress), trial_details(console, progress));
   progress.clear();
-  if (!options.reduce.empty() && inspection.probe->reduced.empty()) {
+  if (!options.reduce.empty() && inspection.probe && inspection.probe->reduced.empty()) {
     console.warn(present::nothing_reduced_text(inspection, options.reduce));
   }
 }

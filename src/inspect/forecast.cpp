@@ -89,6 +89,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
     for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
+  if (prospect.is_another) prospect.converted = std::make_shared<const onnx::Model>(std::move(converted));
   for (const passes::Rewrite& rewrite : report.rejected) {
     prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ passes::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Mod
 
 struct Prospect {
   Forecast forecast;
-  std::size_t nodes = 0;    ///< Of the converted model.
-  bool is_another = false;  ///< Whether the conversion rewrites anything.
+  std::size_t nodes = 0;                              ///< Of the converted model.
+  bool is_another = false;                            ///< Whether the conversion rewrites anything.
+  std::shared_ptr<const onnx::Model> converted = {};  ///< What it makes, where that is another model.
   std::vector<std::string> warnings;
 };
 

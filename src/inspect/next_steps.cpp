@@ -7,7 +7,7 @@
 
 namespace graft::inspect {
 
-std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted) {
+std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted, bool is_built) {
   const auto count = [&](auto&& fits) {
     return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), fits));
   };
@@ -28,7 +28,7 @@ std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_
     steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad});
   } else if (dangers != 0) {
     steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
-  } else if (rewritten != 0) {
+  } else if (rewritten != 0 && !is_built) {
     steps.push_back({.kind = NextStep::Kind::convert, .nodes = rewritten});
   } else if (open == 0 && !nodes.empty()) {
     steps.push_back({.kind = NextStep::Kind::build, .nodes = nodes.size()});

@@ -24,7 +24,8 @@ struct NextStep {
 };
 
 /// In the order in which they are to be done. A model that is to be converted first, or is not known to run, is not to
-/// be built yet.
-[[nodiscard]] std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted);
+/// be built yet, unless TensorRT built it as it is (`is_built`).
+[[nodiscard]] std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted,
+                                               bool is_built = false);
 
 }  // namespace graft::inspect

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "engine/plugin_library.hpp"
+#include "graft/engine_error.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
@@ -20,6 +22,7 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_name.hpp"
 #include "onnx/operator_node.hpp"
+#include "operator_library/load.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -51,7 +54,9 @@ bool has_own_names(const onnx::Model& model) {
 std::vector<std::string> libraries_for(const onnx::Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
   const engine::PluginLibrary own = engine::own_plugin_library();
-  for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
+  for (const OperatorLibrary& library : operator_libraries()) {
+    if (has_plugins(library)) libraries.push_back(library.file);  // of one without, functions are built
+  }
   const bool with_names = has_own_names(model);
   if (own.exists && !engine::has_own_plugin_library(named) &&
       (has_own_operators(model) || has_onnx_operators(model) || with_names)) {
@@ -458,25 +463,53 @@ std::string_view what_happened(Outcome outcome) {
   return "";
 }
 
+namespace {
+
+/// Throws NoTensorRT where an automatic probe finds none that starts. A plugin library that does not load is an error
+/// of its own: `graft build` would load it too.
+std::unique_ptr<DriverTrials> start_trials(const TrialOptions& options, const TrialCallbacks& callbacks,
+                                           bool is_automatic) {
+  try {
+    return std::make_unique<DriverTrials>(options, callbacks);
+  } catch (const EngineError& error) {
+    if (!is_automatic || error.failure().kind == "plugin_library") throw;
+    throw NoTensorRT{error.what()};
+  } catch (const Error& error) {
+    if (!is_automatic || error.kind() != Error::Kind::missing_tool) throw;
+    throw NoTensorRT{error.what()};
+  }
+}
+
+}  // namespace
+
 ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, const TrialCallbacks& callbacks,
                            std::vector<NodeVerdict>& nodes) {
   TrialOptions trial_options = options.trials;
   trial_options.libraries = libraries_for(model, trial_options.libraries);
   onnx::Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
   const std::vector<Placed> placed = placed_nodes(asked);
-  DriverTrials trials(trial_options, callbacks);
+  const std::unique_ptr<DriverTrials> started = start_trials(trial_options, callbacks, options.is_automatic);
+  DriverTrials& trials = *started;
   // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
   const bool has_plugins = engine::has_own_plugin_library(trial_options.libraries);
   if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0) detach_functions(asked);
-  const SizeRanges ranges(asked, options.shapes);
+  SizeRanges ranges(asked, options.shapes, options.is_automatic);
   TensorRTProbe probe(asked, trials, ranges);
-  const ProbeReport report = probe.run(options.level);
-  correct({asked, placed, options.level, report, trials.creators()}, nodes);
+  using Order = TensorRTProbe::Order;
+  const Order order = !options.is_automatic ? Order::known_first
+                      : options.searches    ? Order::whole_first
+                                            : Order::whole_only;
+  const ProbeReport report = probe.run(options.level, order);
+  const ProbeLevel answered = report.not_built.empty() ? options.level : ProbeLevel::parser;
+  correct({asked, placed, answered, report, trials.creators()}, nodes);
 
-  ProbeAnswer answer{.level = options.level,
+  ProbeAnswer answer{.level = answered,
                      .tensorrt = trials.tensorrt(),
                      .unanswered = report.over_budget.size(),
-                     .pieces = report.pieces};
+                     .pieces = report.pieces,
+                     .is_built = report.pieces == 1 && report.findings.empty() && report.not_asked.empty(),
+                     .not_built = report.not_built,
+                     .shapes = report.ranges};
   if (!options.reduce.empty()) reduce(probe, report, ranges, options.reduce, answer);
   answer.trials = trials.summary();
   return answer;

@@ -17,6 +17,10 @@ namespace graft::inspect {
 
 struct ProbeOptions {
   ProbeLevel level = ProbeLevel::rule;
+  /// True: the builder gets the whole model first, for suggested sizes where none were given, and a model for which the
+  /// budget allows no build is judged by the parser and the rules.
+  bool is_automatic = false;
+  bool searches = true;  ///< False, with is_automatic: a model that does not build is not searched for the nodes.
   TrialOptions trials;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
   std::string reduce;               ///< A file for the smallest part that fails; empty if none is to be written.
@@ -42,8 +46,11 @@ struct ProbeAnswer {
   ProbeLevel level = ProbeLevel::rule;
   TensorRTIdentity tensorrt = {};
   TrialSummary trials = {};
-  std::size_t unanswered = 0;  ///< Nodes about which the budget allowed no answer.
-  std::size_t pieces = 0;      ///< In which the builder took what it takes; 1 where that was built together.
+  std::size_t unanswered = 0;            ///< Nodes about which the budget allowed no answer.
+  std::size_t pieces = 0;                ///< In which the builder took what it takes; 1 where that was built together.
+  bool is_built = false;                 ///< The whole model, together.
+  std::string not_built = {};            ///< Why it was not, where nothing was found to fail; may be empty.
+  std::vector<std::string> shapes = {};  ///< NAME=MIN..OPT..MAX that it was built for.
   std::vector<SmallestPart> reduced = {};  ///< Of each failure, the worst first.
   std::vector<NodeRef> not_reduced = {};   ///< Of the failures beyond most_reduced.
 };
@@ -52,8 +59,14 @@ struct ProbeAnswer {
 /// Returns "TensorRT's parser refuses it".
 [[nodiscard]] std::string_view what_happened(Outcome outcome);
 
+/// Thrown where the TensorRT that an automatic probe would ask is not there, or does not start.
+struct NoTensorRT {
+  std::string why;
+};
+
 /// Asks TensorRT about a model, changes the verdicts, and writes the smallest parts. `nodes` are those of judge_nodes
-/// for the same model. Throws EngineError where TensorRT does not start, Error for shapes that do not fit the model.
+/// for the same model. Throws EngineError, or NoTensorRT, where TensorRT does not start, Error for shapes that do not
+/// fit the model.
 [[nodiscard]] ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options,
                                          const TrialCallbacks& callbacks, std::vector<NodeVerdict>& nodes);
 

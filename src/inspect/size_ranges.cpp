@@ -53,7 +53,18 @@ bool has_open_size(const onnx::Value& value) { return value.shape && !onnx::has_
 
 }  // namespace
 
-SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings) {
+void SizeRanges::add_symbols(const Shape& shape, const std::array<std::vector<std::int64_t>, 3>& sizes,
+                             std::array<Point, 3>& points) {
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    // Of a shape tensor these are values; another number of sizes is an error that TensorRT names.
+    if (sizes.at(point).size() != shape.size()) continue;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis].kind() == Dim::Kind::symbol) points.at(point).emplace(shape[axis].name(), sizes.at(point)[axis]);
+    }
+  }
+}
+
+SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings, bool suggest) {
   for (const onnx::Value* input : model.graph().inputs()) inputs_.insert(input->name);
   for (const std::string& text : strings) {
     const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
@@ -70,15 +81,32 @@ SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>&
     const std::string range = text.substr(equals + 1);
     const auto sizes = range_of(text, range);
     given_[name] = range;
-    const auto& shape = (*input)->shape;
-    for (std::size_t point = 0; shape && point < points_.size(); ++point) {
-      if (sizes[point].size() != shape->size()) continue;  // a shape tensor's values, or an error that TensorRT names
-      for (std::size_t axis = 0; axis < shape->size(); ++axis) {
-        const Dim& dim = (*shape)[axis];
-        if (dim.kind() == Dim::Kind::symbol) points_[point].emplace(dim.name(), sizes[point][axis]);
-      }
-    }
+    if ((*input)->shape) add_symbols(*(*input)->shape, sizes, given_points_);
   }
+  points_ = given_points_;
+  if (!suggest) return;
+  for (const onnx::Value* input : model.graph().inputs()) {
+    if (input->shape) shapes_.emplace(input->name, *input->shape);
+  }
+  suggestions_ = suggest_ranges(model);
+  use_suggestion(0);
+}
+
+void SizeRanges::use_suggestion(std::size_t index) {
+  suggestion_ = index;
+  points_ = given_points_;
+  for (const auto& [name, range] : suggestions_.at(index)) {
+    if (range.sizes.empty() || given_.contains(name)) continue;
+    add_symbols(shapes_.at(name), range_of(name, range.sizes), points_);
+  }
+}
+
+BuildRanges SizeRanges::for_build(const onnx::Model& part, Unknown unknown) const {
+  BuildRanges ranges{.given = of(part, unknown)};
+  if (suggestions_.empty()) return ranges;
+  ranges.suggested = suggestions_.at(suggestion_);
+  ranges.is_strict = !supposes_sizes(part);
+  return ranges;
 }
 
 /// One symbol has one size, also one that was not given: what is computed from it, 4 * n, then goes with it.

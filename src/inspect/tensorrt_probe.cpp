@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "inspect/alike_nodes.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
@@ -34,7 +36,7 @@ bool fails(ProbeLevel level, const Trial& trial) {
   return trial.outcome != Outcome::accepted;
 }
 
-TensorRTProbe::TensorRTProbe(onnx::Model& model, Trials& trials, const SizeRanges& ranges)
+TensorRTProbe::TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ranges)
     : model_(model), trials_(trials), ranges_(ranges), nodes_(model.graph().nodes()) {
   for (const onnx::Node* node : nodes_) {
     by_name_.emplace(node->name, node);
@@ -44,10 +46,12 @@ TensorRTProbe::TensorRTProbe(onnx::Model& model, Trials& trials, const SizeRange
   }
 }
 
-ProbeReport TensorRTProbe::run(ProbeLevel level) {
+ProbeReport TensorRTProbe::run(ProbeLevel level, Order order) {
   try {
     if (level != ProbeLevel::rule) ask_parser();
-    if (level == ProbeLevel::builder) ask_builder();
+    if (level != ProbeLevel::builder) return report_;
+    const bool is_answered = order != Order::known_first && ask_about_whole();
+    if (!is_answered && order != Order::whole_only) ask_builder();
   } catch (const BudgetSpent& spent) {
     leave_unanswered(spent);
   }
@@ -128,9 +132,9 @@ Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
 
 Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes, double share) {
   const onnx::Model part = part_of(nodes);
-  Trial trial = level == ProbeLevel::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part), share);
+  Trial trial = level == ProbeLevel::parser ? trials_.parse(part) : trials_.build(part, ranges_.for_build(part), share);
   if (is_about_sizes(trial) && ranges_.supposes_sizes(part)) {
-    trial = trials_.build(part, ranges_.of(part, SizeRanges::Unknown::same), share);
+    trial = trials_.build(part, ranges_.for_build(part, SizeRanges::Unknown::same), share);
     trial.is_by_sizes = is_about_sizes(trial);
   }
   if (trial.outcome == Outcome::accepted) {
@@ -172,6 +176,42 @@ bool TensorRTProbe::add_refusals(const json& answer) {
     for (Finding& alike : refusals_alike(finding)) add(std::move(alike));
   }
   return !named.empty();
+}
+
+bool TensorRTProbe::ask_about_whole() {
+  const Nodes nodes = left();
+  if (nodes.size() != nodes_.size()) return false;
+  const std::size_t sets = std::max<std::size_t>(ranges_.suggestion_count(), 1);
+  Trial first;
+  for (std::size_t i = 0; i < sets; ++i) {
+    if (i > 0) ranges_.use_suggestion(i);
+    Trial trial;
+    try {
+      trial = try_nodes(ProbeLevel::builder, nodes, 1.0);
+    } catch (const BudgetSpent& spent) {
+      if (i > 0) break;
+      report_.not_built = spent.what;
+      return true;
+    }
+    if (trial.outcome == Outcome::accepted) {
+      report_.ranges = trial.answer.value("ranges", std::vector<std::string>());
+      report_.pieces = 1;
+      return true;
+    }
+    if (i == 0) first = std::move(trial);
+    if (first.outcome != Outcome::failed) break;
+  }
+  if (ranges_.suggestion_count() > 0) ranges_.use_suggestion(0);
+  if (nodes.empty()) {
+    report_.not_built = words_of(first);
+    return true;
+  }
+  if (!first.is_by_sizes && !is_about_sizes(first)) return false;
+  const std::string why =
+      fmt::format("no sizes that were tried go through the network: {}; {} NAME=MIN..OPT..MAX names others",
+                  words_of(first), setting_name(Setting::shape_ranges));
+  for (const onnx::Node* node : nodes) report_.not_asked.emplace(node, why);
+  return true;
 }
 
 void TensorRTProbe::ask_builder() {

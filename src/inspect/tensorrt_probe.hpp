@@ -45,7 +45,9 @@ struct ProbeReport {
       supposed;                                   ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
   std::set<const onnx::Node*> over_budget;        ///< Of those not asked: because the budget was spent.
-  std::size_t pieces = 0;  ///< In which the builder took what it takes; 1 where that was built together.
+  std::string not_built;  ///< Why the whole model was not built where nothing was found to fail; empty otherwise.
+  std::vector<std::string> ranges;  ///< NAME=MIN..OPT..MAX that the whole model was built for.
+  std::size_t pieces = 0;           ///< In which the builder took what it takes; 1 where that was built together.
   std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, beside one that does not.
 };
 
@@ -55,9 +57,15 @@ struct ProbeReport {
 /// it: what the plugin makes that was meant, or the like of its first input.
 class TensorRTProbe {
  public:
-  TensorRTProbe(onnx::Model& model, Trials& trials, const SizeRanges& ranges);
+  TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ranges);
 
-  [[nodiscard]] ProbeReport run(ProbeLevel level);
+  /// How the builder is asked.
+  enum class Order : std::uint8_t {
+    known_first,  ///< Nodes that are known to fail, then the rest, in pieces where the whole takes too long.
+    whole_first,  ///< The whole model, with each set of suggested ranges; the nodes only where it does not build.
+    whole_only,   ///< The whole model, which is not searched for the nodes that fail.
+  };
+  [[nodiscard]] ProbeReport run(ProbeLevel level, Order order = Order::known_first);
 
   using Nodes = std::vector<const onnx::Node*>;
   /// The smallest model that shows a finding.
@@ -68,6 +76,8 @@ class TensorRTProbe {
   [[nodiscard]] onnx::Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
+  /// Whether the whole model is answered for: it builds, or it does not for want of time or of sizes.
+  [[nodiscard]] bool ask_about_whole();
   void ask_about_known();
   /// Builds what is left of the nodes, together or in pieces where that takes too long, or where the sizes that
   /// are supposed contradict each other; how many pieces there were. Finds what fails of them on the way.
@@ -126,7 +136,7 @@ class TensorRTProbe {
 
   onnx::Model& model_;
   Trials& trials_;
-  const SizeRanges& ranges_;
+  SizeRanges& ranges_;
   std::vector<onnx::Node*> nodes_;
   std::map<std::string, const onnx::Node*, std::less<>> by_name_;  // inner nodes lead to the outer one
   std::set<const onnx::Node*> bad_;

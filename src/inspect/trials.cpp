@@ -73,18 +73,17 @@ Trial DriverTrials::parse(const onnx::Model& model) {
   return ask("parse", model, {}, 1.0);
 }
 
-Trial DriverTrials::build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) {
+Trial DriverTrials::build(const onnx::Model& model, const BuildRanges& ranges, double share) {
   if (builds_ >= options_.max_builds) {
     throw BudgetSpent{fmt::format("the budget of {} build{} is spent ({})", options_.max_builds,
                                   options_.max_builds == 1 ? "" : "s", setting_name(Setting::max_builds))};
   }
   if (is_spent()) throw seconds_spent();
   ++builds_;
-  return ask("build", model, shapes, share);
+  return ask("build", model, ranges, share);
 }
 
-Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const std::vector<std::string>& shapes,
-                        double share) {
+Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const BuildRanges& ranges, double share) {
   const auto number = static_cast<double>(parses_ + builds_);
   TrialProgress progress{.action = action,
                          .number = action == "build" ? builds_ : parses_,
@@ -98,12 +97,24 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
   const bool is_first = parses_ + builds_ == 1;
   const double left = is_first ? options_.limit : std::max(1.0, (options_.max_seconds - seconds()) * share);
   const double limit = std::min(options_.limit, left);
-  nlohmann::json answer = session_.ask({{"action", action}, {"model", file}, {"shapes", shapes}, {"limit", limit}});
+  nlohmann::json question = {{"action", action}, {"model", file}, {"shapes", ranges.given}, {"limit", limit}};
+  if (ranges.suggested) {
+    question["strict"] = ranges.is_strict;
+    nlohmann::json& suggested = question["suggested"] = nlohmann::json::object();
+    for (const auto& [name, range] : *ranges.suggested) {
+      suggested[name] = {{"sizes", range.sizes}, {"values", range.values}};
+    }
+  }
+  nlohmann::json answer = session_.ask(question);
   const std::string outcome = answer.value("outcome", "");
   workers_ = answer.value("workers", workers_);
   progress.outcome = outcome;
   progress.seconds = answer.value("seconds", 0.0);
   if (callbacks_.on_end) callbacks_.on_end(progress);
+  if (outcome == "shapes" && ranges.suggested) {
+    answer["messages"].push_back({{"severity", "error"}, {"message", answer.value("message", "")}});
+    return {.outcome = Outcome::failed, .answer = std::move(answer), .is_by_sizes = true};
+  }
   if (outcome == "shapes") {
     const std::string how =
         answer.value("values", false)

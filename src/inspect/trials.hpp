@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +40,22 @@ struct TrialOptions {
   bool plugin_override = false;
   double limit = 300;           ///< Seconds for one trial.
   std::size_t max_builds = 60;  ///< In all.
-  double max_seconds = 300;     ///< In all, from the start on.
+  double max_seconds = 120;     ///< In all, from the start on.
+};
+
+/// What an input may be given where nobody said it.
+struct SuggestedRange {
+  std::string sizes;   ///< MIN..OPT..MAX of its dimensions; empty where none is dynamic.
+  std::string values;  ///< MIN..OPT..MAX of its elements, where TensorRT computes sizes from them.
+};
+
+/// The sizes, or values, that a build is for.
+struct BuildRanges {
+  std::vector<std::string> given;  ///< NAME=MIN..OPT..MAX
+  /// For inputs that `given` leaves out; nothing: a missing range is the caller's error.
+  std::optional<std::map<std::string, SuggestedRange>> suggested = {};
+  /// With suggestions: a range that TensorRT complains of is a failure even where it builds, as for `graft build`.
+  bool is_strict = false;
 };
 
 /// Thrown in the place of a trial that would be more than the budget allows.
@@ -60,9 +77,9 @@ class Trials {
   [[nodiscard]] virtual bool is_spent() const = 0;
   /// These throw BudgetSpent; the first trial is always made.
   [[nodiscard]] virtual Trial parse(const onnx::Model& model) = 0;
-  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with dynamic dimensions. Throws Error where one is missing. It may
-  /// take `share` of the seconds that are left.
-  [[nodiscard]] virtual Trial build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) = 0;
+  /// Throws Error where a range is missing and none is suggested; a range that the model does not take is a failure by
+  /// sizes where ranges are suggested, and an Error otherwise. It may take `share` of the seconds that are left.
+  [[nodiscard]] virtual Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) = 0;
 };
 
 /// One trial, as it is told to who waits for it.
@@ -86,6 +103,13 @@ struct TrialSummary {
   std::size_t builds = 0;
   std::size_t processes = 1;
   double seconds = 0;
+
+  void add(const TrialSummary& others) {
+    parses += others.parses;
+    builds += others.builds;
+    processes += others.processes;
+    seconds += others.seconds;
+  }
 };
 
 /// Which TensorRT answers.
@@ -105,7 +129,7 @@ class DriverTrials final : public Trials {
   [[nodiscard]] const nlohmann::json& creators() const override { return ready_["creators"]; }
   [[nodiscard]] bool is_spent() const override;
   [[nodiscard]] Trial parse(const onnx::Model& model) override;
-  [[nodiscard]] Trial build(const onnx::Model& model, const std::vector<std::string>& shapes, double share) override;
+  [[nodiscard]] Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) override;
 
   [[nodiscard]] TrialSummary summary() const;
 
@@ -113,8 +137,7 @@ class DriverTrials final : public Trials {
   [[nodiscard]] double seconds() const;
   /// Of the whole budget.
   [[nodiscard]] BudgetSpent seconds_spent() const;
-  [[nodiscard]] Trial ask(std::string_view action, const onnx::Model& model, const std::vector<std::string>& shapes,
-                          double share);
+  [[nodiscard]] Trial ask(std::string_view action, const onnx::Model& model, const BuildRanges& ranges, double share);
 
   TrialOptions options_;
   TrialCallbacks callbacks_;

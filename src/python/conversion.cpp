@@ -1,6 +1,7 @@
 // graft.convert, and what it says of rewrites.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -14,6 +15,7 @@
 #include "python/caller.hpp"
 #include "python/cpu_engines.hpp"
 #include "python/results.hpp"
+#include "python/shape_ranges.hpp"
 
 namespace graft::python {
 namespace {
@@ -43,8 +45,10 @@ const char* name_of(OperatorChoice::Kind kind) {
 ConvertResult convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
                       const std::vector<std::string>& without, const std::string& release,
                       const std::filesystem::path& rules, bool prove, bool prove_each, bool functions,
-                      const std::string& engine, const nb::object& progress,
-                      const std::optional<toolkit::CancelToken>& cancel) {
+                      const std::string& engine, bool check, double max_seconds, const PyShapeRanges& shapes,
+                      const std::vector<std::string>& targets,
+                      const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
+                      const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::ConvertOptions options{.plugins = plugins_of(plugins),
                                   .only = only,
                                   .without = without,
@@ -54,7 +58,14 @@ ConvertResult convert(const toolkit::Model& model, const std::string& plugins, c
                                   .prove_each = prove_each,
                                   .functions = functions,
                                   .engine = cpu_engine_of(engine),
+                                  .check = check,
+                                  .inspect = {},
                                   .watch = {}};
+  options.inspect.budget.max_seconds = max_seconds;
+  options.inspect.shapes = ranges_of(shapes);
+  options.inspect.targets = targets;
+  options.inspect.plugin_libraries = plugin_libraries;
+  options.inspect.tensorrt = tensorrt;
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
     return toolkit::convert(model, options);
@@ -100,11 +111,19 @@ void add_conversion(nb::module_& module) {
       .def_ro("warnings", &ConvertResult::warnings, "What rewrites assume, and which were rejected and why.")
       .def_ro("failed_rules", &ConvertResult::failed_rules,
               "Rules that are not optional and were not done everywhere, and why.")
-      .def_ro("proofs_run", &ConvertResult::proofs_run);
+      .def_ro("proofs_run", &ConvertResult::proofs_run)
+      .def_ro(
+          "runs", &ConvertResult::runs,
+          "Whether TensorRT runs the result: where the check was made, whether it built. None where that is not known.")
+      .def_ro("problems", &ConvertResult::problems,
+              "The nodes of the result that do not run, or of which that is not known.")
+      .def_ro("check", &ConvertResult::check, "What TensorRT said of the result; None where it was not asked.")
+      .def_ro("not_checked", &ConvertResult::not_checked, "Why it was not asked; empty where it was.");
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,
-             "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
+             "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "check"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
+             "plugin_libraries"_a, "tensorrt"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("pass_names", toolkit::pass_names, "The names of convert's passes, in the order in which they run.");
 }
 

@@ -34,6 +34,7 @@ const char* name_of(Judge judge) {
   switch (judge) {
     case Judge::parser: return "parser";
     case Judge::builder: return "builder";
+    case Judge::automatic:
     case Judge::rule: break;
   }
   return "rule";
@@ -79,10 +80,11 @@ std::string describe(const InspectResult& result) {
 }  // namespace
 
 Judge judge_of(const std::string& word) {
+  if (word == "auto") return Judge::automatic;
   if (word == "rule") return Judge::rule;
   if (word == "parser") return Judge::parser;
   if (word == "builder") return Judge::builder;
-  throw Error("judge: found " + word + "; allowed are rule, parser and builder");
+  throw Error("judge: found " + word + "; allowed are auto, rule, parser and builder");
 }
 
 void add_inspection(nb::module_& module) {
@@ -121,6 +123,11 @@ void add_inspection(nb::module_& module) {
       .def_ro("parses", &ProbeSummary::parses)
       .def_ro("builds", &ProbeSummary::builds)
       .def_ro("seconds", &ProbeSummary::seconds)
+      .def_ro("built", &ProbeSummary::built, "The whole model, together: TensorRT runs it.")
+      .def_ro("not_built", &ProbeSummary::not_built, "Why it was not, where nothing was found to fail; may be empty.")
+      .def_ro("shapes", &ProbeSummary::shapes, "NAME=MIN..OPT..MAX that it was built for.")
+      .def_ro("of_converted", &ProbeSummary::of_converted,
+              "What was built is what graft.convert makes of the model, which alone TensorRT runs.")
       .def_ro("unanswered", &ProbeSummary::unanswered, "Nodes about which the budget allowed no answer.")
       .def_ro("reduced", &ProbeSummary::reduced)
       .def("__repr__", [](const ProbeSummary& probe) {
@@ -136,7 +143,8 @@ void add_inspection(nb::module_& module) {
       .def_ro("others", &InspectResult::others, "They run, and there is a reason to tell; the largest first.")
       .def_ro("plain", &InspectResult::plain, "There is nothing to tell.")
       .def_ro("warnings", &InspectResult::warnings)
-      .def_ro("probe", &InspectResult::probe, "Where TensorRT was asked.");
+      .def_ro("probe", &InspectResult::probe, "Where TensorRT was asked.")
+      .def_ro("not_asked", &InspectResult::not_asked, "Why it was not: the rules spoke; empty where it was.");
   add_texts(result, describe);
   add_page(result);
   module.def("releases", toolkit::releases);

@@ -18,6 +18,7 @@
 #include "passes/pipeline.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/convert.hpp"
+#include "toolkit/cut.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/work.hpp"
 
@@ -148,6 +149,27 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   conversion.transpositions = count_of(model, "Transpose");
 }
 
+/// The check within a call of the toolkit.
+void check(Work& work, Conversion& conversion, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
+  if (conversion.release) {
+    conversion.not_checked = not_asked_for_release;
+    return;
+  }
+  Inspection inspection = inspection_of(conversion);
+  probe(work, inspection, options, on_end);
+  conversion.nodes = std::move(inspection.nodes);
+  conversion.check = std::move(inspection.probe);
+  conversion.not_checked = std::move(inspection.not_asked);
+}
+
+std::vector<NodeSupport> problems_of(const Conversion& conversion) {
+  std::vector<NodeSupport> problems = supports_of(conversion.nodes);
+  std::erase_if(problems, [](const NodeSupport& node) {
+    return node.support == Support::native || node.support == Support::lowered || node.support == Support::plugin;
+  });
+  return problems;
+}
+
 ConvertResult result_of(Conversion&& conversion) {
   const passes::ConvertReport& report = conversion.report;
   ConvertResult result;
@@ -160,6 +182,10 @@ ConvertResult result_of(Conversion&& conversion) {
   }
   result.rewrites = rewrites_of(report.rewrites);
   result.rejected = rewrites_of(report.rejected);
+  result.runs = conversion.runs();
+  result.problems = problems_of(conversion);
+  if (conversion.check) result.check = summary_of(*conversion.check);
+  result.not_checked = conversion.not_checked;
   result.model = ModelAccess::make(conversion.model.clone());
   result.details = std::make_shared<const Conversion>(std::move(conversion));
   return result;
@@ -192,11 +218,36 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
     conversion.original = model_of(model).clone();
     conversion.model = model_of(model).clone();
     rewrite(work, conversion, inner, options, ModelAccess::frozen_sizes_of(model));
+    conversion.not_checked = not_asked_by_rule;
+    if (options.check) {
+      inspect::ProbeOptions asked = probe_options(options.inspect);
+      asked.level = inspect::ProbeLevel::builder;
+      asked.is_automatic = true;
+      asked.reduce.clear();
+      check(work, conversion, asked, {});
+    }
     return result_of(std::move(conversion));
   });
 }
 
-bool Conversion::is_complete() const { return are_rules_done() && inspect::runs(nodes).value_or(false); }
+std::optional<bool> Conversion::runs() const {
+  const std::optional<bool> by_nodes = inspect::runs(nodes);
+  // A cut may be made by the parser's verdicts alone.
+  const bool is_to_be_built = check && (check->level == inspect::ProbeLevel::builder || !check->not_built.empty());
+  const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->is_built;
+  return is_unknown ? std::nullopt : by_nodes;
+}
+
+bool Conversion::is_complete() const { return are_rules_done() && runs().value_or(false); }
+
+void check(Conversion& conversion, const inspect::ProbeOptions& options, const Watch& watch,
+           const TrialCallback& on_end) {
+  Work work(watch);
+  work.run([&] {
+    check(work, conversion, options, on_end);
+    return true;
+  });
+}
 
 bool Conversion::are_rules_done() const {
   return std::none_of(report.rules.begin(), report.rules.end(),

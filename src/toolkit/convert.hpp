@@ -12,9 +12,11 @@
 #include "graft/toolkit/convert.hpp"
 #include "graft/toolkit/import.hpp"
 #include "import/origin.hpp"
+#include "inspect/probe_verdicts.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/model.hpp"
 #include "passes/report.hpp"
+#include "toolkit/inspect.hpp"
 
 namespace graft::toolkit {
 
@@ -48,18 +50,28 @@ struct Conversion {
   std::size_t nodes_after = 0;
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
+  std::optional<inspect::ProbeAnswer> check;          ///< What TensorRT says of the model after.
+  std::string not_checked;                            ///< Why it was not asked; empty where it was.
   std::optional<std::size_t> nodes_without_function;  ///< Where functions were left out: of how many nodes.
   std::filesystem::path output;                       ///< Once it is written.
   std::optional<std::filesystem::path> data_file;     ///< Beside the output, with its weights.
   Seconds seconds;
 
+  /// Whether TensorRT runs the model after; nothing where that is not known. One that was asked runs what it built.
+  [[nodiscard]] std::optional<bool> runs() const;
   /// Whether every rule was done, and the model runs as far as is known.
   [[nodiscard]] bool is_complete() const;
   [[nodiscard]] bool are_rules_done() const;
 };
 
-/// Reads and rewrites a network; `convert` of the toolkit is the part after reading. Throws Error as both do.
+/// Reads and rewrites a network; `convert` of the toolkit is the part after reading, with the check. Throws Error as
+/// both do.
 [[nodiscard]] Conversion convert_file(const ConvertRequest& request);
+
+/// Parses and builds the model after with the TensorRT that is installed, for suggested sizes where `options` has none,
+/// and corrects the verdicts on its nodes. Throws as `probe` does.
+void check(Conversion& conversion, const inspect::ProbeOptions& options, const Watch& watch,
+           const TrialCallback& on_end = {});
 
 /// Writes the model, whole or not at all.
 void write(Conversion& conversion, const std::filesystem::path& output);

@@ -154,7 +154,7 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   for (const onnx::Value* output : model.graph().outputs()) result.network.outputs.push_back(output->name);
   result.between = ports_of(found->between);
   result.share_in_tensorrt = found->arithmetic_in_tensorrt / found->arithmetic;
-  for (const NodeSupport& node : supports_of(inspection)) {
+  for (const NodeSupport& node : supports_of(inspection.nodes)) {
     if (ids.contains(node.node.id)) result.causes.push_back(node);
   }
   if (found->tensorrt_is_first) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/driver.hpp"
@@ -39,18 +40,79 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
                                           inspection.release.value_or(inspect::newest_measured_release()));
 }
 
-void ask(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
-  try {
-    inspection.probe =
-        inspect::probe_verdicts(inspection.model, options, trial_callbacks(work, on_end), inspection.nodes);
-  } catch (const engine::Interrupted&) {
-    throw Cancelled();
+/// The first sentence of what the engine driver says, and how to install what it misses.
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+/// What TensorRT says of the model that `graft convert` makes is said of the nodes that are lowered.
+void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes) {
+  const auto bad = std::find_if(converted.begin(), converted.end(),
+                                [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
+  const auto open = std::find_if(converted.begin(), converted.end(),
+                                 [](const inspect::NodeVerdict& node) { return inspect::is_open(node.verdict); });
+  if (bad == converted.end() && open == converted.end()) return;
+  const inspect::NodeVerdict& said = bad != converted.end() ? *bad : *open;
+  const auto is_lowered = [](const inspect::NodeVerdict& node) { return node.verdict == inspect::Verdict::lowered; };
+  const auto is_named = [&](const inspect::NodeVerdict& node) {
+    return is_lowered(node) && !node.node.name.empty() && said.node.name.starts_with(node.node.name);
+  };
+  const bool any_named = std::any_of(nodes.begin(), nodes.end(), is_named);
+  for (inspect::NodeVerdict& node : nodes) {
+    if (any_named ? !is_named(node) : !is_lowered(node)) continue;
+    node.verdict = said.verdict;
+    node.truth = said.truth;
+    node.tensorrt = said.tensorrt;
+    node.reason = fmt::format("{}; of what `graft convert` makes of it, node '{}' ({}): {}", node.reason,
+                              said.node.name, said.op, said.reason);
+    node.advice = said.advice;
   }
+}
+
+/// Nodes that TensorRT does not take as they are, in a model of which it builds what `graft convert` makes.
+void note_that_converted_builds(std::vector<inspect::NodeVerdict>& nodes) {
+  for (inspect::NodeVerdict& node : nodes) {
+    if (!inspect::is_bad(node.verdict) && !inspect::is_open(node.verdict)) continue;
+    node.verdict = inspect::Verdict::lowered;
+    node.reason +=
+        fmt::format("{}TensorRT builds what `graft convert` makes of the model", node.reason.empty() ? "" : "; ");
+    node.advice = "graft convert";
+  }
+}
+
+/// Builds what `graft convert` makes of a model that TensorRT does not build as it is.
+void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
+                         const TrialCallback& on_end) {
+  const bool is_answered = inspection.probe->is_built || !inspection.probe->not_built.empty();
+  if (is_answered || inspection.prospect.converted == nullptr) return;
+  const onnx::Model& converted = *inspection.prospect.converted;
+  const bool has_failed = !inspect::runs(inspection.nodes).value_or(false);
+  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(converted);
+  inspect::ProbeOptions of_converted = options;
+  of_converted.reduce.clear();
+  of_converted.searches = !has_failed;
+  inspect::ProbeAnswer answer = inspect::probe_verdicts(converted, of_converted, trial_callbacks(work, on_end), nodes);
+  if (has_failed && !answer.is_built) {
+    inspection.probe->trials.add(answer.trials);
+    return;
+  }
+  if (answer.is_built) {
+    note_that_converted_builds(inspection.nodes);
+  } else {
+    blame_lowered(nodes, inspection.nodes);
+  }
+  answer.trials.add(inspection.probe->trials);
+  answer.reduced = std::move(inspection.probe->reduced);
+  answer.not_reduced = std::move(inspection.probe->not_reduced);
+  inspection.probe = std::move(answer);
+  inspection.is_probe_of_converted = true;
 }
 
 inspect::ProbeLevel level_of(Judge judge) {
   switch (judge) {
     case Judge::parser: return inspect::ProbeLevel::parser;
+    case Judge::automatic:
     case Judge::builder: return inspect::ProbeLevel::builder;
     case Judge::rule: break;
   }
@@ -84,21 +146,6 @@ void check(const ProbeBudget& budget) {
   if (budget.max_builds == 0) throw Error("ProbeBudget::max_builds: found 0, allowed is a number above 0");
 }
 
-inspect::ProbeOptions probe_options(const InspectOptions& options) {
-  check(options.budget);
-  inspect::ProbeOptions inner{.level = level_of(options.judge), .trials = {}, .shapes = {}, .reduce = {}};
-  for (const auto& library : options.plugin_libraries) inner.trials.libraries.push_back(library.string());
-  inner.trials.tensorrt = options.tensorrt;
-  inner.trials.targets = options.targets;
-  inner.trials.plugin_override = options.plugin_override;
-  inner.trials.limit = options.budget.trial_seconds;
-  inner.trials.max_builds = options.budget.max_builds;
-  inner.trials.max_seconds = options.budget.max_seconds;
-  for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
-  inner.reduce = options.reduce.string();
-  return inner;
-}
-
 std::optional<inspect::Release> release_of(const std::string& name) {
   return name.empty() ? std::nullopt : std::optional(inspect::release_of(name, "release"));
 }
@@ -115,11 +162,66 @@ std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& group
   return result;
 }
 
+InspectResult result_of(Inspection&& inspection) {
+  InspectResult result;
+  const inspect::VerdictGroups groups = inspect::group_verdicts(inspection.nodes, false);
+  result.problems = groups_of(groups.problems, inspection.nodes);
+  result.others = groups_of(groups.others, inspection.nodes);
+  result.plain = groups_of(groups.plain, inspection.nodes);
+  result.runs = inspection.runs();
+  result.not_asked = inspection.not_asked;
+  result.nodes = supports_of(inspection.nodes);
+  result.warnings = inspection.prospect.warnings;
+  if (inspection.probe) {
+    result.probe = summary_of(*inspection.probe);
+    result.probe->of_converted = inspection.is_probe_of_converted;
+  }
+  result.model = ModelAccess::make(inspection.model.clone());
+  result.details = std::make_shared<const Inspection>(std::move(inspection));
+  return result;
+}
+
+}  // namespace
+
+inspect::ProbeOptions probe_options(const InspectOptions& options) {
+  check(options.budget);
+  inspect::ProbeOptions inner{.level = level_of(options.judge),
+                              .is_automatic = options.judge == Judge::automatic,
+                              .trials = {},
+                              .shapes = {},
+                              .reduce = {}};
+  for (const auto& library : options.plugin_libraries) inner.trials.libraries.push_back(library.string());
+  inner.trials.tensorrt = options.tensorrt;
+  inner.trials.targets = options.targets;
+  inner.trials.plugin_override = options.plugin_override;
+  inner.trials.limit = options.budget.trial_seconds;
+  inner.trials.max_builds = options.budget.max_builds;
+  inner.trials.max_seconds = options.budget.max_seconds;
+  for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
+  inner.reduce = options.reduce.string();
+  return inner;
+}
+
+void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
+  try {
+    inspection.probe =
+        inspect::probe_verdicts(inspection.model, options, trial_callbacks(work, on_end), inspection.nodes);
+    if (options.is_automatic) ask_about_converted(work, inspection, options, on_end);
+  } catch (const inspect::NoTensorRT& missing) {
+    inspection.not_asked = on_one_line(missing.why);
+  } catch (const engine::Interrupted&) {
+    throw Cancelled();
+  }
+}
+
 ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
   ProbeSummary summary{.tensorrt = engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
                        .parses = answer.trials.parses,
                        .builds = answer.trials.builds,
                        .seconds = answer.trials.seconds,
+                       .built = answer.is_built,
+                       .not_built = answer.not_built,
+                       .shapes = answer.shapes,
                        .unanswered = answer.unanswered,
                        .reduced = {}};
   for (const inspect::SmallestPart& part : answer.reduced) {
@@ -132,26 +234,9 @@ ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
   return summary;
 }
 
-InspectResult result_of(Inspection&& inspection) {
-  InspectResult result;
-  const inspect::VerdictGroups groups = inspect::group_verdicts(inspection.nodes, false);
-  result.problems = groups_of(groups.problems, inspection.nodes);
-  result.others = groups_of(groups.others, inspection.nodes);
-  result.plain = groups_of(groups.plain, inspection.nodes);
-  result.runs = inspect::runs(inspection.nodes);
-  result.nodes = supports_of(inspection);
-  result.warnings = inspection.prospect.warnings;
-  if (inspection.probe) result.probe = summary_of(*inspection.probe);
-  result.model = ModelAccess::make(inspection.model.clone());
-  result.details = std::make_shared<const Inspection>(std::move(inspection));
-  return result;
-}
-
-}  // namespace
-
-std::vector<NodeSupport> supports_of(const Inspection& inspection) {
+std::vector<NodeSupport> supports_of(const std::vector<inspect::NodeVerdict>& nodes) {
   std::vector<NodeSupport> supports;
-  for (const inspect::NodeVerdict& node : inspection.nodes) {
+  for (const inspect::NodeVerdict& node : nodes) {
     supports.push_back({.node = node.node,
                         .support = support_of(node.verdict),
                         .reason = node.reason,
@@ -171,6 +256,13 @@ std::string to_string(Support support) {
   return {};
 }
 
+std::optional<bool> Inspection::runs() const {
+  const std::optional<bool> by_nodes = inspect::runs(nodes);
+  // A model without nodes that TensorRT does not build.
+  const bool is_unknown = by_nodes.value_or(false) && nodes.empty() && probe && !probe->not_built.empty();
+  return is_unknown ? std::nullopt : by_nodes;
+}
+
 bool is_release(const std::string& name) { return inspect::find_release(name).has_value(); }
 
 std::vector<std::string> releases() { return inspect::release_names(); }
@@ -182,14 +274,21 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
     inspection.file = model.source();
     inspection.origin = ModelAccess::origin_of(model);
     inspection.release = release_of(options.release);
-    if (inspection.release && options.judge != Judge::rule) {
+    const bool is_automatic = options.judge == Judge::automatic;
+    if (inspection.release && !is_automatic && options.judge != Judge::rule) {
       throw Error(
           "release: the rules of one were wanted, and the TensorRT that is installed was to be asked\nGive one of "
           "both");
     }
     inspection.model = model_of(model).clone();
     judge(work.engine(), inspection, {}, options.convert);
-    if (options.judge != Judge::rule) ask(work, inspection, probe_options(options), {});
+    if (options.judge == Judge::rule) {
+      inspection.not_asked = not_asked_by_rule;
+    } else if (inspection.release) {
+      inspection.not_asked = not_asked_for_release;
+    } else {
+      probe(work, inspection, probe_options(options));
+    }
     return result_of(std::move(inspection));
   });
 }
@@ -214,7 +313,7 @@ void probe(Inspection& inspection, const inspect::ProbeOptions& options, const W
            const TrialCallback& on_end) {
   Work work(watch);
   work.run([&] {
-    ask(work, inspection, options, on_end);
+    probe(work, inspection, options, on_end);
     return true;
   });
 }

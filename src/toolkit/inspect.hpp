@@ -18,6 +18,8 @@
 
 namespace graft::toolkit {
 
+class Work;
+
 struct Inspection {
   std::filesystem::path file;
   ImportOptions import = {};  ///< With which the file was read, without the watch.
@@ -28,10 +30,19 @@ struct Inspection {
   inspect::Prospect prospect;               ///< Of a model that is not converted; of another its warnings alone.
   std::vector<inspect::NodeVerdict> nodes;
   std::optional<inspect::ProbeAnswer> probe;
+  std::string not_asked;  ///< Why TensorRT was not asked; empty where it was.
+  /// Whether `probe` has the build of what `graft convert` makes of the model, which TensorRT does not run as it is.
+  bool is_probe_of_converted = false;
 
+  /// Whether TensorRT built the model, or what `graft convert` makes of it.
+  [[nodiscard]] bool is_built() const { return probe && probe->is_built; }
   /// Whether TensorRT runs the model; nothing where that is not known.
-  [[nodiscard]] std::optional<bool> runs() const { return inspect::runs(nodes); }
+  [[nodiscard]] std::optional<bool> runs() const;
 };
+
+/// Inspection::not_asked where the caller chose the rules.
+inline constexpr auto not_asked_by_rule = "the rules alone were wanted";
+inline constexpr auto not_asked_for_release = "another release was named";
 
 /// Reads a network and judges its nodes by rule. Throws Error as `load` does; messages call the shapes of the options
 /// `shapes_name`. An empty release is the newest.
@@ -41,14 +52,25 @@ struct Inspection {
 /// Whether rules of a release of that name are known, with further numbers behind the second one or without.
 [[nodiscard]] bool is_release(const std::string& name);
 
-/// What the inspection says of each node.
-[[nodiscard]] std::vector<NodeSupport> supports_of(const Inspection& inspection);
+/// What the verdicts say of each node.
+[[nodiscard]] std::vector<NodeSupport> supports_of(const std::vector<inspect::NodeVerdict>& nodes);
 
 /// Told of each trial of TensorRT that has ended.
 using TrialCallback = std::function<void(const inspect::TrialProgress& trial)>;
 
-/// Asks TensorRT, corrects the verdicts and writes the smallest parts that fail. Throws EngineError where TensorRT does
-/// not start, Error for shapes that do not fit the model; Cancelled.
+/// The probe of a call of the toolkit. Throws Error for a budget without sense.
+[[nodiscard]] inspect::ProbeOptions probe_options(const InspectOptions& options);
+
+/// What TensorRT was asked.
+[[nodiscard]] ProbeSummary summary_of(const inspect::ProbeAnswer& answer);
+
+/// The `probe` below, within a call of the toolkit.
+void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end = {});
+
+/// Asks TensorRT, corrects the verdicts and writes the smallest parts that fail. An automatic probe of a model of which
+/// nodes are lowered also builds what `graft convert` makes of it, and where no TensorRT is installed leaves the
+/// verdicts of the rules. Throws EngineError where TensorRT does not start otherwise, Error for shapes that do not fit
+/// the model; Cancelled.
 void probe(Inspection& inspection, const inspect::ProbeOptions& options, const Watch& watch,
            const TrialCallback& on_end = {});
 

@@ -120,7 +120,7 @@ def test_what_a_plugin_runs_stays_in_tensorrt(graft, detector, tmp_path):
 def test_what_is_not_cut_builds(graft, detector, tmp_path):
     out = tmp_path / "out.onnx"
     assert graft("convert", detector, "-o", out, "--cut").code == 0
-    answer = graft("build", out, "-o", tmp_path / "out.engine", "--target", "sm89", "--json")
+    answer = graft("build", out, "-o", tmp_path / "out.engine", "--target", "sm120", "--json")
     assert answer.code == 0, answer.err
     assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == ["NonMaxSuppression"]
 
@@ -175,7 +175,7 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
     assert graft("verify", detector, pair).code == 0
     # TensorRT runs one of them.
     for command in (
-        ["build", pair, "-o", tmp_path / "out.engine", "--target", "sm89"],
+        ["build", pair, "-o", tmp_path / "out.engine", "--target", "sm120"],
         ["canary", pair, "-o", "folder"],
     ):
         answer = graft(*command)

@@ -36,8 +36,7 @@ class StandInTrials final : public Trials {
     return parsed(model);
   }
 
-  [[nodiscard]] Trial build(const onnx::Model& model, const std::vector<std::string>& /*shapes*/,
-                            double /*share*/) override {
+  [[nodiscard]] Trial build(const onnx::Model& model, const BuildRanges& /*ranges*/, double /*share*/) override {
     if (builds == max_builds) throw BudgetSpent{"the budget is spent"};
     ++builds;
     largest_build = std::max(largest_build, model.graph().node_count());

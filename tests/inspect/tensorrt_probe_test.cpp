@@ -23,7 +23,7 @@ onnx::Model named_model(const std::string& text, const std::vector<std::string>&
 }
 
 ProbeReport report_of(onnx::Model& model, StandInTrials& trials, ProbeLevel level) {
-  const SizeRanges ranges(model, {});
+  SizeRanges ranges(model, {});
   return TensorRTProbe(model, trials, ranges).run(level);
 }
 
@@ -123,7 +123,7 @@ TEST(TensorRTProbe, the_smallest_part_is_the_failing_node_alone) {
   onnx::Model model = named_model("a = Relu(x)\nb = Abs(a)\nc = Relu(b)", {"c"});
   StandInTrials trials;
   trials.failing = {"Abs"};
-  const SizeRanges ranges(model, {});
+  SizeRanges ranges(model, {});
   TensorRTProbe probe(model, trials, ranges);
   const ProbeReport report = probe.run(ProbeLevel::builder);
   ASSERT_EQ(report.findings.size(), 1U);

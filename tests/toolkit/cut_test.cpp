@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const std::vector<Port>& ports) {
 }
 
 TEST(Cut, TakesTheEndOfADetectorToTheHost) {
-  const auto result = cut(load(detector("detector.onnx")), {.plugins = false});
+  const auto result = cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false});
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->network.tensorrt_is_first);
   EXPECT_THAT(names_of(result->between), UnorderedElementsAre("boxes", "scores"));
@@ -56,7 +56,8 @@ TEST(Cut, TakesTheEndOfADetectorToTheHost) {
 
 TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
   const Tensors stored = read_npz(detector("detector.npz"));
-  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
+  const auto result =
+      cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->verified) << "nobody asked";
   EXPECT_THAT(names_of(result->network.inputs()), ElementsAre("image"));
@@ -73,7 +74,8 @@ TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
 
 TEST(Cut, ASessionOfThePairIsWatched) {
   const Tensors stored = read_npz(detector("detector.npz"));
-  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
+  const auto result =
+      cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   SessionOptions options;
   double last = 0;
@@ -89,7 +91,7 @@ TEST(Cut, ASessionOfThePairIsWatched) {
 TEST(Cut, WhatAPluginRunsStaysInTensorRT) { EXPECT_FALSE(cut(load(detector("detector.onnx")))); }
 
 TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
-  const InspectResult result = inspect(load(detector("detector.onnx")));
+  const InspectResult result = inspect(load(detector("detector.onnx")), {.judge = Judge::rule});
   const auto node = std::find_if(result.nodes.begin(), result.nodes.end(),
                                  [](const NodeSupport& each) { return each.node.op == "NonMaxSuppression"; });
   ASSERT_NE(node, result.nodes.end());
@@ -99,7 +101,8 @@ TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
 TEST(Cut, IsSavedAndRead) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "graft_cut_test";
   std::filesystem::create_directories(folder);
-  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
+  const auto result =
+      cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   const CutFiles files = save(*result, folder / "small.onnx");
   EXPECT_EQ(files.network.filename(), "small.cut.json");
@@ -114,7 +117,7 @@ TEST(Cut, IsSavedAndRead) {
 }
 
 TEST(Cut, ThePageAndTheJsonSayWhereAndWhy) {
-  const auto result = cut(load(detector("detector.onnx")), {.plugins = false});
+  const auto result = cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->model.node_count(), 15);
   EXPECT_THAT(to_json(*result), AllOf(HasSubstr(R"("schema":"graft.cut/1")"), HasSubstr(R"("verified":"same")"),
@@ -124,13 +127,16 @@ TEST(Cut, ThePageAndTheJsonSayWhereAndWhy) {
 }
 
 TEST(Cut, ThePageSaysWhatWasNotVerified) {
-  const auto result = cut(load(detector("detector.onnx")), {.plugins = false, .verify = false});
+  const auto result =
+      cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   EXPECT_THAT(to_json(*result), HasSubstr(R"("verified":null)"));
   EXPECT_THAT(to_page(*result), Not(HasSubstr("beside the whole network")));
 }
 
-TEST(Cut, NothingIsCutWhereEverythingRuns) { EXPECT_FALSE(cut(load(digits("digits.onnx")))); }
+TEST(Cut, NothingIsCutWhereEverythingRuns) {
+  EXPECT_FALSE(cut(load(digits("digits.onnx")), {.inspect = {.judge = Judge::rule}}));
+}
 
 }  // namespace
 }  // namespace graft::toolkit

@@ -70,7 +70,7 @@ TEST(Save, WritesWhatLoadReads) {
 TEST(Convert, ProvesAndSaysWhatItDid) {
   Told told;
   const Model model = load(digits("digits.onnx"));
-  const ConvertResult result = convert(model, {.watch = told.watch});
+  const ConvertResult result = convert(model, {.check = false, .watch = told.watch});
   told.expect_complete();
   EXPECT_GT(result.proofs_run, 0);
   EXPECT_THAT(result.rejected, IsEmpty());
@@ -90,6 +90,7 @@ TEST(Convert, PassesAreNamed) {
   EXPECT_THAT(pass_names(), Contains("fuse_l2_normalize"));
   const Model model = load(digits("digits.onnx"));
   ConvertOptions options;
+  options.check = false;
   options.only = {"fuse_l2_normalise"};
   const std::string message = message_of([&] { static_cast<void>(convert(model, options)); });
   EXPECT_THAT(message, HasSubstr("ConvertOptions::only"));
@@ -111,6 +112,7 @@ TEST(Convert, FunctionsCanBeLeftOut) {
   };
   ConvertOptions options;
   options.prove = false;
+  options.check = false;
   const Model whole = convert(model, options).model;
   options.functions = false;
   const Model bare = convert(model, options).model;
@@ -125,12 +127,13 @@ const NodeSupport& first_of(const InspectResult& result, const std::vector<NodeG
 TEST(Inspect, JudgesNodesByRule) {
   Told told;
   const Model model = load(digits("digits.onnx"));
-  const InspectResult result = inspect(model, {.watch = told.watch});
+  const InspectResult result = inspect(model, {.judge = Judge::rule, .watch = told.watch});
   told.expect_complete();
   EXPECT_EQ(result.runs, true);
   EXPECT_EQ(result.model.node_count(), model.node_count());
   EXPECT_THAT(result.problems, IsEmpty());
   EXPECT_FALSE(result.probe.has_value());
+  EXPECT_THAT(result.not_asked, Not(IsEmpty()));
   ASSERT_THAT(result.others, Not(IsEmpty()));
   EXPECT_THAT(first_of(result, result.others).reason, HasSubstr("L2Normalize"));
   ASSERT_THAT(result.plain, Not(IsEmpty()));
@@ -142,7 +145,7 @@ TEST(Inspect, JudgesNodesByRule) {
 
 TEST(Inspect, JudgesWhatConvertMakes) {
   const Model model = load(digits("digits.onnx"));
-  const InspectResult result = inspect(model, {.convert = true});
+  const InspectResult result = inspect(model, {.judge = Judge::rule, .convert = true});
   EXPECT_LT(result.model.node_count(), model.node_count());
   const auto normalize = std::find_if(result.nodes.begin(), result.nodes.end(),
                                       [](const NodeSupport& node) { return node.node.domain == "graft"; });
@@ -170,6 +173,36 @@ TEST(Inspect, AsksTensorRTWithinTheBudget) {
   EXPECT_EQ(to_string(Support::not_asked), "not asked");
 }
 
+TEST(Inspect, AsksTheInstalledTensorRTByDefault) {
+  Told told;
+  const InspectResult result = inspect(load(digits("digits.onnx")), {.watch = told.watch});
+  told.expect_complete();
+  EXPECT_EQ(result.runs, true);
+  ASSERT_TRUE(result.probe.has_value()) << result.not_asked;
+  EXPECT_TRUE(result.probe->built);
+  EXPECT_EQ(result.probe->builds, 1U);
+  EXPECT_THAT(result.probe->shapes, ElementsAre("image=1x1x8x8..4x1x8x8..8x1x8x8"));
+  EXPECT_TRUE(std::all_of(result.nodes.begin(), result.nodes.end(),
+                          [](const NodeSupport& node) { return node.judge == Judge::builder; }));
+  const InspectResult of_release = inspect(load(digits("digits.onnx")), {.release = "rtx-1.5"});
+  EXPECT_FALSE(of_release.probe.has_value());
+  EXPECT_THAT(of_release.not_asked, Not(IsEmpty()));
+}
+
+TEST(Convert, ChecksItsResultWithTheInstalledTensorRT) {
+  Told told;
+  const ConvertResult result = convert(load(digits("digits.onnx")), {.prove = false, .watch = told.watch});
+  told.expect_complete();
+  EXPECT_EQ(result.runs, true);
+  ASSERT_TRUE(result.check.has_value()) << result.not_checked;
+  EXPECT_TRUE(result.check->built);
+  EXPECT_THAT(result.problems, IsEmpty());
+  const ConvertResult unchecked = convert(load(digits("digits.onnx")), {.prove = false, .check = false});
+  EXPECT_EQ(unchecked.runs, true);
+  EXPECT_FALSE(unchecked.check.has_value());
+  EXPECT_THAT(unchecked.not_checked, Not(IsEmpty()));
+}
+
 TEST(Inspect, ABudgetOfNothingIsRefused) {
   const Model model = load(digits("digits.onnx"));
   InspectOptions options;
@@ -191,7 +224,7 @@ TEST(Verify, TheConvertedModelIsTheSame) {
   Told told;
   const Model model = load(digits("digits.onnx"));
   const VerifyResult result =
-      verify(model, convert(model).model, {.data = images(8), .ranges = {}, .watch = told.watch});
+      verify(model, convert(model, {.check = false}).model, {.data = images(8), .ranges = {}, .watch = told.watch});
   told.expect_complete();
   EXPECT_EQ(result.verdict, Verdict::same);
   ASSERT_EQ(result.outputs.size(), 2);
@@ -267,13 +300,13 @@ TEST(Cancel, BeforeAndWithinTheWork) {
   const Model model = load(digits("digits.onnx"));
   Watch before;
   before.cancel.cancel();
-  EXPECT_THROW(static_cast<void>(convert(model, {.watch = before})), Cancelled);
+  EXPECT_THROW(static_cast<void>(convert(model, {.check = false, .watch = before})), Cancelled);
 
   Watch within;
   within.progress = [token = within.cancel](double fraction, std::string_view) mutable {
     if (fraction > 0.3) token.cancel();
   };
-  EXPECT_THROW(static_cast<void>(convert(model, {.watch = within})), Cancelled);
+  EXPECT_THROW(static_cast<void>(convert(model, {.check = false, .watch = within})), Cancelled);
   QuantizeOptions options;
   options.precision = Precision::int8;
   options.data = images();
@@ -287,7 +320,7 @@ TEST(Cancel, WhatIsDoneStaysDone) {
   at_the_end.progress = [token = at_the_end.cancel](double fraction, std::string_view) mutable {
     if (fraction == 1) token.cancel();
   };
-  EXPECT_GT(convert(model, {.watch = at_the_end}).model.node_count(), 0);
+  EXPECT_GT(convert(model, {.check = false, .watch = at_the_end}).model.node_count(), 0);
   EXPECT_TRUE(at_the_end.cancel.is_cancelled());
 }
 

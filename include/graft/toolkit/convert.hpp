@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "graft/node_ref.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
+#include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 
@@ -37,6 +39,11 @@ struct ConvertOptions {
   /// a model needs the plugin library, and other runtimes than Graft cannot run it.
   bool functions = true;
   CpuEngine engine = CpuEngine::automatic;  ///< Runs the proofs.
+  /// Parse and build the result with the TensorRT that is installed, for the sizes of `inspect` or for suggested ones.
+  /// Where none is installed, or `release` is given, the rules judge alone.
+  bool check = true;
+  /// How the check asks TensorRT; `judge`, `convert`, `release`, `reduce` and `watch` are not looked at.
+  InspectOptions inspect = {};
   Watch watch = {};
 };
 
@@ -69,6 +76,11 @@ struct ConvertResult {
   std::vector<std::string> warnings;      ///< What rewrites assume, and which were rejected and why.
   std::vector<std::string> failed_rules;  ///< Rules that are not optional and were not done everywhere, and why.
   std::size_t proofs_run = 0;
+  /// Whether TensorRT runs the result; nothing where that is not known. Where the check was made, whether it built.
+  std::optional<bool> runs;
+  std::vector<NodeSupport> problems;  ///< The nodes of the result that do not run, or of which that is not known.
+  std::optional<ProbeSummary> check;  ///< Where the check was made.
+  std::string not_checked;            ///< Why it was not; empty where it was.
   std::shared_ptr<const Conversion> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
@@ -76,7 +88,8 @@ struct ConvertResult {
 [[nodiscard]] GRAFT_API std::vector<std::string> pass_names();
 
 /// Rewrites a copy of the model; each rewrite is proven by runs on the CPU, and rejected where they disagree. The names
-/// of inputs and outputs stay. Converting a converted model changes nothing. Throws Error for an unknown pass or
+/// of inputs and outputs stay. Converting a converted model changes nothing. The check
+/// of the result starts TensorRT as `build` does, in a process that may die. Throws Error for an unknown pass or
 /// release, a file of rules that cannot be read, a model that contradicts itself, and (missing_tool) with `prove` in a
 /// build without a CPU engine; Cancelled.
 [[nodiscard]] GRAFT_API ConvertResult convert(const Model& model, const ConvertOptions& options = {});

@@ -37,6 +37,10 @@ enum class Support : std::uint8_t {
 
 /// Who judges.
 enum class Judge : std::uint8_t {
+  /// The parser and the builder of the TensorRT that is installed, within the budget, for suggested sizes where none
+  /// are
+  /// given; the rules where none is installed or a release is named.
+  automatic,
   rule,     ///< Graft's rules, without TensorRT.
   parser,   ///< TensorRT's parser, and the rules where it takes a node.
   builder,  ///< TensorRT's parser and builder.
@@ -46,14 +50,14 @@ enum class Judge : std::uint8_t {
 struct ProbeBudget {
   double trial_seconds = 300;   ///< A parse or a build that takes longer counts as hanging.
   std::size_t max_builds = 60;  ///< In all.
-  double max_seconds = 300;     ///< In all.
+  double max_seconds = 120;     ///< In all.
 };
 
 struct InspectOptions {
-  Judge judge = Judge::rule;
+  Judge judge = Judge::automatic;
   bool convert = false;  ///< Inspect what `convert` makes of the model, with nothing proven.
   /// Judge by the rules of this release, which need not be installed: one of releases(). Empty: of the newest
-  /// TensorRT-RTX that was measured. Only with Judge::rule.
+  /// TensorRT-RTX that was measured. Only with Judge::automatic, which asks no TensorRT then, or Judge::rule.
   std::string release = {};
   ProbeBudget budget = {};
   ShapeRanges shapes = {};                                   ///< For the builder.
@@ -98,7 +102,11 @@ struct ProbeSummary {
   std::size_t parses = 0;
   std::size_t builds = 0;
   double seconds = 0;
-  std::size_t unanswered = 0;  ///< Nodes about which the budget allowed no answer.
+  bool built = false;               ///< The whole model, together: TensorRT runs it.
+  std::string not_built;            ///< Why it was not, where nothing was found to fail; may be empty.
+  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX that it was built for.
+  bool of_converted = false;        ///< What was built is what `convert` makes of the model, which alone TensorRT runs.
+  std::size_t unanswered = 0;       ///< Nodes about which the budget allowed no answer.
   std::vector<FailingPart> reduced;
 };
 
@@ -113,17 +121,18 @@ struct InspectResult {
   std::vector<NodeGroup> plain;     ///< There is nothing to tell.
   std::vector<std::string> warnings;
   std::optional<ProbeSummary> probe;               ///< Where TensorRT was asked.
+  std::string not_asked;                           ///< Why it was not: the rules spoke; empty where it was.
   std::shared_ptr<const Inspection> details = {};  ///< For graft/toolkit/present.hpp.
 };
 
 /// The releases of TensorRT of which rules are known: "rtx-1.5", "tensorrt-10.13" ...
 [[nodiscard]] GRAFT_API std::vector<std::string> releases();
 
-/// Judges every node of a model. Nothing is proven, and without Judge::parser or Judge::builder TensorRT need not be
-/// installed. Those two start it as `build` does, in a process that may die: a crash of TensorRT is an answer. A
-/// node with a fault (a missing attribute, types that contradict each other) is unsupported, and no Error. Throws Error
-/// (missing_tool) where Python or TensorRT is not there, Error (bad_input) for shapes that do not fit the model, for a
-/// release of which nothing is known, and for one with another judge than the rules; Cancelled.
+/// Judges every node of a model. Nothing is proven. TensorRT is started as `build` starts it, in a process that may
+/// die: a crash of TensorRT is an answer. Only Judge::parser and Judge::builder need it to be installed. A node with a
+/// fault (a missing attribute, types that contradict each other) is unsupported, and no Error. Throws Error
+/// (missing_tool) where those two find no Python or no TensorRT, Error (bad_input) for shapes that do not fit the
+/// model, for a release of which nothing is known, and for one with another judge than the rules; Cancelled.
 [[nodiscard]] GRAFT_API InspectResult inspect(const Model& model, const InspectOptions& options = {});
 
 }  // namespace graft::toolkit

@@ -94,23 +94,44 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
     return ranges
 
 
-def example_flag(network_input: NetworkInput) -> str:
-    """A flag that would do for this input: 1, 4 and 8 for the batch and for values, 1, 224 and 512 for other sizes."""
+def example_range(network_input: NetworkInput) -> ShapeRange:
+    """1, 4 and 8 for the batch and for values, 1, 224 and 512 for other sizes."""
     if network_input.is_shape_tensor:
         count = math.prod(network_input.shape)
-        return range_text(network_input.name, [[value] * count for value in (1, 4, 8)])
+        return ShapeRange(network_input.name, *((value,) * count for value in (1, 4, 8)))
 
-    def sizes(batch: int, other: int) -> list[int]:
-        return [size if size >= 0 else (batch if axis == 0 else other) for axis, size in enumerate(network_input.shape)]
+    def sizes(batch: int, other: int) -> tuple[int, ...]:
+        return tuple(
+            size if size >= 0 else (batch if axis == 0 else other) for axis, size in enumerate(network_input.shape)
+        )
 
-    return range_text(network_input.name, [sizes(1, 1), sizes(4, 224), sizes(8, 512)])
+    return ShapeRange(network_input.name, sizes(1, 1), sizes(4, 224), sizes(8, 512))
 
 
-def range_text(name: str, ranges: list[list[int]]) -> str:
+def example_flag(network_input: NetworkInput) -> str:
+    """A flag with example_range."""
+    return range_text(example_range(network_input))
+
+
+def suggested_ranges(
+    inputs: list[NetworkInput], given: dict[str, ShapeRange], suggested: dict[str, dict[str, str]]
+) -> dict[str, ShapeRange]:
+    """Ranges for the inputs that need one and were given none: the suggested sizes or values, where there are any."""
+    ranges = {}
+    for each in inputs:
+        if each.name in given or not (each.is_dynamic or each.is_shape_tensor):
+            continue
+        text = suggested.get(each.name, {}).get("values" if each.is_shape_tensor else "sizes", "")
+        ranges[each.name] = parse_shape_range(f"{each.name}={text}") if text else example_range(each)
+    return ranges
+
+
+def range_text(found: ShapeRange) -> str:
     """As the user writes it, on a command line or in Python."""
     if is_keyword():
-        return f"{named('--shapes')}={{{name!r}: ({', '.join(map(str, ranges))})}}"
-    return f"{named('--shapes')} {name}={'..'.join(map(dims_text, ranges))}"
+        ranges = ", ".join(str(list(each)) for each in (found.minimum, found.optimum, found.maximum))
+        return f"{named('--shapes')}={{{found.name!r}: ({ranges})}}"
+    return f"{named('--shapes')} {found.name}={found.text()}"
 
 
 def check_range(network_input: NetworkInput, found: ShapeRange) -> None:

@@ -19,9 +19,9 @@ from graft.engine.flavors import Flavor, flavor_named
 from graft.engine.folders import links_folder
 from graft.engine.options import allow_aliased_ports
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
-from graft.engine.profiles import add_profile
+from graft.engine.profiles import add_profile, check_profiles
 from graft.engine.session import Session, creator_key, describe_creator
-from graft.engine.shapes import parse_shape_ranges, profile_ranges
+from graft.engine.shapes import parse_shape_ranges, profile_ranges, suggested_ranges
 from graft.engine.supervisor import (
     CHILDREN,
     LAST_MESSAGES,
@@ -71,23 +71,37 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
         network, _parser = parse_model(session, question["model"], question["plugin_override"])
         layers = [network.get_layer(index) for index in range(network.num_layers)]
         plugins = [p for p in (describe_plugin_layer(session.trt, layer) for layer in layers) if p]
+        ranges: list[str] = []
         if question["action"] == "build":
-            build_once(session, network, question)
-        return {"outcome": "accepted", "plugins": plugins}
+            ranges = build_once(session, network, question)
+        return {"outcome": "accepted", "plugins": plugins, "ranges": ranges}
     except EngineError as error:
         if error.kind not in outcomes:
             raise
         return {"outcome": outcomes[error.kind], "message": error.message, "next_step": error.next_step, **error.facts}
 
 
-def build_once(session: Session, network: Any, question: dict[str, Any]) -> None:
+def build_once(session: Session, network: Any, question: dict[str, Any]) -> list[str]:
+    """Builds, and returns the ranges of the inputs that need one: those of the question, or those that it suggests."""
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, question["targets"], has_gpu())
     allow_aliased_ports(session, config, network)
-    ranges = profile_ranges(network_inputs(network), parse_shape_ranges(question["shapes"]))
+    inputs = network_inputs(network)
+    given = parse_shape_ranges(question["shapes"])
+    suggested = question.get("suggested")
+    if suggested is not None:
+        given = {name: found for name, found in given.items() if name in {each.name for each in inputs}}
+        given |= suggested_ranges(inputs, given, suggested)
+    ranges = profile_ranges(inputs, given)
     if ranges:
         add_profile(session, config, network, ranges)
+    errors, warned = len(session.errors), len(session.warnings)
     build_plan(session, network, config, question["model"])
+    if question.get("strict"):
+        check_profiles(
+            session.errors[errors:], session.warnings[warned:], question["model"], [ranges] if ranges else []
+        )
+    return [f"{name}={found.text()}" for name, found in ranges.items()]
 
 
 class Trials:

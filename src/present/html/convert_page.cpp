@@ -133,6 +133,7 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<passes:
 report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
   const passes::ConvertReport& done = conversion.report;
   page_.summary.push_back({"result", summary_text(conversion)});
+  page_.summary.push_back({"check", check_text(conversion)});
   add_ends(page_, conversion.model);
   for (const passes::Rewrite& rewrite : done.rewrites) mark(rewrite);
   report::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, "after");

@@ -9,6 +9,7 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
+#include "present/text/inspect_text.hpp"
 #include "present/text/model_text.hpp"
 
 namespace graft::present {
@@ -95,6 +96,7 @@ report::Report inspect_page(const toolkit::Inspection& inspection) {
     page.summary.push_back({"read", origin});
   }
   if (inspection.release) page.summary.push_back({"release", inspect::title_of(*inspection.release)});
+  page.summary.push_back({"answered by", answered_by(inspection)});
   page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
   add_ends(page, inspection.model);
   page.sections.emplace_back(add_verdicts(page, inspection.model, inspection.nodes, "main graph"));

@@ -66,12 +66,15 @@ Json to_json(const passes::ConvertReport& report) {
           {"proofs_reused", report.proofs_reused}};
 }
 
-Json json_of(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
+Json json_of(const std::vector<inspect::NodeVerdict>& nodes, bool (*is_that)(inspect::Verdict)) {
   Json listed = Json::array();
   for (const inspect::NodeVerdict& node : nodes) {
-    if (node.verdict != verdict) continue;
-    listed.push_back(
-        {{"node", node.node.name}, {"operator", node.op}, {"reason", node.reason}, {"advice", node.advice}});
+    if (!is_that(node.verdict)) continue;
+    listed.push_back({{"node", node.node.name},
+                      {"operator", node.op},
+                      {"verdict", inspect::name_of(node.verdict)},
+                      {"reason", node.reason},
+                      {"advice", node.advice}});
   }
   return listed;
 }
@@ -90,10 +93,14 @@ Json to_json(const toolkit::Conversion& conversion) {
   json["seconds"] = {
       {"read", seconds.read}, {"rewrite", seconds.rewrite}, {"prove", seconds.prove}, {"write", seconds.write}};
   json.update(to_json(conversion.report));
-  json.update({{"runs", json_of_runs(conversion.nodes)},
-               {"unsupported_before", json_of(conversion.failed_before, inspect::Verdict::unsupported)},
-               {"unsupported", json_of(conversion.nodes, inspect::Verdict::unsupported)},
-               {"unknown", json_of(conversion.nodes, inspect::Verdict::unknown)}});
+  const std::optional<bool> runs = conversion.runs();
+  json.update({{"runs", runs ? Json(*runs) : Json()},
+               {"built", conversion.check && conversion.check->is_built},
+               {"shapes", conversion.check ? conversion.check->shapes : std::vector<std::string>()},
+               {"answered_by", check_text(conversion)},
+               {"unsupported_before", json_of(conversion.failed_before, inspect::is_bad)},
+               {"unsupported", json_of(conversion.nodes, inspect::is_bad)},
+               {"unknown", json_of(conversion.nodes, inspect::is_open)}});
   return json;
 }
 

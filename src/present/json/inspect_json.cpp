@@ -8,6 +8,7 @@
 
 #include "present/json/model_json.hpp"
 #include "present/json/verdicts.hpp"
+#include "present/text/inspect_text.hpp"
 #include "present/text/next_steps_text.hpp"
 
 namespace graft::present {
@@ -35,8 +36,8 @@ Json to_json(const std::vector<SmallestPart>& parts) {
 
 Json to_json(const std::optional<inspect::ProbeAnswer>& answer) {
   if (!answer) {
-    return {{"truth", "rule"},    {"tensorrt", nullptr}, {"trials", nullptr},
-            {"reduced", nullptr}, {"unanswered", 0},     {"pieces", 0}};
+    return {{"truth", "rule"}, {"tensorrt", nullptr}, {"trials", nullptr}, {"reduced", nullptr},
+            {"unanswered", 0}, {"pieces", 0},         {"built", false},    {"shapes", Json::array()}};
   }
   return {{"truth", inspect::name_of(answer->level)},
           {"tensorrt",
@@ -50,7 +51,9 @@ Json to_json(const std::optional<inspect::ProbeAnswer>& answer) {
             {"seconds", answer->trials.seconds}}},
           {"reduced", to_json(answer->reduced)},
           {"unanswered", answer->unanswered},
-          {"pieces", answer->pieces}};
+          {"pieces", answer->pieces},
+          {"built", answer->is_built},
+          {"shapes", answer->shapes}};
 }
 
 Json counts_of(const std::vector<inspect::NodeVerdict>& nodes) {
@@ -82,14 +85,16 @@ Json to_json(const std::vector<inspect::NodeVerdict>& nodes) {
 }  // namespace
 
 Json to_json(const toolkit::Inspection& inspection) {
+  const std::optional<bool> runs = inspection.runs();
   Json json = {{"schema", "graft.inspect"},
                {"version", 2},
                {"model", inspection.file.string()},
                {"converted", inspection.is_converted},
                {"release", inspection.release ? Json(inspect::name_of(*inspection.release)) : Json()},
                {"opset", inspection.model.graph().opset()},
-               {"runs", json_of_runs(inspection.nodes)}};
+               {"runs", runs ? Json(*runs) : Json()}};
   json.update(to_json(inspection.probe));
+  json["answered_by"] = answered_by(inspection);
   json.update(json_of_io(inspection.model));
   json.update(to_json(inspection.origin));
   Json next = Json::array();

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/engine_session.hpp"
 #include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
@@ -260,9 +261,27 @@ std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspe
   const auto count = std::count_if(nodes.begin(), nodes.end(),
                                    [&](const inspect::NodeVerdict& node) { return node.verdict == verdict; });
   if (count == 0) return {};
-  return fmt::format("{} {}", count_text(static_cast<std::size_t>(count), "node"),
-                     verdict == inspect::Verdict::unknown ? "of which the rules do not know whether TensorRT runs them"
-                                                          : "that neither TensorRT nor Graft runs");
+  const std::string nodes_text = count_text(static_cast<std::size_t>(count), "node");
+  switch (verdict) {
+    case inspect::Verdict::unknown: return nodes_text + " of which the rules do not know whether TensorRT runs them";
+    case inspect::Verdict::unsupported: return nodes_text + " that neither TensorRT nor Graft runs";
+    default: return fmt::format("{}: {}", nodes_text, inspect::meaning_of(verdict));
+  }
+}
+
+std::string check_text(const toolkit::Conversion& conversion) {
+  if (!conversion.check) {
+    return fmt::format("not checked with TensorRT, Graft's rules judged: {}", conversion.not_checked);
+  }
+  const inspect::ProbeAnswer& check = *conversion.check;
+  const std::string who = engine::tensorrt_text(check.tensorrt.flavor, check.tensorrt.version);
+  const std::string shapes = check.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(check.shapes, ", "));
+  if (check.is_built) return fmt::format("{} builds the result{}", who, shapes);
+  if (!check.not_built.empty()) {
+    return fmt::format("{} parses the result, and did not build it: {}", who, check.not_built);
+  }
+  if (check.level == inspect::ProbeLevel::parser) return fmt::format("{} parsed the result; it was not built", who);
+  return fmt::format("{} does not build the result", who);
 }
 
 std::string newly_running_text(const toolkit::Conversion& conversion) {

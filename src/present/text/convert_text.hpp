@@ -47,6 +47,9 @@ namespace graft::present {
 /// "2 nodes that neither TensorRT nor Graft runs"; empty where there is none.
 [[nodiscard]] std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
 
+/// Who judged the result: "TensorRT-RTX 1.7.1.116 builds the result", or why it was not asked.
+[[nodiscard]] std::string check_text(const toolkit::Conversion& conversion);
+
 /// "TensorRT runs now what it did not run before: 3 DFT, TopK"; empty where there was nothing, or all of it is left
 /// or merged with what is left.
 [[nodiscard]] std::string newly_running_text(const toolkit::Conversion& conversion);

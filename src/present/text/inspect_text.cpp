@@ -152,7 +152,31 @@ std::string release_text(const inspect::Release& release) {
                                                             : "as public documents say: it was not asked");
 }
 
+/// " for image=1x3x224x224..4x3x224x224..8x3x224x224"
+std::string shapes_text(const inspect::ProbeAnswer& answer) {
+  return answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
+}
+
 }  // namespace
+
+std::string answered_by(const toolkit::Inspection& inspection) {
+  if (!inspection.probe) {
+    return fmt::format("Graft's rules for {} judged, and nothing was built: {}",
+                       inspect::title_of(inspection.release.value_or(inspect::newest_measured_release())),
+                       inspection.not_asked);
+  }
+  const inspect::ProbeAnswer& answer = *inspection.probe;
+  const std::string who = engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version);
+  const char* const what = inspection.is_probe_of_converted ? "what `graft convert` makes of the model" : "the model";
+  if (answer.is_built) return fmt::format("{} built {}{}", who, what, shapes_text(answer));
+  if (!answer.not_built.empty()) {
+    return fmt::format("{} parsed {}, and did not build it: {}", who, what, answer.not_built);
+  }
+  if (answer.level == inspect::ProbeLevel::parser) {
+    return fmt::format("{} parsed the model, and was not asked to build it: --probe builder asks", who);
+  }
+  return fmt::format("{} did not build {}", who, what);
+}
 
 Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
   const std::string origin = origin_text(inspection.origin);
@@ -183,6 +207,8 @@ std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection) 
 
 Listing probe_text(const toolkit::Inspection& inspection) {
   Listing listing;
+  listing.add("");
+  listing.add(answered_by(inspection));
   if (!inspection.probe) return listing;
   const inspect::ProbeAnswer& answer = *inspection.probe;
   for (const SmallestPart& part : answer.reduced) listing.add(line_of(part));
@@ -201,7 +227,7 @@ Listing probe_text(const toolkit::Inspection& inspection) {
                           engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
                           count_text(answer.trials.parses, "parse"), count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
-  if (inspection.prospect.is_another) {
+  if (inspection.prospect.is_another && !inspection.is_probe_of_converted) {
     // It was asked about the model as it is, which is not the one that an engine is to be built from.
     listing.add(fmt::format(
         "asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",

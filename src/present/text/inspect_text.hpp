@@ -9,6 +9,9 @@
 
 namespace graft::present {
 
+/// Returns who judged, and what was and was not tried: "TensorRT-RTX 1.7.1.116 built the model".
+[[nodiscard]] std::string answered_by(const toolkit::Inspection& inspection);
+
 /// The model, how many nodes have each verdict, then problems, the worst before the others, a little of what there is
 /// to say of the rest, what is plainly native, on one line, and the commands that come next. With `all` every node.
 [[nodiscard]] Listing inspect_text(const toolkit::Inspection& inspection, bool all);

@@ -27,9 +27,23 @@ std::string options_of(const std::vector<std::string>& libraries) {
   return options;
 }
 
-std::string build_command(const std::filesystem::path& model, const std::vector<std::string>& libraries) {
-  return fmt::format("graft build {} -o {}.engine{}", shell_argument(model.string()),
-                     shell_argument((model.parent_path() / model.stem()).string()), options_of(libraries));
+std::string build_command(const std::filesystem::path& model, const std::vector<std::string>& libraries,
+                          const std::vector<std::string>& shapes = {}) {
+  std::string options;
+  for (const std::string& shape : shapes) options += fmt::format(" --shapes {}", shell_argument(shape));
+  return fmt::format("graft build {} -o {}.engine{}{}", shell_argument(model.string()),
+                     shell_argument((model.parent_path() / model.stem()).string()), options, options_of(libraries));
+}
+
+/// Whether TensorRT built the model as it is.
+bool is_built_as_it_is(const toolkit::Inspection& inspection) {
+  return inspection.is_built() && !inspection.is_probe_of_converted;
+}
+
+/// "nothing is in the way" is said of a model that was built.
+std::string why_to_build(const toolkit::Inspection& inspection) {
+  if (is_built_as_it_is(inspection)) return "nothing is in the way: TensorRT built it";
+  return inspection.probe ? "its parser takes it; it was not built" : "no rule is against it; it was not built";
 }
 
 std::vector<std::string> loaded_libraries() {
@@ -87,13 +101,14 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
               fmt::format("TensorRT runs the rest, and {} that it does not run stay{} on the host", nodes,
                           step.nodes == 1 ? "s" : "")};
     case Kind::probe:
-      return {fmt::format("graft inspect {}{} --probe builder{}", file, is_converted ? " --convert" : "",
-                          options_of(loaded_libraries())),
-              fmt::format("{} of which only TensorRT can tell", nodes)};
+      return {
+          fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", options_of(loaded_libraries())),
+          fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
       return {is_converted ? fmt::format("graft convert {} -o {}{}", file, converted, options)
-                           : build_command(model, plugin_libraries()),
-              "nothing is in the way"};
+                           : build_command(model, plugin_libraries(),
+                                           inspection.probe ? inspection.probe->shapes : std::vector<std::string>()),
+              why_to_build(inspection)};
   }
   return {};
 }
@@ -102,7 +117,8 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
 
 std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
   std::vector<NextCommand> commands;
-  for (const inspect::NextStep& step : inspect::next_steps(inspection.nodes, inspection.is_converted)) {
+  for (const inspect::NextStep& step :
+       inspect::next_steps(inspection.nodes, inspection.is_converted, is_built_as_it_is(inspection))) {
     commands.push_back(command_of(step, inspection));
   }
   return commands;

@@ -131,17 +131,19 @@ FLOAT, FLOAT16, BFLOAT16, INT32 = TensorProto.FLOAT, TensorProto.FLOAT16, Tensor
 )
 def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: str, reduction: str, dtype: int) -> None:
     model, engine = graph_layer(tmp_path / "m.onnx", operator, reduction, dtype), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
     assert operator in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("at_nodes", PLUGINS[operator], "graft")
     assert layer["outputs"][0]["shape"] == [32, 16]
     assert PLUGINS[operator].encode() in engine.read_bytes()
-    (node,) = [n for n in graft("inspect", model, "--json").json["nodes"] if n["operator"] == operator]
+    (node,) = [
+        n for n in graft("inspect", model, "--probe", "none", "--json").json["nodes"] if n["operator"] == operator
+    ]
     # Of real numbers `graft convert` would compare so few places with all indices.
     assert node["verdict"] == ("plugin" if dtype in (INT32, INT64) else "lowered")
 
@@ -149,7 +151,7 @@ def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: st
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Path) -> None:
     model = graph_layer(tmp_path / "m.onnx", "ScatterND", "none", FLOAT)
-    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
     assert built.code == 0, built.err
     assert built.json["network"]["plugins"] == []
 
@@ -159,10 +161,10 @@ def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Pa
 def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool) -> None:
     """TensorRT-RTX parses NonMaxSuppression, and its builder has nothing for it."""
     model, engine = detector(tmp_path / "m.onnx", limits_are_inputs), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
     assert "suppress" in without.error["message"] + without.logged("error")
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("suppress", "NonMaxSuppression", "graft")
@@ -184,12 +186,12 @@ def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
 ) -> None:
     model, engine = chosen_rows(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
     libraries = ("--plugin-library", graft_library)
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries)
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", *libraries)
     assert without.code == 1
     assert "NonZero" in without.error["message"]
     assert not engine.exists()
     libraries = (*libraries, "--plugin-library", onnx_names)
-    built = drive_forked("build", model, "--output", engine, "--target", "sm89", *libraries).result
+    built = drive_forked("build", model, "--output", engine, "--target", "sm120", *libraries).result
     (layer,) = built["network"]["plugins"]
     assert (layer["name"], layer["namespace"], layer["layer"]) == ("NonZero", "graft", "found")
     assert layer["outputs"][0]["dtype"] == "i64"
@@ -210,7 +212,7 @@ def test_what_one_found_is_searched_again(tmp_path: pathlib.Path) -> None:
         helper.make_node("GatherND", ["whole", "second_rows"], ["y"], name="second_values_of"),
     ]
     model = models.save(tmp_path / "m.onnx", nodes, (64, 6), TensorProto.FLOAT, [])
-    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
     assert built.code == 0, built.err
     plugins = {layer["layer"]: layer["name"] for layer in built.json["network"]["plugins"]}
     assert plugins == {"found": "NonZero", "again": "NonZero"}
@@ -220,7 +222,7 @@ def test_what_one_found_is_searched_again(tmp_path: pathlib.Path) -> None:
 def test_with_dynamic_sizes_too(tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path) -> None:
     model, engine = chosen_rows(tmp_path / "m.onnx", shape=("n", 6)), tmp_path / "m.engine"
     libraries = ("--plugin-library", graft_library, "--plugin-library", onnx_names)
-    options = ("--target", "sm89", "--shapes", "x=1x6..64x6..4096x6")
+    options = ("--target", "sm120", "--shapes", "x=1x6..64x6..4096x6")
     assert drive_forked("build", model, "--output", engine, *options, *libraries).code == 0
 
 
@@ -229,7 +231,7 @@ def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, g
     """With no option, and of an input of booleans too."""
     assert graft_library.is_file()
     model, engine = chosen_scores(tmp_path / "m.onnx"), tmp_path / "m.engine"
-    options = ("--target", "sm89", "--shapes", "x=1..1000..8400")
+    options = ("--target", "sm120", "--shapes", "x=1..1000..8400")
     told = graft("build", model, "-o", engine, *options)
     assert told.code == 0, told.err
     assert "NonZero 1" in told.out
@@ -245,15 +247,15 @@ def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, g
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
-@pytest.mark.parametrize("probe", [(), ("--probe", "parser"), ("--probe", "builder")])
-def test_inspect_says_that_build_does(tmp_path: pathlib.Path, probe: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("probe", ["none", "parser", "builder", "auto"])
+def test_inspect_says_that_build_does(tmp_path: pathlib.Path, probe: str) -> None:
     model = chosen_scores(tmp_path / "m.onnx")
-    shapes = ("--shapes", "x=1..1000..8400") if probe else ()
-    told = graft("inspect", model, "--json", *probe, *shapes)
+    shapes = ("--shapes", "x=1..1000..8400") if probe in ("parser", "builder") else ()
+    told = graft("inspect", model, "--json", "--probe", probe, *shapes)
     assert told.code == 0, told.err
     (node,) = [node for node in told.json["nodes"] if node["operator"] == "NonZero"]
     assert node["verdict"] == "plugin"
-    assert "graft" in node["plugin"] if probe else "Graft's NonZero" in node["reason"]
+    assert "graft" in node["plugin"] if probe != "none" else "Graft's NonZero" in node["reason"]
 
 
 def box_head(path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> pathlib.Path:
@@ -299,7 +301,7 @@ def test_a_box_head_builds_without_a_gpu(tmp_path: pathlib.Path, dtype: int, ops
     process with it: the driver is a process of its own."""
     model, engine = box_head(tmp_path / "m.onnx", dtype, opset, regions), tmp_path / "m.engine"
     shapes = ("--shapes", "rois=1x4..20x4..1000x4", "--shapes", "items=1..20..1000") if regions == "n" else ()
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json", *shapes)
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes)
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("align", "RegionAlign", "graft")
@@ -315,7 +317,7 @@ def test_the_same_without_grafts_operator(tmp_path: pathlib.Path) -> None:
     model, engine = box_head(tmp_path / "m.onnx", TensorProto.FLOAT, 16, 20), tmp_path / "m.engine"
     if graft("doctor", "--json").json.get("cuda", {}).get("devices"):
         pytest.skip("with a GPU NVIDIA's plugin can be made")
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code != 0
     assert not engine.exists()
 
@@ -323,8 +325,8 @@ def test_the_same_without_grafts_operator(tmp_path: pathlib.Path) -> None:
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_inspect_says_that_build_aligns_regions(tmp_path: pathlib.Path) -> None:
     model = box_head(tmp_path / "m.onnx", TensorProto.FLOAT, 16, 20)
-    for probe in ((), ("--probe", "parser"), ("--probe", "builder")):
-        told = graft("inspect", model, "--json", *probe)
+    for probe in ("none", "parser", "builder", "auto"):
+        told = graft("inspect", model, "--json", "--probe", probe)
         assert told.code == 0, told.err
         found = {node["node"]: node["verdict"] for node in told.json["nodes"]}
         assert found.pop("align") == "plugin"
@@ -352,11 +354,11 @@ def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
 def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
     """TensorRT-RTX parses TopK with any k, and its builder refuses one of more than 3840."""
     model, engine = candidates(tmp_path / "m.onnx", 5000, dtype), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
     assert "3840" in without.error["message"] + without.logged("error")
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("best_of", "LargestK", "graft")
@@ -369,7 +371,7 @@ def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_what_tensorrt_sorts_is_its_own(tmp_path: pathlib.Path) -> None:
     model, engine = candidates(tmp_path / "m.onnx", 3840, TensorProto.FLOAT), tmp_path / "m.engine"
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     assert built.json["network"]["plugins"] == []
 
@@ -419,11 +421,11 @@ def test_a_layer_of_a_state_space_model_builds(
     if has_state:
         items = [size.partition("x")[0] for size in sizes]
         shapes += ["--shapes", "past=" + "..".join(f"{n}x16x3" for n in items)]
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89", *shapes)
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", *shapes)
     assert without.code == 1
     assert "CausalConvWithState" in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json", *shapes)
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes)
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("convolve", "CausalConvWithState", "graft")
@@ -496,11 +498,11 @@ def test_deformable_convolution_builds(
 ) -> None:
     """TensorRT-RTX has no layer of that name."""
     model, engine = aligned_head(tmp_path / "m.onnx", dtype, opset, optional, offset_group), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm89")
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
     assert "DeformConv" in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm89", "--json")
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("deform", "DeformableConvolution", "graft")
@@ -563,7 +565,7 @@ def in_library() -> dict[str, dict[str, Any]]:
 
 
 def with_names(graft_library: pathlib.Path, onnx_names: pathlib.Path) -> tuple[str | pathlib.Path, ...]:
-    return ("--target", "sm89", "--plugin-library", graft_library, "--plugin-library", onnx_names)
+    return ("--target", "sm120", "--plugin-library", graft_library, "--plugin-library", onnx_names)
 
 
 @pytest.mark.usefixtures("graft_library")
@@ -583,7 +585,7 @@ def test_an_unmodified_node_builds_with_the_library_and_not_without(
     has_device = bool(graft("doctor", "--json").json.get("cuda", {}).get("devices"))
     options = with_names(graft_library, onnx_names)
     if operator != "RoiAlign" or not has_device:  # with a GPU NVIDIA's plugin can be made
-        assert drive_forked("build", model, "--output", engine, "--target", "sm89").code != 0
+        assert drive_forked("build", model, "--output", engine, "--target", "sm120").code != 0
         assert (drive_forked("build", model, "--output", engine, *options).code == 0) == (not needs_override)
     flagged = drive_forked("build", model, "--output", engine, *options, "--plugin-override")
     if operator == "NonZero":

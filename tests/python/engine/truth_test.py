@@ -1,4 +1,4 @@
-# graft inspect --truth: what the real parser and the real builder say of each node, also where they crash or hang.
+# graft inspect --probe: what the real parser and the real builder say of each node, also where they crash or hang.
 from __future__ import annotations
 
 import pathlib
@@ -609,7 +609,7 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
         "text": "turn strings into numbers before the network",
         "big": "ask for at most 3840, where fewer are enough",
     }
-    for level in ("rule", "parser", "builder"):
+    for level in ("none", "parser", "builder"):
         found = verdicts(inspect(model, level))
         for name, advice in words.items():
             assert found[name]["verdict"] in ("unsupported", "refused", "fails"), (level, name)
@@ -788,13 +788,13 @@ def test_what_the_file_declares_behind_an_unknown_plugin_counts(tmp_path: pathli
     assert found["wobble"] == found["det"] == found["twirl"] == "refused"
 
 
-@pytest.mark.parametrize("level", ["rule", "parser"])
+@pytest.mark.parametrize("level", ["none", "parser"])
 def test_a_node_with_a_fault_is_judged_like_any_other(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, level: str
 ) -> None:
     """Every fault is the verdict on its node, with the file's name; the others are judged."""
     text = {
-        "rule": "attribute `negSlope`: found type string, allowed is float",
+        "none": "attribute `negSlope`: found type string, allowed is float",
         "parser": "negSlope is string, and the plugin takes float32",
     }
     faulty = {
@@ -836,9 +836,9 @@ def test_grafts_own_plugin(tmp_path: pathlib.Path, graft_library: pathlib.Path) 
 def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
     model = chain(tmp_path / "m.onnx", [RELU])
     for flags in (["--reduce", "o.onnx"], ["--shapes", "x=1x4"], ["--plugin-override"]):
-        answer = graft("inspect", model, *flags)
+        answer = graft("inspect", model, "--probe", "none", *flags)
         assert answer.code == 2
-        assert f"{flags[0]} is about the real TensorRT" in answer.err
+        assert f"{flags[0]} is about the TensorRT that is installed" in answer.err
     answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", tmp_path / "none.so")
     assert answer.code == 2
     assert "no such file" in answer.err

@@ -1,0 +1,197 @@
+# What `graft inspect` and `graft convert` say against what `graft build` does, with the installed TensorRT as the judge.
+import sys
+
+import numpy as np
+import pytest
+from conftest import DIGITS, save
+from onnx import TensorProto, helper, numpy_helper
+
+pytest.importorskip("tensorrt_rtx")
+
+FLOAT, INT64, UINT8, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.UINT8, TensorProto.BOOL
+node, info = helper.make_node, helper.make_tensor_value_info
+TARGET = ("--target", "sm120")
+WITHOUT_TENSORRT = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
+
+
+def constant(name, array):
+    return numpy_helper.from_array(np.asarray(array), name)
+
+
+def u8_between_casts(path):
+    """Two casts with u8 between them, which TensorRT's parser refuses and no rule for a single node sees."""
+    nodes = [
+        node("Greater", ["x", "zero"], ["b"]),
+        node("Cast", ["b"], ["u"], to=UINT8),
+        node("Cast", ["u"], ["y"], to=FLOAT),
+    ]
+    return save(path, nodes, [("x", [2, 4])], [("y", [2, 4])], [constant("zero", np.float32(0))])
+
+
+def u8_table(path):
+    """A lookup in a constant table of u8, which TensorRT builds."""
+    nodes = [node("Gather", ["table", "i"], ["u"]), node("Cast", ["u"], ["y"], to=FLOAT)]
+    table = constant("table", np.arange(12, dtype=np.uint8).reshape(4, 3))
+    return save(path, nodes, [info("i", INT64, [5])], [("y", [5, 3])], [table])
+
+
+def capital_letters(path):
+    return save(
+        path,
+        [node("Einsum", ["a", "b"], ["y"], equation="BIJ,BJK->BIK")],
+        [("a", [2, 3, 4]), ("b", [2, 4, 5])],
+        [("y", [2, 3, 5])],
+    )
+
+
+def forget_gate(path):
+    rng = np.random.default_rng(0)
+    weights = [
+        constant("w", rng.normal(size=(1, 12, 4)).astype(np.float32)),
+        constant("r", rng.normal(size=(1, 12, 3)).astype(np.float32)),
+    ]
+    nodes = [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=3, input_forget=1)]
+    return save(path, nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
+
+
+def growing_tensor(path):
+    """A Loop whose state has one row more after each iteration."""
+    inner = [node("Concat", ["h", "h0"], ["h_out"], axis=0), node("Identity", ["c"], ["c_out"])]
+    ends = [info("i", INT64, []), info("c", BOOL, []), info("h", FLOAT, None)]
+    body = helper.make_graph(inner, "body", ends, [info("c_out", BOOL, []), info("h_out", FLOAT, None)])
+    nodes = [node("Loop", ["n", "go", "h0"], ["y"], body=body)]
+    return save(
+        path, nodes, [("h0", [1, 4])], [("y", [None, 4])], [constant("n", np.int64(3)), constant("go", np.bool_(True))]
+    )
+
+
+def somebodys_suppression(path):
+    """A plugin of NVIDIA's that TensorRT-RTX does not have."""
+    made = node(
+        "EfficientNMS_TRT",
+        ["boxes", "scores"],
+        ["n", "b", "s", "c"],
+        domain="TRT",
+        plugin_version="1",
+        max_output_boxes=10,
+    )
+    outputs = [
+        info("n", TensorProto.INT32, [1, 1]),
+        info("b", FLOAT, [1, 10, 4]),
+        info("s", FLOAT, [1, 10]),
+        info("c", TensorProto.INT32, [1, 10]),
+    ]
+    return save(path, [made], [("boxes", [1, 20, 4]), ("scores", [1, 20, 3])], outputs, domains=["TRT"])
+
+
+def sizes_as_inputs(path):
+    nodes = [node("Reshape", ["x", "shape"], ["y"])]
+    return save(path, nodes, [("x", [2, 3, 4]), info("shape", INT64, [2])], [("y", None)])
+
+
+def parts_as_inputs(path):
+    nodes = [node("Split", ["x", "parts"], ["y", "z"], axis=1)]
+    return save(path, nodes, [("x", [2, 6]), info("parts", INT64, [2])], [("y", None), ("z", None)])
+
+
+def two_named_sizes(path):
+    nodes = [node("Transpose", ["b"], ["t"], perm=[1, 0]), node("Add", ["a", "t"], ["y"])]
+    return save(path, nodes, [("a", ["rows", "columns"]), ("b", ["columns", "rows"])], [("y", ["rows", "columns"])])
+
+
+NETWORKS = {
+    "u8_between_casts": (u8_between_casts, False),
+    "u8_table": (u8_table, True),
+    "capital_letters": (capital_letters, None),  # a rewrite may rename them
+    "forget_gate": (forget_gate, None),
+    "growing_tensor": (growing_tensor, False),
+    "somebodys_suppression": (somebodys_suppression, None),
+    "sizes_as_inputs": (sizes_as_inputs, True),
+    "parts_as_inputs": (parts_as_inputs, True),
+    "two_named_sizes": (two_named_sizes, True),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_exit_codes_agree_with_build(graft, tmp_path, name):
+    make, _ = NETWORKS[name]
+    model, converted = make(tmp_path / "m.onnx"), tmp_path / "c.onnx"
+    inspected = graft("inspect", model, *TARGET, "--json")
+    told = graft("convert", model, "-o", converted, *TARGET, "--no-prove", "--json")
+    assert inspected.json["answered_by"].startswith("TensorRT-RTX"), inspected.json["answered_by"]
+
+    def build(file, shapes):
+        flags = [flag for shape in shapes for flag in ("--shapes", shape)]
+        return graft("build", file, "-o", tmp_path / "e", *TARGET, *flags).code
+
+    if told.code == 0:
+        assert build(converted, told.json["shapes"]) == 0
+    if inspected.code == 0 and inspected.json["counts"]["lowered"]:
+        assert told.code == 0, "what convert makes builds, it says"
+    else:
+        assert (inspected.code == 0) == (build(model, inspected.json["shapes"]) == 0)
+    assert inspected.json["built"] == (inspected.code == 0)
+
+
+def test_nothing_is_in_the_way_is_said_of_a_model_that_was_built(graft, tmp_path):
+    built = graft("inspect", DIGITS, *TARGET)
+    assert built.code == 0, built.err
+    assert "nothing is in the way" in built.out
+    assert "TensorRT-RTX 1.7.1.116 built the model for image=1x1x8x8..4x1x8x8..8x1x8x8" in " ".join(built.out.split())
+    assert f"--shapes {'image=1x1x8x8..4x1x8x8..8x1x8x8'!r}" in built.out
+
+    by_rules = [
+        (graft("inspect", DIGITS, "--probe", "none"), "the rules alone were wanted"),
+        (graft("inspect", DIGITS, "--for", "rtx-1.5"), "another release was named"),
+        (graft("inspect", DIGITS, *TARGET, env=WITHOUT_TENSORRT), "no TensorRT with a builder is installed"),
+    ]
+    for answer, why in by_rules:
+        assert answer.code == 0, answer.err
+        text = " ".join(answer.out.split())
+        assert "nothing is in the way" not in text
+        assert "nothing was built" in text and why in text, text
+
+    short = graft("inspect", DIGITS, *TARGET, "--max-seconds", "0.01", "--json")
+    assert short.code == 0, short.err
+    assert not short.json["built"] and "did not build it: the budget of 0.01 s is spent" in short.json["answered_by"]
+
+
+def test_the_report_says_who_judged(graft, tmp_path):
+    page = tmp_path / "page.html"
+    assert graft("inspect", DIGITS, *TARGET, "--report", page).code == 0
+    assert "TensorRT-RTX 1.7.1.116 built the model" in page.read_text()
+
+
+def test_convert_checks_its_result(graft, tmp_path):
+    model, converted = u8_between_casts(tmp_path / "m.onnx"), tmp_path / "c.onnx"
+    unchecked = graft("convert", model, "-o", converted, "--no-check")
+    assert "not checked with TensorRT" in unchecked.out
+    told = graft("convert", model, "-o", converted, *TARGET)
+    assert converted.is_file()
+    assert (told.code == 0) == (graft("build", converted, "-o", tmp_path / "e", *TARGET).code == 0)
+
+    good = graft("convert", DIGITS, "-o", converted, *TARGET, "--json")
+    assert good.code == 0, good.err
+    assert good.json["built"] and good.json["runs"]
+    missing = graft("convert", DIGITS, "-o", converted, *TARGET, env=WITHOUT_TENSORRT)
+    assert missing.code == 0, missing.err
+    assert "not checked with TensorRT" in missing.out and "no TensorRT with a builder is installed" in " ".join(
+        missing.out.split()
+    )
+    short = graft("convert", DIGITS, "-o", converted, *TARGET, "--max-seconds", "0.01")
+    assert short.code == 1, "exit code 0 promises an engine"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--no-check", "--shapes", "image=1x1x8x8"), "--shapes"),
+        (("--no-check", "--cut", "--probe", "parser"), "--no-check"),
+        (("--probe", "parser"), "--cut"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(graft, tmp_path, flags, words):
+    answer = graft("convert", DIGITS, "-o", tmp_path / "c.onnx", *flags)
+    assert answer.code == 2
+    assert words in answer.err
+    assert not (tmp_path / "c.onnx").exists()
