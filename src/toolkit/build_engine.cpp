@@ -29,14 +29,12 @@ namespace {
 /// plugins fail.
 void find_targets_without_plugins(BuildReport& report) {
   const std::vector<std::string> architectures = cuda_architectures();
-  std::vector<std::string> missing = report.built["targets"];
-  const bool is_default = missing.empty() && report.built["tensorrt"].value("flavor", "") == "rtx";
-  if (is_default) missing = {"sm80", "sm86", "sm89", "sm120"};  // as TensorRT-RTX's documentation says
-  std::vector<std::string> present;
-  for (const std::string& target : missing) {
-    if (runs_on(architectures, target)) present.push_back(target);
-  }
-  std::erase_if(missing, [&](const std::string& target) { return runs_on(architectures, target); });
+  const std::vector<std::string> named = report.built["targets"];
+  const bool is_default = named.empty() && report.built["tensorrt"].value("flavor", "") == "rtx";
+  const DefaultTargets defaults = default_targets();
+  std::vector<std::string> present = is_default ? defaults.with_code : std::vector<std::string>();
+  std::vector<std::string> missing = is_default ? defaults.without_code : std::vector<std::string>();
+  for (const std::string& target : named) (runs_on(architectures, target) ? present : missing).push_back(target);
   if (missing.empty()) return;
   const std::string others = present.empty() ? ""
                                              : fmt::format("build for the GPUs that it has code for: {} {}; ",

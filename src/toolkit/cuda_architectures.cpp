@@ -58,4 +58,13 @@ bool runs_on(const std::vector<std::string>& architectures, std::string_view tar
   });
 }
 
+DefaultTargets default_targets() {
+  const std::vector<std::string> architectures = cuda_architectures();
+  DefaultTargets targets;
+  for (const char* target : {"sm80", "sm86", "sm89", "sm120"}) {
+    (runs_on(architectures, target) ? targets.with_code : targets.without_code).emplace_back(target);
+  }
+  return targets;
+}
+
 }  // namespace graft::toolkit

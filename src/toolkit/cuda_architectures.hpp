@@ -18,4 +18,11 @@ namespace graft::toolkit {
 /// same generation that are not older. What is no such name is taken as one that it runs on.
 [[nodiscard]] bool runs_on(const std::vector<std::string>& architectures, std::string_view target);
 
+/// The GPUs that TensorRT-RTX builds for where no target is given, as its documentation says.
+struct DefaultTargets {
+  std::vector<std::string> with_code;  ///< For which this build's plugin library has code.
+  std::vector<std::string> without_code;
+};
+[[nodiscard]] DefaultTargets default_targets();
+
 }  // namespace graft::toolkit

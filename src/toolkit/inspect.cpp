@@ -13,6 +13,7 @@
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
+#include "toolkit/cuda_architectures.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/shape_ranges.hpp"
 #include "toolkit/trials.hpp"
@@ -25,6 +26,9 @@ namespace {
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
   inspection.is_converted = convert;
+  if (DefaultTargets targets = default_targets(); !targets.without_code.empty()) {
+    inspection.targets_of_plugins = std::move(targets.with_code);
+  }
   // What readers of other formats than ONNX declare is their own.
   const std::vector<std::string> contradictions =
       inspection.origin.format.empty() ? contradicted_shape_warnings(model) : std::vector<std::string>();

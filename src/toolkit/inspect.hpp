@@ -31,6 +31,8 @@ struct Inspection {
   std::vector<inspect::NodeVerdict> nodes;
   std::optional<inspect::ProbeAnswer> probe;
   std::string not_asked;  ///< Why TensorRT was not asked; empty where it was.
+  /// Of the GPUs of a build without a target, those for which the plugin library has code; empty where it has for all.
+  std::vector<std::string> targets_of_plugins;
   /// Whether `probe` has the build of what `graft convert` makes of the model, which TensorRT does not run as it is.
   bool is_probe_of_converted = false;
 

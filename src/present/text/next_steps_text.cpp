@@ -28,11 +28,18 @@ std::string options_of(const std::vector<std::string>& libraries) {
 }
 
 std::string build_command(const std::filesystem::path& model, const std::vector<std::string>& libraries,
-                          const std::vector<std::string>& shapes = {}) {
-  std::string options;
+                          std::string options = {}, const std::vector<std::string>& shapes = {}) {
   for (const std::string& shape : shapes) options += fmt::format(" --shapes {}", shell_argument(shape));
   return fmt::format("graft build {} -o {}.engine{}{}", shell_argument(model.string()),
                      shell_argument((model.parent_path() / model.stem()).string()), options, options_of(libraries));
+}
+
+/// " --target sm120" where a plugin is in the model that does not run on every GPU of a build without a target.
+std::string target_option(const toolkit::Inspection& inspection) {
+  const bool has_plugin = std::any_of(inspection.nodes.begin(), inspection.nodes.end(),
+                                      [](const auto& node) { return node.verdict == inspect::Verdict::plugin; });
+  if (!has_plugin || inspection.targets_of_plugins.empty()) return {};
+  return fmt::format(" --target {}", fmt::join(inspection.targets_of_plugins, ","));
 }
 
 /// Whether TensorRT built the model as it is.
@@ -106,7 +113,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
           fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
       return {is_converted ? fmt::format("graft convert {} -o {}{}", file, converted, options)
-                           : build_command(model, plugin_libraries(),
+                           : build_command(model, plugin_libraries(), target_option(inspection),
                                            inspection.probe ? inspection.probe->shapes : std::vector<std::string>()),
               why_to_build(inspection)};
   }
