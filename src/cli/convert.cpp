@@ -349,7 +349,7 @@ void add_convert(Program& program) {
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");
   add_engine_option(*command, arguments->engine);
-  command->add_flag("--no-prove", arguments->no_prove, "rewrite without running anything");
+  command->add_flag("--no-prove", arguments->no_prove, "rewrite without proofs: no rewrite is run and compared");
   command->add_flag("--prove-each", arguments->prove_each,
                     "prove also the rewrites that differ from a proven one in the values of weights alone");
   command->add_flag(

@@ -20,6 +20,7 @@ struct AxisMaps {
 struct LearnedMovement {
   std::vector<AxisMaps> runs;  ///< One for each set of sizes; empty where it is no movement along the axes.
   std::string reason;          ///< Why it is none, if that is known.
+  std::size_t elements = 0;    ///< Of the results of its runs.
 };
 
 }  // namespace graft::passes

@@ -5,6 +5,7 @@
 #include "passes/movement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,7 @@
 #include "onnx/schema.hpp"
 #include "passes/fuse.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/budget.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/prove.hpp"
@@ -137,6 +139,19 @@ std::int64_t count_of(const std::vector<std::int64_t>& dims) {
   return count;
 }
 
+/// Thrown for a region that takes too much memory or time to be run.
+class TooLarge : public Error {
+ public:
+  using Error::Error;
+};
+
+std::int64_t check_count(const std::vector<std::int64_t>& dims) {
+  const std::int64_t count = count_of(dims);
+  if (count <= most_elements) return count;
+  throw TooLarge(fmt::format("a tensor of [{}] has more than {} elements, which is the limit for learning what moves",
+                             fmt::join(dims, ", "), most_elements));
+}
+
 std::vector<float> floats_of(const onnx::TensorData& tensor) {
   std::vector<float> result(tensor.bytes.size() / sizeof(float));
   std::copy_n(tensor.bytes.data(), result.size() * sizeof(float), reinterpret_cast<char*>(result.data()));
@@ -172,10 +187,11 @@ class Runner {
     options.dims = std::move(dims);
     options.first_size = batch;
     options.size = size;
+    const auto sizes = input_shapes(region_, options);
+    if (const std::string why = refusal_of(*compiled_, sizes); !why.empty()) throw TooLarge(why);
     Elements found;
-    found.x_dims = input_shapes(region_, options).at(x_);
-    const std::int64_t count = count_of(found.x_dims);
-    if (count > most_elements) throw Error("too many elements");
+    found.x_dims = sizes.at(x_);
+    const std::int64_t count = check_count(found.x_dims);
     // The place in base `digit`, both parts exact in f32; then negative, which tells a place from a constant.
     constexpr std::int64_t digit = 4096;
     const auto low = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i % digit; });
@@ -183,6 +199,7 @@ class Runner {
     const auto negative = numbered(found.x_dims, count, [](std::int64_t i) { return -(1 + i % digit); });
     const onnx::TensorData first = compiled_->run({{x_, low}}).at(y_);
     found.y_dims = first.dims;
+    check_count(found.y_dims);
     found.numbers = floats_of(first);
     const auto upper = floats_of(compiled_->run({{x_, high}}).at(y_));
     const auto mirrored = floats_of(compiled_->run({{x_, negative}}).at(y_));
@@ -300,25 +317,34 @@ Sized sized(onnx::Model region) {
 LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   LearnedMovement learned;
   try {
+    for (const onnx::Graph& graph = movement.region.graph();
+         const onnx::Value* end : {graph.inputs().front(), graph.outputs().front()}) {
+      std::vector<std::int64_t> fixed;
+      for (const Dim& dim : end->shape.value_or(Shape{})) fixed.push_back(dim.is_constant() ? dim.value() : 1);
+      check_count(fixed);
+    }
     Runner runner(engine, movement.region);
     // Odd and even lengths, so that no accident of one length passes for a rule, and the shortest one, where slices
     // give less than they are asked for.
     constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> sizes{{{2, 11}, {3, 16}, {1, 1}}};
     for (const auto& [batch, size] : sizes) {
-      Elements elements;
+      Elements found;
       try {
         std::map<std::string, std::int64_t, std::less<>> dims;
         for (const std::string& symbol : movement.opened) dims.emplace(symbol, movement.least_opened + size);
-        elements = runner.run(batch, size, std::move(dims));
+        found = runner.run(batch, size, std::move(dims));
       } catch (const Error&) {
         if (learned.runs.size() < 2) throw;
         break;  // too short for it, as one element is for a mirror
       }
-      auto maps = separate(elements, learned.reason);
-      if (!maps) return {.runs = {}, .reason = std::move(learned.reason)};
+      learned.elements += found.sources.size();
+      auto maps = separate(found, learned.reason);
+      if (!maps) return {.runs = {}, .reason = std::move(learned.reason), .elements = learned.elements};
       learned.runs.push_back(std::move(*maps));
       if (!runner.has_symbols()) break;
     }
+  } catch (const TooLarge& error) {
+    return {.runs = {}, .reason = error.what(), .elements = learned.elements};
   } catch (const Error&) {
     return {};  // the engine cannot run it alone: no rewrite could be proven either
   }
@@ -344,6 +370,8 @@ bool is_real(const onnx::Value& value) {
 /// Each region is run by itself, and in a chain of movements every part is one: 240 nodes of a hostile file took 50 s
 /// where regions of 20'000 were looked at.
 constexpr std::size_t most_in_vain = 3'000;
+/// An element takes about 60 ns in all runs together: 26 doublings of a tensor took 30 s where nobody counted.
+constexpr std::size_t most_elements_learned = std::size_t{1} << 25U;
 
 class Finder {
  public:
@@ -374,6 +402,11 @@ class Finder {
       std::string why_not;
       if (in_vain_ > most_in_vain) {
         reason = fmt::format("regions of {} nodes have been looked at in vain, which is the limit", most_in_vain);
+        break;
+      }
+      if (elements_learned_ > most_elements_learned) {
+        reason =
+            fmt::format("regions with results of {} elements have been run, which is the limit", most_elements_learned);
         break;
       }
       auto nodes = nodes_between({x}, y, why_not);
@@ -422,6 +455,7 @@ class Finder {
       const Sized alone = sized(region_of(rewriter_.model(), movement));
       const auto [known, is_new] = rewriter_.learned_movements().try_emplace(region_text(alone.region));
       if (is_new) known->second = learn(rewriter_.engine(), alone);
+      if (is_new) elements_learned_ += known->second.elements;
       return known->second;
     } catch (const Error&) {
       return none;  // it cannot be cut out
@@ -435,7 +469,8 @@ class Finder {
   std::vector<onnx::Node*> nodes_;
   std::unordered_map<const onnx::Node*, std::size_t> order_;
   std::unordered_set<const onnx::Node*> taken_;
-  std::size_t in_vain_ = 0;  // nodes in the regions that were run and not rewritten
+  std::size_t in_vain_ = 0;           // nodes in the regions that were run and not rewritten
+  std::size_t elements_learned_ = 0;  // of the results of all regions that were run
 };
 
 }  // namespace

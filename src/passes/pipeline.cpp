@@ -16,6 +16,7 @@
 #include "passes/operator_fusion.hpp"
 #include "passes/rewriter.hpp"
 #include "passes/unfreeze_batch.hpp"
+#include "runtime/budget.hpp"
 
 namespace graft::passes {
 namespace {
@@ -175,7 +176,8 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
   check_names(options.guards, all);
 
   ConvertReport report;
-  Rewriter rewriter(engine, model, options, report);
+  const std::unique_ptr<runtime::Engine> limited = runtime::make_budget_engine(engine, model);
+  Rewriter rewriter(*limited, model, options, report);
   if (options.input_shapes.empty()) {
     infer_shapes(model);
   } else {

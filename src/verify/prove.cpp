@@ -19,6 +19,7 @@
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
+#include "runtime/budget.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noisy_model.hpp"
@@ -436,6 +437,11 @@ class Proof {
     if (result_.trials == 0)
       return not_proven(fmt::format("no sizes were found that the original runs with: {}", refusal_));
     if (fixed != nullptr) {
+      if (const std::string why = runtime::refusal_of(*reference_, *fixed); !why.empty()) {
+        ProofResult result = proven();
+        result.text += fmt::format("; the sizes of the file were not run: {}", why);
+        return result;
+      }
       const std::size_t before = result_.trials;
       if (!agree_with(*fixed, std::span(&one_run, 1))) return std::move(result_);
       if (result_.trials == before)
@@ -476,6 +482,11 @@ class Proof {
 
   /// True also for sizes that the original refuses: they do not fit together.
   bool agree_with(const Shapes& shapes, std::span<const Numbers> trials) {
+    if (std::string why = runtime::refusal_of(*reference_, shapes); !why.empty()) {
+      refusal_ = std::move(why);
+      ++result_.skipped;
+      return true;
+    }
     bool has_run = false;
     for (const Numbers& numbers : trials) {
       // Where inner values overflow their type, the original is what its runtime makes of that, and proves nothing.

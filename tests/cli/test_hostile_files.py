@@ -363,6 +363,45 @@ def test_text_of_a_graph_that_is_nested_deep(attack, tmp_path, start, level):
     check_refused(attack("inspect", path), "m.pbtxt", "too deep")
 
 
+# ---- Files of a few bytes that stand for many elements
+
+# The stated limit of docs/security.md for what Graft computes of its own accord, with the program itself.
+MOST_MEMORY_OF_PROOFS = 1300 * MEGABYTE
+
+
+def doubling(axis, count, inputs):
+    """Concatenates a tensor with itself, again and again."""
+    nodes = [
+        helper.make_node("Concat", [f"v{i}"] * inputs, [f"v{i + 1}"], axis=axis if i % 2 == 0 else 0)
+        for i in range(count)
+    ]
+    return [*nodes, helper.make_node("Relu", [f"v{count}"], ["y"])]
+
+
+@pytest.mark.parametrize("options", [[], ["--no-prove"]], ids=["prove", "no_prove"])
+@pytest.mark.parametrize(
+    ("axis", "count", "inputs", "shape"),
+    [(0, 18, 2, [1]), (1, 40, 2, [1, 1]), (0, 200, 2, ["n"])],
+    ids=["18_doublings", "two_axes", "200_doublings"],
+)
+def test_tensors_that_double_again_and_again(attack, tmp_path, axis, count, inputs, shape, options):
+    model = save(tmp_path / "m.onnx", doubling(axis, count, inputs), [("v0", shape)], [("y", None)])
+    code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "--probe", "rule", *options)
+    assert code in (0, 1, 2), messages
+    assert memory < MOST_MEMORY_OF_PROOFS
+
+
+def test_a_large_input_is_proven_at_smaller_sizes(attack, tmp_path):
+    alpha = onnx.numpy_helper.from_array(np.float32(0.1), "a")
+    nodes = [helper.make_node("Mul", ["x", "a"], ["m"]), helper.make_node("Max", ["m", "x"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 4000, 4000])], [("y", None)], [alpha])
+    code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "-v")
+    assert code == 0, messages
+    assert "the sizes of the file were not run: its tensors take 549 MiB at a time" in " ".join(messages.split())
+    assert memory < MOST_MEMORY_OF_PROOFS
+    assert "LeakyRelu" in str(onnx.load(tmp_path / "o.onnx"))
+
+
 # ---- Nodes without what they need
 
 

@@ -1,0 +1,286 @@
+// Estimates by shape inference, and an engine that refuses what is beyond them.
+#include "runtime/budget.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "onnx/faults.hpp"
+
+namespace graft::runtime {
+namespace {
+
+using Shapes = std::map<std::string, Shape, std::less<>>;
+using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
+// Rounded figures of one core of a Xeon with AVX-512, OpenVINO 2026.4: they only have to be of the right magnitude.
+constexpr double seconds_per_element = 2e-9;
+constexpr double seconds_per_product = 5e-11;
+constexpr double seconds_per_drawn_number = 5e-8;  // normally distributed, in verify/inputs.cpp
+constexpr double seconds_per_compilation = 2e-3;
+constexpr double seconds_per_compiled_node = 2e-4;
+
+constexpr double mebibyte = 1 << 20;
+constexpr double always_bytes = 512 * mebibyte;
+constexpr double bytes_per_constant_byte = 4;
+constexpr double always_seconds = 10;
+constexpr double seconds_per_node = 0.02;
+constexpr double most_seconds_for_nodes = 100;
+constexpr double seconds_per_constant_mebibyte = 1;
+
+std::optional<double> count_of(const onnx::Value* value) {
+  if (value == nullptr || !value->shape) return std::nullopt;
+  double count = 1;
+  for (const Dim& dim : *value->shape) {
+    if (!dim.is_constant()) return std::nullopt;
+    count *= static_cast<double>(dim.value());
+  }
+  return count;
+}
+
+double bytes_of(const onnx::Value& value) {
+  constexpr int bits_otherwise = 32;
+  const int bits = value.type ? std::max(onnx::bits_of(*value.type), bits_otherwise) : bits_otherwise;
+  return count_of(&value).value_or(0) * bits / 8;
+}
+
+/// The numbers of products for each element of the result.
+double products_per_element(const onnx::Node& node) {
+  const onnx::Value* weight = node.input(1);
+  if (node.is("Conv") || node.is("ConvTranspose") || node.is("ConvInteger") || node.is("QLinearConv")) {
+    const onnx::Value* kernel = node.is("QLinearConv") ? node.input(3) : weight;
+    const auto count = count_of(kernel);
+    const bool has_channels = count && !kernel->shape->empty() && (*kernel->shape)[0].value() > 0;
+    return has_channels ? *count / static_cast<double>((*kernel->shape)[0].value()) : 0;
+  }
+  if (node.is("MatMul") || node.is("Gemm") || node.is("MatMulInteger") || node.is("Einsum") || node.is("Attention")) {
+    const onnx::Value* left = node.input(0);
+    if (left == nullptr || !left->shape || left->shape->empty()) return 0;
+    const Dim& inner = left->shape->back();
+    return inner.is_constant() ? static_cast<double>(inner.value()) : 0;
+  }
+  return 0;
+}
+
+class Estimate {
+ public:
+  /// In topological order: a tensor is held from the node that makes it to the last one that reads it.
+  void run(const onnx::Graph& graph) {
+    std::unordered_map<const onnx::Value*, std::size_t> readers;
+    graph.for_each_node([&](const onnx::Node& node) {
+      for (const onnx::Value* input : node.inputs) ++readers[input];
+    });
+    for (const onnx::Node* node : graph.nodes()) {
+      for (const onnx::Graph* inner : node->subgraphs()) run(*inner);
+      for (const onnx::Value* output : node->outputs) {
+        if (output == nullptr) continue;
+        add(bytes_of(*output));
+        const double count = count_of(output).value_or(0);
+        cost_.seconds += count * (seconds_per_element + products_per_element(*node) * seconds_per_product);
+      }
+      for (const onnx::Value* input : node->inputs) {
+        if (input == nullptr || --readers[input] != 0) continue;
+        const bool is_own = input->producer != nullptr && input->graph == &graph && !input->is_output();
+        if (is_own) held_ -= bytes_of(*input);
+      }
+    }
+  }
+
+  void add(double bytes) {
+    held_ += bytes;
+    cost_.bytes = std::max(cost_.bytes, held_);
+  }
+
+  void add_inputs(const onnx::Graph& graph) {
+    for (const onnx::Value* input : graph.inputs()) {
+      if (input->initializer) continue;
+      add(bytes_of(*input));
+      cost_.seconds += count_of(input).value_or(0) * seconds_per_drawn_number;
+    }
+  }
+
+  [[nodiscard]] const RunCost& cost() const { return cost_; }
+
+ private:
+  RunCost cost_;
+  double held_ = 0;
+};
+
+/// The limits of one file, and what was taken of them.
+class Budget {
+ public:
+  explicit Budget(const onnx::Model& model) {
+    double constants = 0;
+    double nodes = 0;
+    const auto count = [&](const onnx::Graph& graph) {
+      for (const onnx::Value* value : graph.initializers()) {
+        constants += static_cast<double>(value->initializer->bytes.size());
+      }
+    };
+    count(model.graph());
+    model.graph().for_each_node([&](const onnx::Node& node) {
+      ++nodes;
+      for (const onnx::Graph* inner : node.subgraphs()) count(*inner);
+    });
+    most_bytes_ = always_bytes + bytes_per_constant_byte * constants;
+    most_seconds_ = always_seconds + std::min(seconds_per_node * nodes, most_seconds_for_nodes) +
+                    seconds_per_constant_mebibyte * constants / mebibyte;
+  }
+
+  /// Says why a run of this cost is not allowed; empty where it is.
+  [[nodiscard]] std::string refusal(const RunCost& cost) const {
+    if (cost.bytes > most_bytes_) {
+      return fmt::format("its tensors take {:.0f} MiB at a time; a file of this size may take {:.0f} MiB",
+                         cost.bytes / mebibyte, most_bytes_ / mebibyte);
+    }
+    const std::scoped_lock lock(mutex_);
+    if (spent_ + cost.seconds <= most_seconds_) return "";
+    return fmt::format(
+        "with it, runs of parts of this file would take about {:.0f} s; a file of this size may take "
+        "{:.0f} s",
+        spent_ + cost.seconds, most_seconds_);
+  }
+
+  /// Throws Error where the cost is more than is left.
+  void spend(const RunCost& cost) {
+    if (const std::string why = refusal(cost); !why.empty()) throw Error(why);
+    const std::scoped_lock lock(mutex_);
+    spent_ += cost.seconds;
+  }
+
+ private:
+  double most_bytes_ = 0;
+  double most_seconds_ = 0;
+  mutable std::mutex mutex_;
+  double spent_ = 0;
+};
+
+/// The costs of a model for each set of sizes of its inputs, estimated once.
+class Costs {
+ public:
+  explicit Costs(onnx::Model model) : model_(std::move(model)) {}
+
+  RunCost of(const Sizes& sizes) {
+    const std::scoped_lock lock(mutex_);
+    const auto [entry, is_new] = known_.try_emplace(sizes);
+    if (is_new) {
+      Shapes shapes;
+      for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
+      entry->second = estimate_cost(model_, shapes);
+    }
+    return entry->second;
+  }
+
+ private:
+  onnx::Model model_;
+  std::mutex mutex_;
+  std::map<Sizes, RunCost> known_;
+};
+
+class BudgetModel final : public CompiledModel {
+ public:
+  BudgetModel(std::unique_ptr<CompiledModel> model, std::shared_ptr<Costs> costs, std::shared_ptr<Budget> budget)
+      : model_(std::move(model)), costs_(std::move(costs)), budget_(std::move(budget)) {}
+
+  using CompiledModel::run;
+  [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override {
+    return std::make_unique<BudgetModel>(model_->new_request(), costs_, budget_);
+  }
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
+    Sizes sizes;
+    for (const auto& [name, tensor] : inputs) sizes.emplace(name, tensor.dims);
+    budget_->spend(costs_->of(sizes));
+    model_->run(inputs, look);
+  }
+  [[nodiscard]] std::string refusal(const Sizes& sizes) const { return budget_->refusal(costs_->of(sizes)); }
+
+ private:
+  std::unique_ptr<CompiledModel> model_;
+  std::shared_ptr<Costs> costs_;
+  std::shared_ptr<Budget> budget_;
+};
+
+class BudgetEngine final : public Engine {
+ public:
+  BudgetEngine(const Engine& engine, std::shared_ptr<Budget> budget) : engine_(engine), budget_(std::move(budget)) {}
+
+  [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+  [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+  [[nodiscard]] const Engine* checked() const override {
+    const Engine* form = engine_.checked();
+    return form == nullptr ? nullptr : &wrap(*form, checked_);
+  }
+  [[nodiscard]] const Engine& unchecked() const override { return wrap(engine_.unchecked(), unchecked_); }
+
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
+                                                       const CompileOptions& options) const override {
+    spend_compilation(model);
+    return std::make_unique<BudgetModel>(engine_.compile(model, options), std::make_shared<Costs>(model.clone()),
+                                         budget_);
+  }
+
+  [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    spend_compilation(model);
+    return engine_.evaluate_constant_graph(model);
+  }
+
+ private:
+  /// An engine computes what depends on constants alone when it compiles.
+  void spend_compilation(const onnx::Model& model) const {
+    RunCost cost = estimate_cost(model, {});
+    if (!model.graph().inputs().empty()) cost.seconds = 0;
+    std::size_t nodes = 0;
+    model.graph().for_each_node([&](const onnx::Node& /*node*/) { ++nodes; });
+    cost.seconds += seconds_per_compilation + seconds_per_compiled_node * static_cast<double>(nodes);
+    budget_->spend(cost);
+  }
+
+  [[nodiscard]] const Engine& wrap(const Engine& form, std::unique_ptr<BudgetEngine>& wrapped) const {
+    if (&form == &engine_) return *this;
+    const std::scoped_lock lock(mutex_);
+    if (wrapped == nullptr) wrapped = std::make_unique<BudgetEngine>(form, budget_);
+    return *wrapped;
+  }
+
+  const Engine& engine_;
+  std::shared_ptr<Budget> budget_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<BudgetEngine> checked_;
+  mutable std::unique_ptr<BudgetEngine> unchecked_;
+};
+
+}  // namespace
+
+RunCost estimate_cost(const onnx::Model& model, const Shapes& input_shapes) {
+  onnx::Model inferred = model.clone();
+  // The engine says what is wrong with a node, in its own words; what is inferred up to there counts.
+  const onnx::OnFault go_on = [](const onnx::Node& /*node*/, const Error& /*error*/) {};
+  try {
+    if (input_shapes.empty()) {
+      infer_around_faults(inferred, go_on);
+    } else {
+      infer_around_faults(inferred, input_shapes, go_on);
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): inputs that do not fit are the engine's to refuse
+  }
+  Estimate estimate;
+  estimate.add_inputs(inferred.graph());
+  estimate.run(inferred.graph());
+  return estimate.cost();
+}
+
+std::string refusal_of(const CompiledModel& model, const Sizes& sizes) {
+  const auto* limited = dynamic_cast<const BudgetModel*>(&model);
+  return limited == nullptr ? "" : limited->refusal(sizes);
+}
+
+std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model) {
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<Budget>(model));
+}
+
+}  // namespace graft::runtime
