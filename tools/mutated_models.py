@@ -1,6 +1,6 @@
 """Valid models that are changed as no mutation of bytes would: inputs left out, sizes and attributes at their extremes.
 
-tools/fuzz.py runs them through the Python package in child processes: what ends a
+tools/fuzz.py and tests/python/test_mutated_models.py run them through the Python package in child processes: what ends a
 child, what Graft calls a defect of its own, and what takes more memory or time than allowed is a finding.
 """
 

@@ -1,6 +1,7 @@
 // What a region that only moves elements does to each axis.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -25,6 +25,11 @@ const char* name_of(Error::Kind kind) {
   return "internal";
 }
 
+/// A message as Python's text: names in files may hold bytes that are no UTF-8, and those are shown as \xb2.
+nb::object text_of(const std::string& message) {
+  return nb::bytes(message.data(), message.size()).attr("decode")("utf-8", "backslashreplace");
+}
+
 /// "ImportOptions::shapes" is `shapes` in Python, and so is "QuantizeOptions::int8.data" `data`.
 std::string in_python(const char* message) {
   static const std::regex option(R"(\b[A-Z]\w+Options::(?:int8\.)?(\w+))");
@@ -35,7 +40,7 @@ nb::object type_called(const char* name) { return nb::module_::import_("graft.er
 
 void raise(const char* name, const Error& error) {
   const nb::object type = type_called(name);
-  const nb::object raised = type(in_python(error.what()), name_of(error.kind()));
+  const nb::object raised = type(text_of(in_python(error.what())), name_of(error.kind()));
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
@@ -43,8 +48,8 @@ void raise(const toolkit::EngineError& error) {
   const nb::object type = type_called("EngineError");
   const toolkit::EngineFailure& failure = error.failure();
   const nb::object facts = nb::module_::import_("json").attr("loads")(failure.facts);
-  const nb::object raised = type(in_python(error.what()), name_of(error.kind()), failure.kind, failure.message,
-                                 failure.next_step, failure.library, failure.cause, facts);
+  const nb::object raised = type(text_of(in_python(error.what())), name_of(error.kind()), failure.kind,
+                                 text_of(failure.message), failure.next_step, failure.library, failure.cause, facts);
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 

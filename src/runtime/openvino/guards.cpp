@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <openvino/op/add.hpp>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/convert.hpp>
@@ -32,6 +33,7 @@
 #include <openvino/op/util/gather_nd_base.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <openvino/op/util/scatter_elements_update_base.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -222,13 +224,49 @@ void guard_index(ov::Node& node) {
   node.input(1).replace_source_output(guarded({indices, limits_of(node)}, {.node = describe(node), .by_index = true}));
 }
 
+/// The axes of the first input that the indices count along, or nothing where they are not known before the run.
+std::optional<std::vector<std::int64_t>> indexed_axes(const ov::Node& node, const ov::Shape& indices) {
+  if (const auto* gather = dynamic_cast<const ov::op::util::GatherNDBase*>(&node)) {
+    if (indices.empty()) return std::nullopt;
+    std::vector<std::int64_t> axes(indices.back());
+    std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(gather->get_batch_dims()));
+    return axes;
+  }
+  if (const auto* elements = dynamic_cast<const ov::op::v6::GatherElements*>(&node)) return {{elements->get_axis()}};
+  const std::size_t input = ov::is_type<ov::op::util::GatherBase>(&node) ? 2 : 3;
+  const auto axis = ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(input));
+  return axis == nullptr ? std::nullopt : std::optional(axis->cast_vector<std::int64_t>());
+}
+
+/// Whether the indices are constants that lie inside of a tensor of known size.
+bool has_safe_indices(const ov::Node& node) {
+  const auto indices = ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1));
+  const ov::PartialShape& shape = node.get_input_partial_shape(0);
+  if (indices == nullptr || shape.rank().is_dynamic()) return false;
+  const auto axes = indexed_axes(node, indices->get_shape());
+  if (!axes || axes->empty()) return false;
+  const std::int64_t rank = shape.rank().get_length();
+  std::vector<std::int64_t> limits;
+  for (const std::int64_t axis : *axes) {
+    const std::int64_t at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank || shape[static_cast<std::size_t>(at)].is_dynamic()) return false;
+    limits.push_back(shape[static_cast<std::size_t>(at)].get_length());
+  }
+  const std::vector<std::int64_t> numbers = indices->cast_vector<std::int64_t>();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::int64_t limit = limits[i % limits.size()];
+    if (numbers[i] < -limit || numbers[i] >= limit) return false;
+  }
+  return true;
+}
+
 bool has_guarded_indices(const ov::Node& node) {
   const bool has_indices =
       dynamic_cast<const ov::op::util::GatherNDBase*>(&node) != nullptr ||
       dynamic_cast<const ov::op::util::ScatterElementsUpdateBase*>(&node) != nullptr ||
       ov::is_type<ov::op::v6::GatherElements>(&node) ||
       (ov::is_type<ov::op::util::GatherBase>(&node) && node.get_input_partial_shape(1).rank().is_static());
-  return has_indices && ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1)) == nullptr;
+  return has_indices && !has_safe_indices(node);
 }
 
 /// Integers that the plugin computes in f32. Additions, products and comparisons are exact.

@@ -1,16 +1,28 @@
-# The tool that runs mutated models, and the inputs and outputs that Graft requires against those that ONNX requires.
+# A small sample of what `tools/fuzz.py left_out sizes` runs, and ONNX's own word on what a node has to have.
 import pathlib
 import random
 import sys
 
 import graft
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
 import mutated_models
 
 NEWEST_OPSET = 23
+
+
+@pytest.fixture(scope="module")
+def seeds():
+    return mutated_models.node_tests()
+
+
+@pytest.mark.parametrize(("mutation", "count"), [("left_out", 120), ("sizes", 120)])
+def test_mutated_models_end_with_a_result_or_a_message(seeds, mutation, count):
+    findings = mutated_models.run(mutated_models.mutated(seeds, mutation, count, seed=45))
+    assert not findings, "\n".join(f"{finding.name}: {finding.why}" for finding in findings)
 
 
 def test_a_model_that_kills_the_process_is_a_finding(monkeypatch):
