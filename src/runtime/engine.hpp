@@ -23,11 +23,6 @@ enum class OperatorKernels : std::uint8_t {
   own_in_f32,  ///< By the same in f32 in the place of f16 and bf16, where it takes that, like the nodes around it.
 };
 
-/// Which of many ways to round a model's arithmetic takes; see CompileOptions::noise.
-struct RoundingNoise {
-  std::uint64_t draw = 0;  ///< Another number, other roundings. Not to be changed during a run.
-};
-
 struct CompileOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   std::vector<std::string> extra_outputs = {};  ///< Inner values of the main graph to return as well.
@@ -35,9 +30,6 @@ struct CompileOptions {
   int streams = 1;                              ///< How many runs share these threads: see CompiledModel::beside.
   /// f16 and bf16 tensors are rounded wherever a node makes one, as a device does, not only where they leave the model.
   bool round_inside = false;
-  /// Each f32 result that is rounded moves by a few of its last bits, up or down by the draw: what becomes of that in
-  /// the outputs is how far the model is from itself by rounding alone. ONNX Runtime's engine takes it from OpenVINO's.
-  std::shared_ptr<RoundingNoise> noise = nullptr;
 };
 
 /// A model that can be run again and again, with other shapes where its inputs are dynamic; not from two threads at
@@ -82,6 +74,8 @@ class Engine {
   [[nodiscard]] virtual const Engine* checked() const { return nullptr; }
   /// The same without such checks.
   [[nodiscard]] virtual const Engine& unchecked() const { return *this; }
+  /// Another engine, which confirms what this one measures; null where there is none.
+  [[nodiscard]] virtual const Engine* second() const { return nullptr; }
 
   /// Throws Error naming the node that the engine refuses, in its words.
   [[nodiscard]] virtual std::unique_ptr<CompiledModel> compile(const onnx::Model& model,

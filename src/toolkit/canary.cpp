@@ -182,9 +182,10 @@ class CanaryRuns {
         there.push_back(values[i]);
         floors.emplace(values[i]->name, candidates_[i].tolerance);
       }
-      parts_.run_noisy(there, runs_[run], [&](const runtime::TensorMap& moved) {
-        for (auto& [name, floor] : floors) floor.add(found.at(name), moved.at(name));
-      });
+      const auto add = [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+        for (auto& [name, floor] : floors) floor.add(found.at(name), still.at(name), moved.at(name));
+      };
+      parts_.run_noisy(parts_.engine(), there, runs_[run], add);
       for (std::size_t i = begin; i < next; ++i) {
         const auto tensor = found.find(values[i]->name);
         if (tensor == found.end()) continue;

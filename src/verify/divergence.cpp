@@ -274,10 +274,13 @@ class DivergenceSearch {
     for (const onnx::Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
     const onnx::TensorData arranged = in_order(index, expected.at(name), order);
     NoiseFloor floor(state_.report.layers[index].tolerance);
-    state_.reference.run_noisy(part, feeds, [&](const runtime::TensorMap& moved) {
-      const bool has_same_dims = moved.at(name).dims == expected.at(name).dims;
-      floor.add(arranged, has_same_dims ? in_order(index, moved.at(name), order) : moved.at(name));
-    });
+    const auto arrange = [&](const onnx::TensorData& tensor) {
+      return tensor.dims == expected.at(name).dims ? in_order(index, tensor, order) : tensor;
+    };
+    const auto add = [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+      floor.add(arranged, arrange(still.at(name)), arrange(moved.at(name)));
+    };
+    state_.reference.run_noisy(state_.reference.engine(), part, feeds, add);
     return compare(arranged, found, state_.report.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
   }
 

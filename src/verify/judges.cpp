@@ -116,11 +116,13 @@ struct JudgedModel {
     std::map<std::string, Difference> different = differences(inputs, expected, found, {});
     if (different.empty()) return;
     std::map<std::string, NoiseFloor> floors;
-    NoisyModel(first, model, options).run(inputs, [&](const runtime::TensorMap& moved) {
-      for (auto& [name, difference] : different) {
-        floors.try_emplace(name, tolerances_.at(name)).first->second.add(expected.at(name), moved.at(name));
-      }
-    });
+    NoisyModel(first, model, options)
+        .run(inputs, [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+          for (auto& [name, difference] : different) {
+            NoiseFloor& floor = floors.try_emplace(name, tolerances_.at(name)).first->second;
+            floor.add(expected.at(name), still.at(name), moved.at(name));
+          }
+        });
     different = differences(inputs, expected, found, floors);
     if (different.empty()) return;
     throw Disputed(dispute_of(inputs, different.begin()->first, different.begin()->second));
@@ -377,6 +379,9 @@ class TwoJudges final : public Judges {
     return checked_ != nullptr && has_first() && has_second() ? checked_.get() : nullptr;
   }
   [[nodiscard]] const runtime::Engine& unchecked() const override { return unchecked_ ? *unchecked_ : *this; }
+  [[nodiscard]] const runtime::Engine* second() const override {
+    return has_first() && has_second() ? &second_ : nullptr;
+  }
 
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
@@ -401,7 +406,7 @@ class TwoJudges final : public Judges {
       }
       throw;
     }
-    const bool is_comparable = !options.noise && has_functions && faults.of_one_alone().empty();
+    const bool is_comparable = has_functions && faults.of_one_alone().empty();
     const bool is_checked =
         is_comparable && (asks_always() || (!options.round_inside && is_sample(model, options, faults)));
     if (!is_checked || !has_second()) return answering(std::move(compiled), model, options);

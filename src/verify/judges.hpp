@@ -36,7 +36,7 @@ struct JudgesOptions {
 ///
 /// Where both run one model and its outputs differ by more than Tolerance::of_network and the noise floor of the first,
 /// the run throws Disputed. Outputs that depend on random numbers are not compared, nor are extra outputs, nor models
-/// that run by Graft's own kernels or with noise. An engine that is not installed is an Error (missing_tool) with
+/// that run by Graft's own kernels. An engine that is not installed is an Error (missing_tool) with
 /// Asked::always, and is done without otherwise.
 class Judges : public runtime::Engine {
  public:

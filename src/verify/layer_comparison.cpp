@@ -61,7 +61,7 @@ class PairComparison {
         }
         all.push_back(compare_row(i, inputs, expected, found.at(state_.rows[i].match.candidate->name)));
       }
-      measure_floors(begin, all, inputs);
+      measure_floors(begin, all, found, inputs);
       for (std::size_t i = begin; i < next; ++i) {
         if (is_refused(i)) continue;
         keep(i, run, std::move(all[i - begin]), expected.at(state_.rows[i].match.reference->name),
@@ -176,33 +176,70 @@ class PairComparison {
   }
 
   /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
-  void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& inputs) const {
+  void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
+                      const runtime::TensorMap& inputs) const {
     std::vector<std::size_t> doubtful;
-    std::vector<const onnx::Value*> values;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const onnx::Value* value = state_.rows[begin + i].match.reference;
       const bool is_known = all[i].difference.equal() || state_.report.layers[begin + i].failed_runs != 0;
       if (is_known || !all[i].note.empty() || !state_.may_have_floor(all[i].tolerance)) continue;
       doubtful.push_back(i);
-      values.push_back(value);
       all[i].floor.emplace(all[i].tolerance);
     }
     if (doubtful.empty()) return;
-    state_.reference.run_noisy(values, inputs, [&](const runtime::TensorMap& moved) {
-      for (const std::size_t i : doubtful) {
-        add_to(*all[i].floor, all[i].arranged, moved.at(state_.rows[begin + i].match.reference->name),
-               all[i].is_arranged ? all[i].layout : std::nullopt);
-      }
-    });
+    run_noisy(state_.reference.engine(), begin, all, doubtful, inputs,
+              [&](std::size_t i) -> NoiseFloor& { return *all[i].floor; });
     for (const std::size_t i : doubtful) {
-      if (all[i].floor->runs() == 0) all[i].floor.reset();
+      Compared& compared = all[i];
+      if (compared.floor->runs() == 0) {
+        compared.floor.reset();
+        continue;
+      }
+      const onnx::TensorData& candidate = found.at(state_.rows[begin + i].match.candidate->name);
+      compared.difference = compare(compared.arranged, candidate, compared.tolerance, &*compared.floor);
     }
+    confirm_floors(begin, all, found, inputs);
   }
 
-  static void add_to(NoiseFloor& floor, const onnx::TensorData& arranged, const onnx::TensorData& moved,
-                     const std::optional<Rearrangement>& layout) {
-    const bool is_same_size = moved.element_count() == arranged.element_count();
-    floor.add(arranged, layout && is_same_size ? rearrange(moved, *layout) : moved);
+  /// Adds the draws that an engine runs to the floors of some tensors from `begin` on.
+  template <class FloorOf>
+  void run_noisy(const runtime::Engine& engine, std::size_t begin, const std::vector<Compared>& all,
+                 const std::vector<std::size_t>& some, const runtime::TensorMap& inputs,
+                 const FloorOf& floor_of) const {
+    std::vector<const onnx::Value*> values;
+    for (const std::size_t i : some) values.push_back(state_.rows[begin + i].match.reference);
+    const auto add = [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+      for (const std::size_t i : some) {
+        const Compared& compared = all[i];
+        const std::string& name = state_.rows[begin + i].match.reference->name;
+        const auto arranged = [&](const onnx::TensorData& tensor) {
+          const bool is_same_size = tensor.element_count() == compared.arranged.element_count();
+          return compared.is_arranged && compared.layout && is_same_size ? rearrange(tensor, *compared.layout) : tensor;
+        };
+        floor_of(i).add(compared.arranged, arranged(still.at(name)), arranged(moved.at(name)));
+      }
+    };
+    state_.reference.run_noisy(engine, values, inputs, add);
+  }
+
+  /// Lets a second engine confirm the suspect floors that are all that makes a tensor equal.
+  void confirm_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
+                      const runtime::TensorMap& inputs) const {
+    const runtime::Engine* second = state_.reference.engine().second();
+    if (second == nullptr) return;
+    std::vector<std::size_t> suspect;
+    std::map<std::size_t, NoiseFloor> floors;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].floor || !needs_confirmation(all[i].difference, *all[i].floor)) continue;
+      suspect.push_back(i);
+      floors.emplace(i, all[i].tolerance);
+    }
+    if (suspect.empty()) return;
+    run_noisy(*second, begin, all, suspect, inputs, [&](std::size_t i) -> NoiseFloor& { return floors.at(i); });
+    for (const std::size_t i : suspect) {
+      const onnx::TensorData& candidate = found.at(state_.rows[begin + i].match.candidate->name);
+      confirm(all[i].arranged, candidate, all[i].tolerance, floors.at(i), second->name(), all[i].difference,
+              *all[i].floor);
+    }
   }
 
   void keep(std::size_t index, std::size_t run, Compared compared, const onnx::TensorData& reference,
@@ -214,10 +251,7 @@ class PairComparison {
     row.reference_nan = reference_range.nan;
     row.candidate_nan = candidate_range.nan;
     Difference& difference = compared.difference;
-    if (compared.floor) {
-      difference = compare(compared.arranged, candidate, compared.tolerance, &*compared.floor);
-      if (difference.equal() && !compared.is_arranged) compared.layout.reset();
-    }
+    if (compared.floor && difference.equal() && !compared.is_arranged) compared.layout.reset();
     if (!difference.equal()) ++layer.failed_runs;
     layer.compared += difference.finite;
     const auto badness = [](const Difference& d) {

@@ -36,8 +36,9 @@ std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left
   return found;
 }
 
-void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& moved) {
+void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved) {
   if (!is_real(reference.type) || reference.type != moved.type) return;
+  if (still.dims != reference.dims && still.dims == moved.dims) return;
   ++runs_;
   if (reference.dims != moved.dims) return add_other_dims(reference, moved);
   if (!deviations_) {
@@ -46,21 +47,28 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
     unlimited_.resize(static_cast<std::size_t>(reference.element_count()));
   }
   const bool has_size = is_floating_point(reference.type) || has_steps(reference.type);
+  const onnx::TensorData& before = still.dims == reference.dims ? still : reference;
   std::int64_t others = 0;
   for_each_piece(reference.element_count(), [&](std::int64_t begin, std::int64_t count) {
-    const auto expected = piece_of(reference, begin, count).numbers();
+    const auto compared = piece_of(reference, begin, count).numbers();
+    const auto expected = piece_of(before, begin, count).numbers();
     const auto found = piece_of(moved, begin, count).numbers();
     for (std::size_t i = 0; i < expected->size(); ++i) {
       const double off = deviation((*expected)[i], (*found)[i], has_size);
-      if (off == unlimited) {
-        has_unlimited_ = true;
-        unlimited_[static_cast<std::size_t>(begin) + i] = true;
-        if (has_size) continue;
-        others_[begin + static_cast<std::int64_t>(i)].push_back((*found)[i]);
-        ++others;
-      } else if (off > 0) {
-        deviations_->raise(begin + static_cast<std::int64_t>(i), off);
+      const auto position = begin + static_cast<std::int64_t>(i);
+      if (off != unlimited) {
+        if (off > 0) deviations_->raise(position, off);
+        continue;
       }
+      has_unlimited_ = true;
+      unlimited_[static_cast<std::size_t>(position)] = true;
+      if (has_size) {
+        has_other_kind_ = true;
+        continue;
+      }
+      const double other = (*found)[i] != (*compared)[i] ? (*found)[i] : (*expected)[i];
+      others_[position].push_back(other);
+      ++others;
     }
   });
   most_others_ = std::max(most_others_, others);
@@ -108,6 +116,12 @@ double NoiseFloor::expected_new() const {
 
 double NoiseFloor::share() const { return largest() == 0 ? 0 : largest() / largest_reference_; }
 
+bool NoiseFloor::is_suspect() const {
+  constexpr double much = 0.01;
+  const auto others = static_cast<double>(most_others_);
+  return has_other_dims_ || has_other_kind_ || share() > much || others > much * static_cast<double>(unlimited_.size());
+}
+
 bool NoiseFloor::says_little() const {
   constexpr double much = 0.001;
   return has_other_dims_ || has_unlimited_ || share() > much;
@@ -122,7 +136,9 @@ bool NoiseFloor::allows_anything() const {
 }
 
 std::string NoiseFloor::to_string() const {
-  const std::string where = fmt::format("where its arithmetic rounds differently ({} runs) ", runs_);
+  std::string where = fmt::format("where its arithmetic rounds differently ({} runs", runs_);
+  if (!confirmed_by_.empty()) where += fmt::format(", confirmed by {}", confirmed_by_);
+  where += ") ";
   if (most_others_ > 0) {
     return where + fmt::format(
                        "up to {} of {} elements of the reference itself become other integers; {:g} times as "
@@ -140,6 +156,18 @@ std::string NoiseFloor::to_string() const {
   text += fmt::format("moves by up to {:.2g} ({:.2g} % of its largest)", largest(), percent * share());
   if (has_unlimited_) text += ", and elements become NaN or infinite";
   return text + fmt::format("; {:g} times that is allowed", factor);
+}
+
+void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
+             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor) {
+  if (second.runs() == 0) return;
+  Difference again = compare(reference, candidate, tolerance, &second);
+  if (again.equal()) {
+    floor.set_confirmed_by(engine);
+  } else {
+    difference = std::move(again);
+    floor = second;
+  }
 }
 
 }  // namespace graft::verify

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,10 +30,13 @@ class NoiseFloor {
   /// `tolerance` says what has a partner in a SelectionDifference.
   explicit NoiseFloor(const Tolerance& tolerance = {}) : tolerance_(tolerance) {}
 
-  /// The tensor of one more run, beside that of the run without noise. Another integer (an index, a class) has no size,
-  /// nor has a number that became NaN or infinite: any number may stand in that place. NaN on one side of a comparison
-  /// remains a difference all the same.
-  void add(const onnx::TensorData& reference, const onnx::TensorData& moved);
+  /// Adds what one draw changed: the difference between `moved`, the tensor with noise, and `still`, the tensor that
+  /// the same compiled model returns without noise. `reference` is the tensor that is compared; another engine, or
+  /// another form of the model, may have computed it. Another integer (an index, a class) has no size, nor has a number
+  /// that became NaN or infinite: any number may stand in that place. NaN on one side of a comparison remains a
+  /// difference all the same. A draw in which `still` has other dimensions than `reference` counts only where noise
+  /// changes them.
+  void add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }
   /// The dimensions themselves depend on rounding: how many boxes pass a threshold.
@@ -54,6 +58,13 @@ class NoiseFloor {
   [[nodiscard]] double share() const;
   /// Elements that became NaN, infinite or another integer in one run at least.
   [[nodiscard]] bool has_unlimited() const { return has_unlimited_; }
+  /// Whether more than 1 % of a tensor moves, or its elements become NaN, or its size changes. Then the measurement has
+  /// to be confirmed by a second engine before it excuses a difference.
+  [[nodiscard]] bool is_suspect() const;
+  /// The engine that confirmed the measurement.
+  void set_confirmed_by(std::string_view engine) { confirmed_by_ = engine; }
+  /// Whether it may excuse a difference: it is small, or it is confirmed.
+  [[nodiscard]] bool is_trusted() const { return !is_suspect() || !confirmed_by_.empty(); }
   /// Whether the noise is as large as the numbers, so that hardly anything would be called a difference.
   [[nodiscard]] bool says_little() const;
   /// Whether rounding alone moves most elements by more than the largest number: a change of sign would pass.
@@ -75,13 +86,25 @@ class NoiseFloor {
   bool is_selection_ = false;  ///< All other dimensions so far are of another size along `selection_.axis`.
   SelectionDifference selection_;
   bool has_unlimited_ = false;
+  bool has_other_kind_ = false;  ///< A number became NaN or infinite.
   std::size_t runs_ = 0;
+  std::string confirmed_by_;
 };
 
-/// Whether a tensor that counts as equal is beyond its tolerance, and rounding alone takes the reference so far from
-/// itself that the comparison shows nothing.
+/// Whether only the noise floor makes a tensor equal, and the floor may not be relied on: rounding alone takes the
+/// reference so far from itself that the comparison shows nothing, or no second engine confirmed a suspect floor.
 [[nodiscard]] inline bool is_lost_in_noise(const Difference& difference, const std::optional<NoiseFloor>& floor) {
-  return difference.within_noise > 0 && floor && floor->allows_anything();
+  return difference.within_noise > 0 && floor && (floor->allows_anything() || !floor->is_trusted());
 }
+
+/// Whether a suspect floor that no engine confirmed is all that makes a tensor equal.
+[[nodiscard]] inline bool needs_confirmation(const Difference& difference, const NoiseFloor& floor) {
+  return difference.equal() && difference.within_noise > 0 && !floor.is_trusted();
+}
+
+/// Compares again by the floor that a second engine measured, and takes its answer: the difference and the floor become
+/// those of the second measurement where it does not excuse as much.
+void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
+             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor);
 
 }  // namespace graft::verify

@@ -7,29 +7,55 @@
 #include "graft/error.hpp"
 
 namespace graft::verify {
+namespace {
 
-void NoisyModel::run(const runtime::TensorMap& inputs,
-                     const std::function<void(const runtime::TensorMap& moved)>& look) {
+onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type) {
+  return onnx::TensorData::from_numbers(type, tensor.dims, *tensor.numbers());
+}
+
+void throw_defect(const Error& error) {
+  if (error.kind() == Error::Kind::internal) throw error;
+}
+
+}  // namespace
+
+void NoisyModel::compile() {
+  NoisyGraph noisy = add_rounding_noise(*model_, options_);
+  runtime::CompileOptions options = options_;
+  options.extra_outputs.clear();
+  compiled_ = engine_->compile(noisy.model, options);
+  factors_ = std::move(noisy.input);
+  narrow_ = std::move(noisy.narrow);
+}
+
+runtime::TensorMap NoisyModel::run_draw(runtime::TensorMap& inputs, std::uint64_t draw) const {
+  inputs[factors_] = noise_factors(draw);
+  runtime::TensorMap outputs = compiled_->run(inputs);
+  for (const auto& [name, type] : narrow_.outputs) outputs.at(name) = in_type(outputs.at(name), type);
+  return outputs;
+}
+
+void NoisyModel::run(const runtime::TensorMap& inputs, const LookAtDraw& look) {
   if (is_refused_) return;
-  const auto tolerated = [](const Error& error) {
-    if (error.kind() == Error::Kind::internal) throw error;
-  };
-  if (!compiled_) {
-    try {
-      options_.noise = std::make_shared<runtime::RoundingNoise>();
-      compiled_ = engine_->compile(*model_, options_);
-    } catch (const Error& refused) {
-      is_refused_ = true;
-      return tolerated(refused);
-    }
+  runtime::TensorMap given = inputs;
+  runtime::TensorMap still;
+  try {
+    if (!compiled_) compile();
+    for (const auto& [name, type] : narrow_.inputs) given.at(name) = in_type(given.at(name), onnx::ElementType::f32);
+    still = run_draw(given, 0);
+  } catch (const Error& refused) {
+    is_refused_ = !compiled_;
+    return throw_defect(refused);
   }
   for (std::uint64_t draw = 1; draw <= draws; ++draw) {
-    options_.noise->draw = draw;
+    runtime::TensorMap moved;
     try {
-      compiled_->run(inputs, look);
+      moved = run_draw(given, draw);
     } catch (const Error& refused) {
-      tolerated(refused);
+      throw_defect(refused);
+      continue;
     }
+    look(still, moved);
   }
 }
 

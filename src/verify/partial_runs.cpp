@@ -7,7 +7,6 @@
 #include "onnx/extract.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/shape_inference.hpp"
-#include "verify/noisy_model.hpp"
 
 namespace graft::verify {
 
@@ -115,16 +114,16 @@ std::int64_t PartialRuns::bytes_of(const onnx::Value& value) const {
   return measured == sizes_.end() ? graft::verify::bytes_of(value) : measured->second;
 }
 
-void PartialRuns::run_noisy(const onnx::Model& part, const runtime::TensorMap& inputs,
-                            const std::function<void(const runtime::TensorMap&)>& look) const {
-  NoisyModel(*engine_, part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
+void PartialRuns::run_noisy(const runtime::Engine& engine, const onnx::Model& part, const runtime::TensorMap& inputs,
+                            const LookAtDraw& look) const {
+  NoisyModel(engine, part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
       .run(inputs, look);
 }
 
-void PartialRuns::run_noisy(const std::vector<const onnx::Value*>& outputs, const runtime::TensorMap& inputs,
-                            const std::function<void(const runtime::TensorMap&)>& look) const {
+void PartialRuns::run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
+                            const runtime::TensorMap& inputs, const LookAtDraw& look) const {
   const std::vector<const onnx::Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
-  run_noisy(extract(model_, fed, outputs), inputs, look);
+  run_noisy(engine, extract(model_, fed, outputs), inputs, look);
 }
 
 std::vector<const onnx::Value*> PartialRuns::next_group(const std::vector<const onnx::Value*>& values,

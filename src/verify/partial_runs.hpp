@@ -12,6 +12,7 @@
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/figures.hpp"
+#include "verify/noisy_model.hpp"
 
 namespace graft::verify {
 
@@ -43,11 +44,13 @@ class PartialRuns {
   /// A part that was made of it.
   [[nodiscard]] runtime::TensorMap run(const onnx::Model& part, const runtime::TensorMap& inputs) const;
 
-  /// The same with rounding noise: shows the tensors of each draw, and nothing where it cannot be run so.
-  void run_noisy(const std::vector<const onnx::Value*>& outputs, const runtime::TensorMap& inputs,
-                 const std::function<void(const runtime::TensorMap& moved)>& look) const;
-  void run_noisy(const onnx::Model& part, const runtime::TensorMap& inputs,
-                 const std::function<void(const runtime::TensorMap& moved)>& look) const;
+  /// Runs tensors or a part with rounding noise in an engine: shows the tensors of each draw, and nothing where the
+  /// engine does not run them with noise.
+  void run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
+                 const runtime::TensorMap& inputs, const LookAtDraw& look) const;
+  void run_noisy(const runtime::Engine& engine, const onnx::Model& part, const runtime::TensorMap& inputs,
+                 const LookAtDraw& look) const;
+  [[nodiscard]] const runtime::Engine& engine() const { return *engine_; }
 
   /// One run for the sizes of these tensors, as far as they do not follow from the inputs' shapes alone: what a
   /// detector keeps. `bytes_of` knows them from then on.

@@ -82,7 +82,7 @@ class RepeatingEngine final : public runtime::Engine {
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
     std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, options);
-    if (options.noise || !random_values(model).empty()) return compiled;
+    if (!random_values(model).empty()) return compiled;
     auto repetition = std::make_shared<Repetition>();
     repetition->source = model.source;
     repetition->engine = engine_.name();

@@ -126,7 +126,8 @@ class Verification {
                                           .round_inside = rounds});
     });
     const std::unique_ptr<runtime::CompiledModel> reference = engine_.compile(reference_, cpu_options);
-    NoisyModel noisy(engine_, reference_, cpu_options);
+    noisy_.emplace(engine_, reference_, cpu_options);
+    if (const runtime::Engine* second = engine_.second()) second_noisy_.emplace(*second, reference_, cpu_options);
     const std::unique_ptr<runtime::CompiledModel> candidate = compiled_candidate.get();
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
     const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
@@ -142,8 +143,7 @@ class Verification {
       if (run == 0) {
         for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
       }
-      compare_run(run, inputs, expected, candidate->run(renamed(inputs)),
-                  [&](const auto& look) { noisy.run(inputs, look); });
+      compare_run(run, inputs, expected, candidate->run(renamed(inputs)));
       report_.runs = run + 1;
       if (options_.progress) options_.progress(run + 1, total);
     }
@@ -288,10 +288,8 @@ class Verification {
     std::string note;  ///< On indices that were judged by their scores.
   };
 
-  using NoisyRuns = std::function<void(const std::function<void(const runtime::TensorMap&)>& look)>;
-
   void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
-                   const runtime::TensorMap& found, const NoisyRuns& noisy_runs) {
+                   const runtime::TensorMap& found) {
     std::vector<Compared> all;
     for (OutputReport& output : report_.outputs) {
       Compared& compared = all.emplace_back();
@@ -316,14 +314,10 @@ class Verification {
         compared.note = std::move(*text);
       }
     }
-    measure_floors(all, noisy_runs);
+    measure_floors(all, found, inputs);
     for (std::size_t i = 0; i < all.size(); ++i) {
       OutputReport& output = report_.outputs[i];
-      const onnx::TensorData& candidate = found.at(output.candidate_name);
-      if (all[i].floor) {
-        all[i].difference = compare(all[i].reference, candidate, output.tolerance, &*all[i].floor);
-      }
-      keep(output, run, all[i], candidate);
+      keep(output, run, all[i], found.at(output.candidate_name));
     }
   }
 
@@ -333,27 +327,47 @@ class Verification {
   }
 
   /// Only where the tolerance is not enough. One output that differs beyond it is enough for a verdict.
-  void measure_floors(std::vector<Compared>& all, const NoisyRuns& noisy_runs) const {
+  void measure_floors(std::vector<Compared>& all, const runtime::TensorMap& found, const runtime::TensorMap& inputs) {
     if (options_.relative || options_.absolute) return;
-    std::vector<std::size_t> doubtful;
+    std::map<std::size_t, NoiseFloor> floors;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const OutputReport& output = report_.outputs[i];
       if (all[i].difference.equal() || !all[i].note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
         continue;
-      doubtful.push_back(i);
-      all[i].floor.emplace(output.tolerance);
+      floors.emplace(i, output.tolerance);
     }
-    if (doubtful.empty()) return;
-    noisy_runs([&](const runtime::TensorMap& moved) {
-      for (const std::size_t i : doubtful) {
-        const onnx::TensorData& tensor = moved.at(report_.outputs[i].reference_name);
-        const bool fits = all[i].order && tensor.dims.size() == all[i].order->dims.size();
-        all[i].floor->add(all[i].reference, fits ? rearrange(tensor, *all[i].order) : tensor);
+    run_noisy(*noisy_, inputs, all, floors);
+    std::map<std::size_t, NoiseFloor> suspect;
+    for (auto& [i, floor] : floors) {
+      if (floor.runs() == 0) continue;
+      const OutputReport& output = report_.outputs[i];
+      all[i].difference = compare(all[i].reference, found.at(output.candidate_name), output.tolerance, &floor);
+      if (needs_confirmation(all[i].difference, floor)) suspect.emplace(i, output.tolerance);
+      all[i].floor = std::move(floor);
+    }
+    if (suspect.empty() || !second_noisy_) return;
+    run_noisy(*second_noisy_, inputs, all, suspect);
+    for (const auto& [i, floor] : suspect) {
+      const OutputReport& output = report_.outputs[i];
+      confirm(all[i].reference, found.at(output.candidate_name), output.tolerance, floor, engine_.second()->name(),
+              all[i].difference, *all[i].floor);
+    }
+  }
+
+  /// Adds the draws of a model to the floors of some outputs, by their places.
+  void run_noisy(NoisyModel& noisy, const runtime::TensorMap& inputs, const std::vector<Compared>& all,
+                 std::map<std::size_t, NoiseFloor>& floors) const {
+    if (floors.empty()) return;
+    noisy.run(inputs, [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+      for (auto& [i, floor] : floors) {
+        const std::string& name = report_.outputs[i].reference_name;
+        const std::optional<Rearrangement>& order = all[i].order;
+        const auto arranged = [&](const onnx::TensorData& tensor) {
+          return order && tensor.dims.size() == order->dims.size() ? rearrange(tensor, *order) : tensor;
+        };
+        floor.add(all[i].reference, arranged(still.at(name)), arranged(moved.at(name)));
       }
     });
-    for (const std::size_t i : doubtful) {
-      if (all[i].floor->runs() == 0) all[i].floor.reset();
-    }
   }
 
   void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
@@ -397,6 +411,8 @@ class Verification {
   std::vector<IoPair> inputs_;
   std::map<std::string, JudgedChoice> choices_;  ///< By the reference's output.
   bool is_exchanged_ = false;                    ///< An input's channels are in another place in the candidate.
+  std::optional<NoisyModel> noisy_;
+  std::optional<NoisyModel> second_noisy_;  ///< In the engine that confirms; nothing where there is none.
   MadeUpInputs made_up_;
   VerifyReport report_;
 };

@@ -42,48 +42,22 @@ class RecentEngine final : public runtime::Engine {
     } else {
       recent = std::make_shared<Kept>();
       recent->key = std::move(key);
-      runtime::CompileOptions own = options;
-      if (options.noise != nullptr) own.noise = recent->noise = std::make_shared<runtime::RoundingNoise>();
-      recent->model = engine_.compile(model, own);
+      recent->model = engine_.compile(model, options);
     }
     kept_.push_front(recent);
     if (kept_.size() > most_) kept_.pop_back();
-    return std::make_unique<Request>(recent->model->new_request(), recent->noise, options.noise);
+    return recent->model->new_request();
   }
 
  private:
   struct Kept {
     std::string key;
     std::unique_ptr<runtime::CompiledModel> model;
-    std::shared_ptr<runtime::RoundingNoise> noise;
-  };
-
-  /// Of a kept model, whose noise is drawn as the caller's says.
-  class Request final : public runtime::CompiledModel {
-   public:
-    Request(std::unique_ptr<runtime::CompiledModel> request, std::shared_ptr<runtime::RoundingNoise> noise,
-            std::shared_ptr<runtime::RoundingNoise> wanted)
-        : request_(std::move(request)), noise_(std::move(noise)), wanted_(std::move(wanted)) {}
-
-    [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override {
-      return std::make_unique<Request>(request_->new_request(), noise_, wanted_);
-    }
-    void run(const runtime::TensorMap& inputs,
-             const std::function<void(const runtime::TensorMap& outputs)>& look) override {
-      if (noise_ != nullptr) noise_->draw = wanted_->draw;
-      request_->run(inputs, look);
-    }
-
-   private:
-    std::unique_ptr<runtime::CompiledModel> request_;
-    std::shared_ptr<runtime::RoundingNoise> noise_;
-    std::shared_ptr<runtime::RoundingNoise> wanted_;
   };
 
   static std::string text_of(const runtime::CompileOptions& options) {
     std::string text = std::to_string(static_cast<int>(options.kernels)) + ' ' + std::to_string(options.threads) + ' ' +
-                       std::to_string(options.streams) + (options.round_inside ? " rounded" : "") +
-                       (options.noise != nullptr ? " noisy" : "");
+                       std::to_string(options.streams) + (options.round_inside ? " rounded" : "");
     for (const std::string& name : options.extra_outputs) text += '\n' + name;
     return text + '\0';
   }

@@ -18,6 +18,7 @@
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
 #include "verify/prove.hpp"
+#include "verify/rounding_noise.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft::verify::noise_floor_test {
@@ -157,7 +158,9 @@ Scale scale_of(const runtime::Engine& engine, const onnx::Model& model, std::siz
     const runtime::TensorMap inputs = make_inputs(model, {.seed = seed});
     const onnx::TensorData expected = still->run(inputs).at("y");
     NoiseFloor floor;
-    noisy.run(inputs, [&](const runtime::TensorMap& moved) { floor.add(expected, moved.at("y")); });
+    noisy.run(inputs, [&](const runtime::TensorMap& unmoved, const runtime::TensorMap& moved) {
+      floor.add(expected, unmoved.at("y"), moved.at("y"));
+    });
     EXPECT_EQ(floor.runs(), NoisyModel::draws);
     scale.floor = std::max(scale.floor, floor.largest());
     scale.largest = std::max(scale.largest, largest_finite(expected));
@@ -325,7 +328,7 @@ TEST(NoiseFloor, AsManyOthersAreNotTheSameSelection) {
   const onnx::TensorData reference = tensor({1, 2, 3, 4, 5, 6, 7, 8});
   const Tolerance tolerance = Tolerance::of_network(onnx::ElementType::f32);
   NoiseFloor floor(tolerance);
-  floor.add(reference, tensor({1, 2, 3, 4, 5, 6, 7}));
+  floor.add(reference, reference, tensor({1, 2, 3, 4, 5, 6, 7}));
   EXPECT_TRUE(compare(reference, tensor({8, 7, 6, 5, 4, 3, 1}), tolerance, &floor).equal());
   EXPECT_TRUE(compare(reference, tensor({2, 1, 3, 4, 5, 6, 7, 8}), tolerance, &floor).equal());
   EXPECT_FALSE(compare(reference, tensor({11, 12, 13, 14, 15, 16, 17, 18}), tolerance, &floor).equal());
@@ -350,8 +353,8 @@ TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
     return onnx::TensorData::from_numbers(onnx::ElementType::i64, dims, numbers);
   };
   NoiseFloor floor;
-  floor.add(tensor({}), tensor({9, 45}));
-  floor.add(tensor({}), tensor({9}));
+  floor.add(tensor({}), tensor({}), tensor({9, 45}));
+  floor.add(tensor({}), tensor({}), tensor({9}));
   EXPECT_TRUE(compare(tensor({}), tensor({9, 45}), {}, &floor).equal());
   EXPECT_TRUE(compare(tensor({}), tensor({9, 20}), {}, &floor).equal()) << "one that no draw moved may be chance";
   EXPECT_FALSE(compare(tensor({}), tensor({13, 41}), {}, &floor).equal());
@@ -385,13 +388,86 @@ TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
     return onnx::TensorData::from_numbers(onnx::ElementType::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
   };
   NoiseFloor tied;
-  for (const double drawn : {7, 7, 5, 7, 5, 7}) tied.add(tensor({5}), tensor({drawn}));
+  for (const double drawn : {7, 7, 5, 7, 5, 7}) tied.add(tensor({5}), tensor({5}), tensor({drawn}));
   EXPECT_TRUE(compare(tensor({5}), tensor({7}), {}, &tied).equal());
   EXPECT_FALSE(compare(tensor({5}), tensor({6}), {}, &tied).equal());
   // Where each draw gives another one, so does the candidate.
   NoiseFloor chaotic;
-  for (const double drawn : {7, 12, 3, 9, 100, 41}) chaotic.add(tensor({5}), tensor({drawn}));
+  for (const double drawn : {7, 12, 3, 9, 100, 41}) chaotic.add(tensor({5}), tensor({5}), tensor({drawn}));
   EXPECT_TRUE(compare(tensor({5}), tensor({6}), {}, &chaotic).equal());
+}
+
+/// OpenVINO may compute an operation on a constant once, and let the next node work in place in the result.
+TEST(NoiseFloor, TheSameDrawGivesTheSameBits) {
+  const onnx::Model model = network(
+      "c = Constant<value=float([1.5, 0.7, -2.3, 0.9, 1.1, 3.7])>()\na = Mul(c, x)\nb = Sub(c, a)\nd = Div(c, b)\n"
+      "e = ReduceMean<axes=[2, 3]>(d)\ny = Add(e, c)");
+  const runtime::Engine& engine = default_engine();
+  runtime::TensorMap inputs = make_inputs(model, {.seed = 1});
+  const std::unique_ptr<runtime::CompiledModel> still = engine.compile(model);
+  const onnx::TensorData before = still->run(inputs).at("y");
+  const NoisyGraph noisy = add_rounding_noise(model, {});
+  const std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(noisy.model);
+  const auto draw = [&](std::uint64_t number) {
+    runtime::TensorMap given = inputs;
+    given[noisy.input] = noise_factors(number);
+    return compiled->run(given).at("y");
+  };
+  const onnx::TensorData unmoved = draw(0);
+  const onnx::TensorData first = draw(1);
+  EXPECT_FALSE(first.same_as(unmoved)) << "the draw has no effect";
+  EXPECT_FALSE(first.same_as(draw(2))) << "the draws are the same";
+  for (int repeated = 0; repeated < 4; ++repeated) {
+    EXPECT_TRUE(draw(1).same_as(first)) << repeated;
+    EXPECT_TRUE(draw(0).same_as(unmoved)) << repeated;
+  }
+  EXPECT_TRUE(compare(before, unmoved, Tolerance::of_rewrite(onnx::ElementType::f32)).equal());
+  EXPECT_TRUE(still->run(inputs).at("y").same_as(before));
+}
+
+TEST(NoiseFloor, ASuspectFloorExcusesNothingThatTheSecondEngineDoesNotExcuse) {
+  const auto tensor = [](const std::vector<double>& numbers) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+  };
+  const onnx::TensorData reference = tensor({1, 2, 3, 4});
+  const onnx::TensorData candidate = tensor({1, 2, 3, 4.2});
+  const Tolerance tolerance = Tolerance::of_network(onnx::ElementType::f32);
+  NoiseFloor large(tolerance);
+  large.add(reference, reference, tensor({1.1, 2.1, 3.1, 4.1}));
+  NoiseFloor small(tolerance);
+  small.add(reference, reference, tensor({1, 2, 3, 4.001}));
+  EXPECT_TRUE(large.is_suspect());
+  EXPECT_FALSE(small.is_suspect());
+  const Difference excused = compare(reference, candidate, tolerance, &large);
+  ASSERT_TRUE(excused.equal());
+  EXPECT_TRUE(needs_confirmation(excused, large));
+  EXPECT_TRUE(is_lost_in_noise(excused, large)) << "no engine confirmed it";
+
+  Difference refuted = excused;
+  NoiseFloor floor = large;
+  confirm(reference, candidate, tolerance, small, "another engine", refuted, floor);
+  EXPECT_FALSE(refuted.equal());
+  EXPECT_EQ(floor.largest(), small.largest());
+
+  Difference confirmed = excused;
+  floor = large;
+  confirm(reference, candidate, tolerance, large, "another engine", confirmed, floor);
+  EXPECT_TRUE(confirmed.equal());
+  EXPECT_FALSE(is_lost_in_noise(confirmed, floor));
+  EXPECT_THAT(floor.to_string(), HasSubstr("confirmed by another engine"));
+}
+
+/// What an engine computes wrongly is in the runs with noise and without.
+TEST(NoiseFloor, AnotherFormOfTheReferenceIsNoNoise) {
+  const auto tensor = [](const std::vector<double>& numbers) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+  };
+  NoiseFloor floor;
+  floor.add(tensor({1, 2, 3}), tensor({10, 20, 30}), tensor({10.5, 20, 30}));
+  EXPECT_EQ(floor.largest(), 0.5);
+  NoiseFloor sizes;
+  sizes.add(tensor({1, 2, 3}), tensor({1, 2}), tensor({1, 2.5}));
+  EXPECT_EQ(sizes.runs(), 0U) << "the engine returns other sizes without noise, too";
 }
 
 TEST(InputRanges, AreNotThoseOfAnImageWhereAMaskIsAdded) {

@@ -7,7 +7,7 @@ import enum
 import struct
 from typing import NamedTuple
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 NUMBER = struct.Struct("=Q")
 # Elements of tensors lie in a body as the widest of them has to.
 ALIGNMENT = 16
@@ -95,8 +95,8 @@ class Reader:
         for _ in range(self.number()):
             self.block()  # Extra outputs, which are outputs of the model that arrives.
         threads = self.number()
-        for _ in range(3):
-            self.number()  # Streams share the threads; nothing is rounded inside; there is no noise.
+        for _ in range(2):
+            self.number()  # Streams share the threads; nothing is rounded inside.
         source = self.text()
         return ModelToCompile(source, threads, bytes(self.block()))
 

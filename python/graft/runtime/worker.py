@@ -55,7 +55,6 @@ class Served:
             self._session = sessions.Session(Reader(message.body).compile())
         elif message.kind == Kind.RUN and self._session is not None:
             reader = Reader(message.body)
-            reader.number()  # The draw of the noise.
             sessions.write_tensors(body, self._session.run(sessions.read_tensors(reader)))
         else:
             raise Failure(ErrorKind.INTERNAL, f"the worker cannot answer a message of kind {message.kind} here")

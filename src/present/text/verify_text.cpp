@@ -107,8 +107,12 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
     return tensor.floor && tensor.floor->says_little();
   });
   if (found == tensors.end()) return {};
+  const char* unconfirmed = found->floor->is_trusted()
+                                ? ""
+                                : "; no second CPU engine confirms this: install one with python3 "
+                                  "-m pip install onnxruntime, and leave --engine out";
   return {fmt::format(
-      "'{}' says little: {}; {}", found->reference, found->floor->to_string(),
+      "'{}' says little: {}{}; {}", found->reference, found->floor->to_string(), unconfirmed,
       has_data
           ? "the given data are badly conditioned for this network"
           : "synthetic inputs are badly conditioned here: give real ones with --data, or their numbers with --range")};

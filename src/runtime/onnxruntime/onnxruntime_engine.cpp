@@ -16,7 +16,6 @@
 #include "onnx/operator_node.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
-#include "runtime/onnxruntime/relative_noise.hpp"
 #include "runtime/onnxruntime/widen.hpp"
 
 namespace graft::runtime {
@@ -128,11 +127,6 @@ class OnnxruntimeEngine final : public Engine {
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     if (options.kernels != OperatorKernels::functions && holds_operators(model)) return other_.compile(model, options);
-    if (options.noise) {
-      CompileOptions still = options;
-      still.noise = nullptr;
-      return move_by_noise(compile(model, still), other_.compile(model, still), other_.compile(model, options));
-    }
     const auto shared = std::make_shared<SharedState>();
     shared->inputs = DeclaredInputs(model, onnxruntime_takes);
     ForOnnxruntime prepared = prepare_for_onnxruntime(model, options);

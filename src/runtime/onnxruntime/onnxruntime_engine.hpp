@@ -13,9 +13,8 @@ namespace graft::runtime {
 /// needed; a Python without onnxruntime is an Error (missing_tool).
 ///
 /// f16 and bf16 are computed in f32, as Engine says, f64 in f64; Graft's operators run as their ONNX functions, and one
-/// without a function is an Error that names the node. What ONNX Runtime cannot do is asked of `other`, which has to
-/// outlive the engine: Graft's own CPU kernels, and rounding noise. A model with noise returns ONNX Runtime's numbers,
-/// moved by what the noise moves those of `other`.
+/// without a function is an Error that names the node. Graft's own CPU kernels are run by `other`, which has to outlive
+/// the engine.
 [[nodiscard]] std::unique_ptr<Engine> make_onnxruntime_engine(std::function<WorkerCommand()> find, const Engine& other);
 
 }  // namespace graft::runtime

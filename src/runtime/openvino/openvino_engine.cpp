@@ -44,7 +44,6 @@
 #include "runtime/openvino/no_elements.hpp"
 #include "runtime/openvino/prepare.hpp"
 #include "runtime/openvino/reader.hpp"
-#include "runtime/openvino/rounding_noise.hpp"
 #include "runtime/openvino/segments.hpp"
 
 namespace graft::runtime {
@@ -280,7 +279,6 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   // Of a product and a sum in one kernel the plugin makes one operation that rounds once.
   if (prepared.integers || has_long_chain(*read)) properties.emplace("SNIPPETS_MODE", "DISABLE");
   try {
-    if (options.noise) add_rounding_noise(*read, options.noise);
     own.output_places.resize(own.outputs.size());
     for (const Segment& segment : cut_into_segments(read)) {
       Part& part = own.parts.emplace_back();

@@ -176,7 +176,6 @@ std::string encode(const onnx::Model& model, const CompileOptions& options) {
   body.number(static_cast<std::uint64_t>(options.threads));
   body.number(static_cast<std::uint64_t>(options.streams));
   body.number(options.round_inside ? 1 : 0);
-  body.number(options.noise ? 1 : 0);
   body.model(model);
   return body.take();
 }
@@ -184,13 +183,6 @@ std::string encode(const onnx::Model& model, const CompileOptions& options) {
 std::string encode(const TensorMap& tensors) {
   BodyWriter body;
   body.tensors(tensors);
-  return body.take();
-}
-
-std::string encode(const TensorMap& inputs, std::uint64_t draw) {
-  BodyWriter body;
-  body.number(draw);
-  body.tensors(inputs);
   return body.take();
 }
 
@@ -229,7 +221,6 @@ ModelToCompile decode_compile(std::string body) {
   result.options.threads = reader.number_up_to(std::numeric_limits<int>::max());
   result.options.streams = reader.number_up_to(std::numeric_limits<int>::max());
   result.options.round_inside = reader.number_up_to(1) == 1;
-  if (reader.number_up_to(1) == 1) result.options.noise = std::make_shared<RoundingNoise>();
   result.model = reader.model();
   reader.end();
   return result;
@@ -240,15 +231,6 @@ TensorMap decode_tensors(std::string body) {
   TensorMap tensors = reader.tensors();
   reader.end();
   return tensors;
-}
-
-RunInputs decode_run(std::string body) {
-  BodyReader reader(std::move(body));
-  RunInputs inputs;
-  inputs.draw = reader.number();
-  inputs.tensors = reader.tensors();
-  reader.end();
-  return inputs;
 }
 
 }  // namespace graft::runtime

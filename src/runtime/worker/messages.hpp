@@ -13,7 +13,7 @@
 namespace graft::runtime {
 
 /// To be raised when a message changes: a worker of another version is refused.
-inline constexpr std::uint64_t protocol_version = 1;
+inline constexpr std::uint64_t protocol_version = 2;
 
 /// A connection serves one request at a time, and holds one compiled model at most. What is asked is answered with
 /// `done` or `failed`; the worker says `greeting` first, on the connection that it was started with, or `failed` and
@@ -25,7 +25,7 @@ enum class MessageKind : std::uint32_t {
   open,          ///< With a socket: serve it too, with a request of its own for the compiled model, if there is one.
   compile,       ///< ModelToCompile.
   evaluate,      ///< ModelToEvaluate.
-  run,           ///< RunInputs.
+  run,           ///< The inputs, a TensorMap.
 };
 
 struct Greeting {
@@ -44,18 +44,12 @@ struct ModelToCompile {
   CompileOptions options;
 };
 
-struct RunInputs {
-  std::uint64_t draw = 0;  ///< Of RoundingNoise, where the model was compiled with it.
-  TensorMap tensors;
-};
-
 [[nodiscard]] std::string encode(const Greeting& greeting);
 [[nodiscard]] std::string encode(const Failure& failure);
 /// Throws Error for a model that does not fit into protobuf's 2 GiB.
 [[nodiscard]] std::string encode(const onnx::Model& model);
 [[nodiscard]] std::string encode(const onnx::Model& model, const CompileOptions& options);
 [[nodiscard]] std::string encode(const TensorMap& tensors);
-[[nodiscard]] std::string encode(const TensorMap& inputs, std::uint64_t draw);
 
 /// They throw Error (internal) for a body that does not hold what it should: every length is compared with what is left
 /// before it is believed. Weights and tensors are parts of the body and keep it alive.
@@ -64,6 +58,5 @@ struct RunInputs {
 [[nodiscard]] onnx::Model decode_model(std::string body);
 [[nodiscard]] ModelToCompile decode_compile(std::string body);
 [[nodiscard]] TensorMap decode_tensors(std::string body);
-[[nodiscard]] RunInputs decode_run(std::string body);
 
 }  // namespace graft::runtime

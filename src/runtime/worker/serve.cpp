@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,29 +19,8 @@
 namespace graft::runtime {
 namespace {
 
-/// The draw of a compiled model, which all requests for it share.
-class SharedDraw {
- public:
-  explicit SharedDraw(std::shared_ptr<RoundingNoise> noise) : noise_(std::move(noise)) {}
-
-  /// Runs that go on at the same time have the same draw, so none sees it change.
-  void set(std::uint64_t draw) {
-    const std::scoped_lock lock(mutex_);
-    if (noise_ && noise_->draw != draw) noise_->draw = draw;
-  }
-
- private:
-  std::mutex mutex_;
-  std::shared_ptr<RoundingNoise> noise_;
-};
-
-struct Request {
-  std::unique_ptr<CompiledModel> model;
-  std::shared_ptr<SharedDraw> draw;
-};
-
 /// What damaged bytes make it throw is not caught: the process ends.
-void serve_connection(const Engine& engine, Connection connection, Request request);
+void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request);
 
 /// Sends a thrown Error, or `done` with what `answer` returns. False where the peer is gone.
 template <class Answer>
@@ -58,27 +36,25 @@ bool reply(Connection& connection, const Answer& answer) {
   return connection.send(static_cast<std::uint32_t>(MessageKind::failed), encode(failure));
 }
 
-std::string answer(const Engine& engine, Request& request, Message message) {
+std::string answer(const Engine& engine, std::unique_ptr<CompiledModel>& request, Message message) {
   switch (static_cast<MessageKind>(message.kind)) {
     case MessageKind::open: {
-      Request other{request.model ? request.model->new_request() : nullptr, request.draw};
+      std::unique_ptr<CompiledModel> other = request ? request->new_request() : nullptr;
       std::thread(serve_connection, std::cref(engine), Connection(std::move(message.attached)), std::move(other))
           .detach();
       return {};
     }
     case MessageKind::compile: {
       const ModelToCompile given = decode_compile(std::move(message.body));
-      request.model = engine.compile(given.model, given.options);
-      request.draw = std::make_shared<SharedDraw>(given.options.noise);
+      request = engine.compile(given.model, given.options);
       return {};
     }
     case MessageKind::evaluate: return encode(engine.evaluate_constant_graph(decode_model(std::move(message.body))));
     case MessageKind::run: {
-      if (!request.model) break;
-      const RunInputs given = decode_run(std::move(message.body));
-      request.draw->set(given.draw);
+      if (!request) break;
+      const TensorMap inputs = decode_tensors(std::move(message.body));
       std::string outputs;
-      request.model->run(given.tensors, [&](const TensorMap& tensors) { outputs = encode(tensors); });
+      request->run(inputs, [&](const TensorMap& tensors) { outputs = encode(tensors); });
       return outputs;
     }
     default: break;
@@ -86,7 +62,7 @@ std::string answer(const Engine& engine, Request& request, Message message) {
   throw Error(Error::Kind::internal, fmt::format("the worker cannot answer a message of kind {} here", message.kind));
 }
 
-void serve_connection(const Engine& engine, Connection connection, Request request) {
+void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request) {
   for (std::optional<Message> message = connection.receive(); message; message = connection.receive()) {
     if (!reply(connection, [&] { return answer(engine, request, std::move(*message)); })) return;
   }
@@ -98,7 +74,7 @@ void serve(const Engine& engine, Descriptor socket) {
   Connection root(std::move(socket));
   const Greeting greeting{.version = protocol_version, .engine = std::string(engine.name())};
   if (!root.send(static_cast<std::uint32_t>(MessageKind::greeting), encode(greeting))) return;
-  serve_connection(engine, std::move(root), {});
+  serve_connection(engine, std::move(root), nullptr);
 }
 
 }  // namespace graft::runtime

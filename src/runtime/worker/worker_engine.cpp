@@ -188,12 +188,8 @@ class Worker {
 /// A request of the worker's, and a model there.
 class RemoteModel final : public CompiledModel, public KeepsOutputs {
  public:
-  RemoteModel(std::shared_ptr<Worker> worker, Connection connection, std::string source,
-              std::shared_ptr<RoundingNoise> noise)
-      : worker_(std::move(worker)),
-        connection_(std::move(connection)),
-        source_(std::move(source)),
-        noise_(std::move(noise)) {}
+  RemoteModel(std::shared_ptr<Worker> worker, Connection connection, std::string source)
+      : worker_(std::move(worker)), connection_(std::move(connection)), source_(std::move(source)) {}
 
   [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override;
   using CompiledModel::run;
@@ -202,7 +198,7 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
   }
   /// The tensors own the message that they came in.
   [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override {
-    return decode_tensors(ask(MessageKind::run, encode(inputs, noise_ ? noise_->draw : 0), "ran"));
+    return decode_tensors(ask(MessageKind::run, encode(inputs), "ran"));
   }
 
   /// The answer to a request; what the worker refuses is thrown as the Error that it was there. `act` is for messages.
@@ -228,13 +224,12 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
   std::shared_ptr<Worker> worker_;
   mutable Connection connection_;
   std::string source_;
-  std::shared_ptr<RoundingNoise> noise_;
 };
 
 std::unique_ptr<CompiledModel> RemoteModel::new_request() const {
   auto [ours, theirs] = Connection::make_sockets();
   (void)ask(MessageKind::open, {}, "prepared another run of", theirs.get());
-  return std::make_unique<RemoteModel>(worker_, worker_->connect(std::move(ours)), source_, noise_);
+  return std::make_unique<RemoteModel>(worker_, worker_->connect(std::move(ours)), source_);
 }
 
 class WorkerEngine final : public Engine {
@@ -251,14 +246,14 @@ class WorkerEngine final : public Engine {
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     const std::string body = encode(model, options);
-    std::unique_ptr<RemoteModel> remote = connect(model.source, options.noise);
+    std::unique_ptr<RemoteModel> remote = connect(model.source);
     (void)remote->ask(MessageKind::compile, body, "compiled");
     return remote;
   }
 
   [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
     const std::string body = encode(model);
-    return decode_tensors(connect(model.source, nullptr)->ask(MessageKind::evaluate, body, "computed"));
+    return decode_tensors(connect(model.source)->ask(MessageKind::evaluate, body, "computed"));
   }
 
  private:
@@ -275,8 +270,7 @@ class WorkerEngine final : public Engine {
   }
 
   /// What the worker holds no model for yet. One that has ended since it was last asked is replaced.
-  [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source,
-                                                     const std::shared_ptr<RoundingNoise>& noise) const {
+  [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source) const {
     std::shared_ptr<Worker> worker = current();
     std::optional<Connection> connection = worker->open();
     if (!connection) {
@@ -287,7 +281,7 @@ class WorkerEngine final : public Engine {
     if (!connection) {
       throw Error(Error::Kind::internal, fmt::format("{}: the CPU engine's worker {} twice", source, worker->end()));
     }
-    return std::make_unique<RemoteModel>(std::move(worker), std::move(*connection), source, noise);
+    return std::make_unique<RemoteModel>(std::move(worker), std::move(*connection), source);
   }
 
   std::function<WorkerCommand()> find_;

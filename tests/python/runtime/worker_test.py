@@ -35,7 +35,7 @@ def text_of(message: Message) -> str:
 
 def compiled(model: onnx.ModelProto) -> list:
     body = Writer()
-    for number in (0, 0, 1, 1, 0, 0):  # kernels, extra outputs, threads, streams, rounding inside, noise
+    for number in (0, 0, 1, 1, 0):  # kernels, extra outputs, threads, streams, rounding inside
         body.number(number)
     body.text("some.onnx")
     body.block(model.SerializeToString())
@@ -51,7 +51,6 @@ def negation() -> onnx.ModelProto:
 
 def run(connection: Connection, numbers: np.ndarray) -> Message | None:
     body = Writer()
-    body.number(0)
     write_tensors(body, {"x": numbers})
     connection.send(Kind.RUN, body.parts)
     return connection.receive()

@@ -181,31 +181,6 @@ TEST(OnnxruntimeEngine, computes_constant_graphs) {
       ThrowsMessage<Error>(HasSubstr("a constant graph has no inputs; found 'x'")));
 }
 
-/// What OpenVINO moves by noise is moved as much here, whatever the two compute without it.
-TEST(OnnxruntimeEngine, is_moved_by_the_noise_of_the_other) {
-  const onnx::Model model =
-      text_model({{"x", ElementType::f32, {64}}}, "e = Exp(x)\ny = Mul(e, e)\ni = Cast<to=int64>(x)", {"y", "i"});
-  const TensorMap given{{"x", wave(ElementType::f32, {64})}};
-  const auto noise = std::make_shared<RoundingNoise>();
-  const std::unique_ptr<CompiledModel> noisy = judge().compile(model, {.noise = noise});
-  const std::unique_ptr<CompiledModel> other = openvino_engine().compile(model, {.noise = noise});
-  const std::vector<double> still = numbers_of(judge().compile(model)->run(given), "y");
-  const std::vector<double> still_other = numbers_of(openvino_engine().compile(model)->run(given), "y");
-  std::vector<double> before = still;
-  for (const std::uint64_t draw : {1U, 2U}) {
-    noise->draw = draw;
-    const TensorMap found = noisy->run(given);
-    const std::vector<double> moved = numbers_of(found, "y");
-    const std::vector<double> moved_other = numbers_of(other->run(given), "y");
-    EXPECT_NE(moved, before) << "the draw has no effect";
-    before = moved;
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-      EXPECT_NEAR(moved[i] - still[i], moved_other[i] - still_other[i], 2e-7 * still[i]) << i;
-    }
-    EXPECT_TRUE(found.at("i").same_as(judge().compile(model)->run(given).at("i"))) << "integers that are exact stay";
-  }
-}
-
 TEST(OnnxruntimeEngine, leaves_own_kernels_to_the_other) {
   const onnx::Model model = text_model({{"x", ElementType::f32, {4}}}, "y = graft::LeakyReLU<alpha=0.1>(x)", {"y"});
   const TensorMap given{{"x", wave(ElementType::f32, {4})}};

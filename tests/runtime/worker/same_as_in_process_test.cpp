@@ -95,25 +95,6 @@ TEST(SameAsInProcess, functions_own_kernels_extra_outputs_and_rounding_inside) {
   }
 }
 
-TEST(SameAsInProcess, noise_in_every_draw) {
-  const onnx::Model model = network();
-  const TensorMap inputs{{"x", wave(onnx::ElementType::f32, {1, 4, 6, 6})}};
-  const auto noise = std::make_shared<RoundingNoise>();
-  const CompileOptions options{.streams = 2, .noise = noise};
-  const std::unique_ptr<CompiledModel> here = openvino_engine().compile(model, options);
-  const std::unique_ptr<CompiledModel> there = remote_engine().compile(model, options);
-  const TensorMap still = openvino_engine().compile(model)->run(inputs);
-  for (const std::uint64_t draw : {1U, 2U, 3U, 1U}) {
-    noise->draw = draw;
-    const TensorMap expected = here->run(inputs);
-    expect_same(there->run(inputs), expected);
-    EXPECT_FALSE(expected.at("y").same_as(still.at("y"))) << "the draw has no effect";
-  }
-  noise->draw = 5;
-  const TensorMap expected = here->run(inputs);
-  expect_same(there->new_request()->run(inputs), expected);
-}
-
 TEST(SameAsInProcess, integers_booleans_and_sizes_that_depend_on_data) {
   const onnx::Model model =
       text_model({{"i", onnx::ElementType::i64, {4}}, {"b", onnx::ElementType::boolean, {4}}},

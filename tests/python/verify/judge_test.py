@@ -1,0 +1,272 @@
+# graft.verify as a judge: a fault of 1 % in any operand of any operator is found, and equal networks are the same.
+"""The networks are ONNX's own node tests. Whether a fault shows at all is computed with ONNX Runtime or onnx.reference,
+never with Graft."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import graft
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+from onnx.reference import ReferenceEvaluator
+
+FAULT = 1.01
+Array = np.ndarray[Any, Any]
+
+# Operands of which 1 % shows in no result, or in none that can be judged.
+WITHOUT_EFFECT = {
+    # The result is the same for each scale of the operand, but for epsilon.
+    ("GroupNormalization", 0),
+    ("InstanceNormalization", 0),
+    ("RMSNormalization", 0),
+    ("LpNormalization", 0),
+    ("MeanVarianceNormalization", 0),
+    # Overlaps of boxes are the same for each scale of all boxes. Selections change only where a score or an overlap is
+    # within 1 % of a threshold.
+    ("NonMaxSuppression", 0),
+    ("NonMaxSuppression", 1),
+    ("NonMaxSuppression", 3),
+    ("NonMaxSuppression", 4),
+    # The size is rounded down.
+    ("Resize", 1),
+    ("Resize", 2),
+    ("Upsample", 1),
+    # One step of the 8-bit result is allowed; 1 % of the few steps that these results have is less.
+    ("QLinearMatMul", 1),
+    ("QLinearMatMul", 4),
+    ("QLinearMatMul", 6),
+    ("QLinearConv", 1),
+    ("QLinearConv", 4),
+    ("QLinearConv", 6),
+    ("QuantizeLinear", 0),
+    ("QuantizeLinear", 1),
+    # The probability of dropping counts in training alone.
+    ("Dropout", 1),
+    # The result is a sequence, which the CPU engines do not return.
+    ("SplitToSequence", 0),
+}
+# Operators that no CPU engine runs.
+NOT_RUN = {"FlexAttention", "SwiGLU", "Adagrad", "Adam", "Momentum", "ImageDecoder"}
+
+
+def run(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Any]:
+    try:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return list(session.run(None, feeds))
+    except Exception:  # noqa: BLE001 - what ONNX Runtime lacks, onnx.reference has
+        return list(ReferenceEvaluator(model).run(None, feeds))
+
+
+def differs(right: list[Any], wrong: list[Any]) -> bool:
+    """Whether a fault is far beyond what rounding explains: 0.1 % of the largest number."""
+    for x, y in zip(right, wrong, strict=True):
+        if not isinstance(x, np.ndarray) or x.dtype.kind not in "fiub":
+            return False
+        if x.shape != y.shape:
+            return True
+        if x.dtype.kind != "f":
+            if (x != y).any():
+                return True
+            continue
+        a, b = x.astype(np.float64), y.astype(np.float64)
+        finite = np.isfinite(a) & np.isfinite(b)
+        if finite.any() and np.abs(a - b)[finite].max() > 1e-3 * np.abs(a[finite]).max():
+            return True
+    return False
+
+
+class Case:
+    """A node test, one operand of which is a constant or the result of another node."""
+
+    def __init__(self, model: onnx.ModelProto, inputs: list[Array], index: int, computed: bool) -> None:
+        self._model, self._inputs, self._index, self._computed = model, inputs, index, computed
+        self.feeds = {value.name: array for value, array in zip(model.graph.input, inputs, strict=True)}
+        self._name = model.graph.input[index].name
+        if computed:
+            self.feeds[self._name] = -self.feeds[self._name]
+        else:
+            del self.feeds[self._name]
+
+    def network(self, fault: float) -> onnx.ModelProto:
+        model = onnx.ModelProto()
+        model.CopyFrom(self._model)
+        model.ir_version = 10  # the newest that ONNX Runtime takes whatever the operator set
+        graph = model.graph
+        if not self._computed:
+            array = self._inputs[self._index]
+            graph.initializer.append(numpy_helper.from_array((array * fault).astype(array.dtype), self._name))
+            del graph.input[self._index]
+            return model
+        computed = f"{self._name}_computed"
+        for node in graph.node:
+            for i, name in enumerate(node.input):
+                if name == self._name:
+                    node.input[i] = computed
+        if fault == 1:
+            made = helper.make_node("Neg", [self._name], [computed])
+        else:
+            graph.initializer.append(numpy_helper.from_array(np.float32(-fault), "factor"))
+            made = helper.make_node("Mul", [self._name, "factor"], [computed])
+        graph.node.insert(0, made)
+        return model
+
+
+def for_runtimes(model: onnx.ModelProto, inputs: list[Array]) -> tuple[onnx.ModelProto, list[Array]]:
+    """The test in f32, and in an operator set that ONNX Runtime has where the operator is the same in it."""
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    newest = 24
+    op_type = model.graph.node[0].op_type
+    for opset in wide.opset_import:
+        if opset.domain or opset.version <= newest:
+            continue
+        if onnx.defs.get_schema(op_type, opset.version).since_version <= newest:
+            opset.version = newest
+    for value in [*wide.graph.input, *wide.graph.output]:
+        if value.type.tensor_type.elem_type == TensorProto.DOUBLE:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT
+    return wide, [array.astype(np.float32) if array.dtype == np.float64 else array for array in inputs]
+
+
+def other_numbers(inputs: list[Array], index: int) -> list[list[Array]]:
+    """The numbers of the test, and others in which an operand shows that is zero, too small or never chosen in it."""
+    random = np.random.default_rng(0)
+    operand = inputs[index]
+    near_one = random.uniform(0.5, 1.5, operand.shape).astype(operand.dtype)
+    tried = [inputs]
+    spread = (5 * random.standard_normal(operand.shape)).astype(operand.dtype)
+    for replaced in (near_one, -10 * near_one, spread):
+        tried.append([*inputs[:index], replaced, *inputs[index + 1 :]])
+    for scale in (1, 1.005):  # comparisons change where the operands are within 1 % of each other
+        other = (scale * near_one).astype(operand.dtype)
+        alike = [other if x.shape == operand.shape and x.dtype == operand.dtype else x for x in inputs]
+        tried.append([*alike[:index], near_one, *alike[index + 1 :]])
+    return tried
+
+
+@functools.cache
+def operands() -> dict[tuple[str, int, bool], list[tuple[onnx.ModelProto, list[Array], int]]]:
+    """The node tests for each operator, operand position, and constant (False) or computed (True) operand."""
+    found: dict[tuple[str, int, bool], list[tuple[onnx.ModelProto, list[Array], int]]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    for case in cases:
+        graph = case.model.graph if case.model is not None else None
+        is_single = graph is not None and len(graph.node) == 1 and "_expanded" not in case.name and case.data_sets
+        if not is_single or len(graph.node[0].input) < 2 or graph.node[0].domain or graph.node[0].op_type in NOT_RUN:
+            continue
+        if not all(isinstance(array, np.ndarray) for array in case.data_sets[0][0]):
+            continue
+        model, inputs = for_runtimes(case.model, case.data_sets[0][0])
+        for index, value in enumerate(graph.input):
+            if model.graph.input[index].type.tensor_type.elem_type != TensorProto.FLOAT:
+                continue
+            for computed in (False, True):
+                if value.name in graph.node[0].input and (computed or len(graph.input) > 1):
+                    key = (graph.node[0].op_type, list(graph.node[0].input).index(value.name), computed)
+                    found.setdefault(key, []).append((model, inputs, index))
+    return found
+
+
+def find_cases(key: tuple[str, int, bool]) -> Iterator[Case]:
+    """Networks in which a fault of 1 % shows."""
+    most = 8
+    for model, inputs, index in operands()[key][:most]:
+        for numbers in other_numbers(inputs, index):
+            case = Case(model, numbers, index, key[2])
+            try:
+                right, wrong = (run(case.network(fault), case.feeds) for fault in (1, FAULT))
+            except Exception:  # noqa: BLE001 - a test that neither runtime takes in this form
+                continue
+            if differs(right, wrong):
+                yield case
+
+
+def find_verdict(key: tuple[str, int, bool], engine: Any) -> str | None:
+    """By both engines where one alone does not run the operator; None where no network was found that one of them runs."""
+    for case in find_cases(key):
+        for by in (engine, "auto"):
+            try:
+                return graft.verify(case.network(1), case.network(FAULT), data=case.feeds, engine=by).verdict
+            except graft.Error:
+                continue
+    return None
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_one_percent_in_each_operand_of_each_operator_is_found(engine: Any) -> None:
+    keys = operands()
+    if engine == "openvino":  # operands of which a constant may be shared or computed ahead
+        keys = {key: tests for key, tests in keys.items() if key[0] in {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm"}}
+    assert len(keys) > 20
+    without_case, missed = [], []
+    for key in sorted(keys):
+        if key[:2] in WITHOUT_EFFECT:
+            continue
+        verdict = find_verdict(key, engine)
+        if verdict is None:
+            without_case.append(key)
+        elif verdict != "different":
+            missed.append((key, verdict))
+    assert not without_case, f"no network shows it: {without_case}"
+    assert not missed
+
+
+def ill_conditioned() -> Any:
+    path = Path(__file__).parents[3] / "bench" / "verify" / "ill_conditioned.py"
+    spec = importlib.util.spec_from_file_location("ill_conditioned", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_equal_badly_conditioned_networks_are_the_same_each_time() -> None:
+    """bench/verify/ill_conditioned.py compares more of them."""
+    bench = ill_conditioned()
+    beyond = 0
+    for seed in range(12):
+        reference, candidate, stages = bench.networks(seed)
+        answers = [graft.verify(reference, candidate) for _ in range(2)]
+        assert [answer.verdict for answer in answers] == ["same", "same"], (seed, stages)
+        snr_db = answers[0].outputs[0].snr_db
+        beyond += snr_db is not None and snr_db < 60  # an error of a thousandth, which no tolerance allows
+    assert beyond > 0, "none of them needs the noise floor"
+
+
+def network(nodes: list[onnx.NodeProto], inputs: dict[str, tuple[int, list[int]]], weights: dict[str, Any]) -> Any:
+    values = [helper.make_tensor_value_info(name, *type_and_shape) for name, type_and_shape in inputs.items()]
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        values,
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()],
+    )
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_constant_operand_hides_no_fault(op: str, swapped: bool) -> None:
+    c = np.random.default_rng(0).uniform(0.5, 1.5, 7).astype(np.float32)
+    node = helper.make_node(op, ["x", "c"] if swapped else ["c", "x"], ["y"])
+    x = {"x": (TensorProto.FLOAT, [2, 7])}
+    right, wrong = (network([node], x, {"c": c * np.float32(fault)}) for fault in (1, 1.05))
+    for engine in ("auto", "openvino", "onnxruntime"):
+        assert graft.verify(right, wrong, engine=engine).verdict == "different", engine
+        assert graft.verify(right, right, engine=engine).verdict == "same", engine
