@@ -21,9 +21,8 @@ class Extractor {
   void add_input(const Value& input) {
     if (copies_.contains(&input)) return;
     if (!input.type) {
-      throw Error(Error::Kind::internal,
-                  fmt::format("{}: the element type of '{}' is unknown; infer_shapes has to come first", model_.source,
-                              input.name));
+      throw Error(fmt::format("{}: the element type of '{}' is unknown, so the nodes that read it cannot run alone",
+                              model_.source, input.name));
     }
     Value* copy = copy_value(input, part_.graph());
     copy->initializer.reset();

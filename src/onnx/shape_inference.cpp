@@ -18,6 +18,7 @@
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
+#include "onnx/schema_types.hpp"
 #include "onnx/shape_rules.hpp"
 
 namespace graft::onnx {
@@ -61,11 +62,31 @@ class Inference {
       } else {
         check_attribute_types(types);
         apply_shape_rule(types);
+        apply_schema_types(types);
       }
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {  // arithmetic on sizes that leaves 64 bits
       types.fail(error.what());
+    }
+  }
+
+  /// Gives the outputs that have no type yet the type that ONNX's schema derives from an input.
+  static void apply_schema_types(NodeTypes& types) {
+    constexpr std::int64_t first_known = 13;
+    const Node& node = types.node();
+    const SchemaTypes* schema = nullptr;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == nullptr || node.outputs[i]->type || !node.outputs[i]->opaque.empty()) continue;
+      if (schema == nullptr) schema = find_schema_types(node.op_type, std::max(types.opset(), first_known));
+      if (schema == nullptr) return;
+      const char letter = schema->output_letter(i);
+      for (std::size_t input = 0; letter != '.' && input < node.inputs.size(); ++input) {
+        const Value* value = node.inputs[input];
+        if (value == nullptr || !value->type || schema->input_letter(input) != letter) continue;
+        types.set_type(i, value->type);
+        break;
+      }
     }
   }
 

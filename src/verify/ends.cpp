@@ -144,6 +144,19 @@ std::string advice_on_sizes(const onnx::Model& model) {
                      setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
+/// The next step where no synthetic numbers worked. An integer input is named first: it may be an index.
+std::string advice_on_numbers(const onnx::Model& model) {
+  const std::vector<const onnx::Value*> inputs = fed_inputs(model);
+  if (inputs.empty()) return "";
+  const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                  [](const onnx::Value* input) { return input->type && is_integer(*input->type); });
+  const std::string& name = found == inputs.end() ? inputs.front()->name : (*found)->name;
+  return fmt::format(
+      "\nThe inputs were synthetic; give real ones with {0} {1}={1}.npy, or the range of their numbers with "
+      "{2} {1}=0..9",
+      setting_name(Setting::data), name, setting_name(Setting::synthetic_ranges));
+}
+
 }  // namespace
 
 std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model) {
@@ -281,7 +294,9 @@ std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, 
 }
 
 bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
-  constexpr std::array<std::pair<double, double>, 4> narrower{{{0, 3}, {0, 1}, {1, 1}, {0, 0}}};
+  // The last ones are for indices that a constant is subtracted from.
+  constexpr std::array<std::pair<double, double>, 7> narrower{
+      {{0, 3}, {0, 1}, {1, 1}, {0, 0}, {4, 7}, {12, 15}, {100, 103}}};
   const auto is_inferred = [](const auto& entry) { return !entry.second.why.empty(); };
   // 0 to 3 is the usual range.
   if (narrowings_ == 0 && std::none_of(given.begin(), given.end(), is_inferred)) narrowings_ = 1;
@@ -293,7 +308,7 @@ bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
     if (!input->type || !is_integer(*input->type)) continue;
     const auto known = given.find(input->name);
     if (known != given.end() ? !is_inferred(*known) : any_integers.contains(input->name)) continue;
-    narrowed_[input->name] = {lowest, highest, "the network does not run with larger integers"};
+    narrowed_[input->name] = {lowest, highest, "the network does not run with other integers"};
     found = true;
   }
   if (found) ++narrowings_;
@@ -335,7 +350,9 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   };
   Run run;
   if (chosen_) {
-    if (!attempt(compiled, model, options, *chosen_, run)) throw Error(*refusal_);
+    if (!attempt(compiled, model, options, *chosen_, run)) {
+      throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model));
+    }
     return take(run);
   }
   std::vector<Sizes> attempts;
@@ -381,7 +398,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
       }
     }
   }
-  if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model));
+  if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
   narrowed_ = std::move(narrowed_with_empty);
   why_sizes_ = why(model, options, *chosen_);
   return take(*with_empty);

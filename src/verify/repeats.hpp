@@ -17,8 +17,8 @@ class Unstable : public runtime::EngineLimit {
 };
 
 /// Repeats the first run of each compiled model and throws Unstable where an output has other bits the second time: an
-/// engine that reads memory which it did not write shows it so. Not repeated are models that draw random numbers and
-/// those that run with noise. `engine` has to outlive the result.
+/// engine that reads memory which it did not write shows it so. Models that draw random numbers are not
+/// repeated. `engine` has to outlive the result.
 [[nodiscard]] std::unique_ptr<runtime::Engine> make_repeating_engine(const runtime::Engine& engine);
 
 }  // namespace graft::verify

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graft/error.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/layers.hpp"
@@ -293,6 +294,42 @@ TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
   given.ranges["mask"] = {.lowest = 0, .highest = 3, .why = ""};
   EXPECT_THAT([&] { (void)verify_models(runtime::default_engine(), model, model, given); },
               ThrowsMessage<Error>(HasSubstr("an index lies outside of the tensor")));
+}
+
+/// ONNX's schema gives the type of an operator for which there is no shape rule.
+TEST(VerifyModels, ADifferenceInAWindowOfStftIsPinned) {
+  const auto network = [](const std::string& window) {
+    return test::text_model({{"x", onnx::ElementType::f32, {2, 32, 1}}},
+                            "step = Constant<value=int64(4)>()\nwindow = Constant<value=float([" + window +
+                                "])>()\nstft = STFT(x, step, window)\ns = Mul(stft, stft)\ny = Neg(s)",
+                            {"y"});
+  };
+  const onnx::Model reference = network("0.1, 0.4, 0.8, 1.0, 1.0, 0.8, 0.4, 0.1");
+  const onnx::Model candidate = network("0.101, 0.404, 0.808, 1.01, 1.01, 0.808, 0.404, 0.101");
+  EXPECT_EQ(verify_models(runtime::default_engine(), reference, candidate).verdict(), Verdict::different);
+  EXPECT_FALSE(compare_layers(runtime::default_engine(), reference, candidate).equal());
+  EXPECT_EQ(verify_models(runtime::default_engine(), reference, reference).verdict(), Verdict::same);
+}
+
+TEST(VerifyModels, InputsThatNoNodeReadsAreGivenAndLeftAlone) {
+  const onnx::Model model = test::text_model(
+      {{"x", onnx::ElementType::f32, {1, 4}}, {"unused", onnx::ElementType::f32, {1, 4}}}, "y = Dropout(x)", {"y"});
+  EXPECT_EQ(verify_models(runtime::default_engine(), model, model).verdict(), Verdict::same);
+}
+
+TEST(VerifyModels, IndicesThatAConstantIsTakenFromGetARangeOrANextStep) {
+  const auto network = [](const std::string& first) {
+    return test::text_model({{"i", onnx::ElementType::i64, {4}}},
+                            "first = Constant<value=int64(" + first +
+                                ")>()\ntable = Constant<value=float([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])>()\n"
+                                "row = Sub(i, first)\ny = GatherElements(table, row)",
+                            {"y"});
+  };
+  const onnx::Model near = network("12");
+  EXPECT_EQ(verify_models(runtime::default_engine(), near, near).verdict(), Verdict::same);
+  const onnx::Model far = network("123456");
+  EXPECT_THAT([&] { (void)verify_models(runtime::default_engine(), far, far); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("The inputs were synthetic; give real ones with")));
 }
 
 }  // namespace

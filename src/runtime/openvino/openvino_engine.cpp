@@ -182,13 +182,17 @@ bool takes_input(onnx::ElementType type) {
   return to_openvino(type) != ov::element::dynamic && type != onnx::ElementType::string;
 }
 
+/// `prepared` has those of the inputs that nodes read.
 std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInputs::Input>& inputs,
-                                                  const ov::Model& read) {
+                                                  const onnx::Graph& prepared, const ov::Model& read) {
   const auto& parameters = read.get_parameters();
+  std::vector<std::string> kept;
+  for (const onnx::Value* input : prepared.inputs()) kept.push_back(input->name);
   std::vector<std::optional<std::size_t>> places(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (parameters.size() == inputs.size()) {
-      places[i] = i;
+    if (parameters.size() == kept.size()) {
+      const auto found = std::find(kept.begin(), kept.end(), inputs[i].name);
+      if (found != kept.end()) places[i] = static_cast<std::size_t>(found - kept.begin());
       continue;
     }
     for (std::size_t k = 0; k < parameters.size(); ++k) {
@@ -248,7 +252,7 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   fix_defaults(prepared.model);
   own.outputs = output_names(prepared.model);
   const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
-  own.places = places_of(own.inputs.all(), *read);
+  own.places = places_of(own.inputs.all(), prepared.model.graph(), *read);
   const auto used = static_cast<std::size_t>(
       std::count_if(own.places.begin(), own.places.end(), [](const auto& place) { return place.has_value(); }));
   if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {

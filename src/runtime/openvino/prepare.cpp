@@ -120,6 +120,15 @@ void round_narrow_types(onnx::Model& model) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
+/// OpenVINO's reader drops such inputs, and then names cannot always tell which inputs it kept.
+void remove_unused_inputs(onnx::Graph& graph) {
+  for (onnx::Value* input : std::vector<onnx::Value*>(graph.inputs())) {
+    if (!input->is_unused() || input->initializer) continue;
+    graph.set_is_input(*input, false);
+    graph.remove_value(*input);
+  }
+}
+
 }  // namespace
 
 PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options) {
@@ -144,6 +153,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
   raise_what_is_misread(copy);
   keep_shapes_without_elements(copy.graph());
   copy.graph().remove_dead();
+  remove_unused_inputs(copy.graph());
   refuse_known_faults(copy);
   return prepared;
 }
