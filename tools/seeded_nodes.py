@@ -612,7 +612,9 @@ def forms_of(case):
 def forms_of_all(cases):
     """Every second case with symbolic sizes, and one in eight behind an If and a Loop too."""
     share = 8
-    return [form for i, case in enumerate(cases[::2]) for form in forms_of(case)[: None if i % (share // 2) == 0 else 1]]
+    return [
+        form for i, case in enumerate(cases[::2]) for form in forms_of(case)[: None if i % (share // 2) == 0 else 1]
+    ]
 
 
 def blamed_node(case):

@@ -153,12 +153,13 @@ void add_quantize(Program& program) {
       ->type_name("PATTERN");
   arguments->of_types.push_back(command->add_flag("--typed-io", arguments->typed_io,
                                                   "inputs and outputs have the type too; without it they are f32"));
-  arguments->limit_option = command
-                                ->add_option("--limit", arguments->limit,
-                                             "signal to noise ratio of each output that is enough, in dB (40; 25 in "
-                                             "bf16, for which nodes stay in f32; 20 in int8 and f8, for which none does)")
-                                ->type_name("DB")
-                                ->check(at_least(0, "a number from 0"));
+  arguments->limit_option =
+      command
+          ->add_option("--limit", arguments->limit,
+                       "signal to noise ratio of each output that is enough, in dB (40; 25 in "
+                       "bf16, for which nodes stay in f32; 20 in int8 and f8, for which none does)")
+          ->type_name("DB")
+          ->check(at_least(0, "a number from 0"));
   add_int8_options(*command, *arguments);
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);
