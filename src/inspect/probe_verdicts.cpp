@@ -82,11 +82,18 @@ void name_all_nodes(onnx::Model& model) {
   });
 }
 
+/// Returns whether a plugin library has the operator. A library of operators that was built without CUDA has no
+/// plugins, so that TensorRT gets the functions of its operators.
+bool has_plugin(const OperatorType& type) {
+  const OperatorLibrary* library = library_of(type);
+  return library == nullptr || has_plugins(*library);
+}
+
 /// The model as TensorRT gets it.
 onnx::Model model_to_ask(const onnx::Model& model, bool with_plugins) {
   onnx::Model asked = model.clone();
   if (with_plugins) {
-    detach_functions(asked);
+    detach_functions(asked, has_plugin);
     infer_around_faults(asked, [](const onnx::Node&, const Error&) {});
   }
   name_all_nodes(asked);
@@ -492,7 +499,8 @@ ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options
   DriverTrials& trials = *started;
   // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
   const bool has_plugins = engine::has_own_plugin_library(trial_options.libraries);
-  if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0) detach_functions(asked);
+  if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0)
+    detach_functions(asked, has_plugin);
   SizeRanges ranges(asked, options.shapes, options.is_automatic);
   TensorRTProbe probe(asked, trials, ranges);
   using Order = TensorRTProbe::Order;

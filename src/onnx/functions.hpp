@@ -106,8 +106,9 @@ std::vector<Node*> attach_functions(Model& model);
 
 /// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,
 /// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Nodes under drop-in names are
-/// adopted first, so that what TensorRT builds holds Graft's names. Returns the number of nodes.
-std::size_t detach_functions(Model& model);
+/// adopted first, so that what TensorRT builds holds Graft's names. Nodes of operators for which `has_plugin` returns
+/// false keep their functions. Returns the number of nodes without a function.
+std::size_t detach_functions(Model& model, const std::function<bool(const OperatorType&)>& has_plugin = nullptr);
 
 /// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.
 /// Runs infer_shapes where a node leaves out an input before others and the type that it would have is unknown.

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "graft/registry.hpp"
@@ -432,13 +434,18 @@ std::vector<Node*> attach_functions(Model& model) {
   return without;
 }
 
-std::size_t detach_functions(Model& model) {
+std::size_t detach_functions(Model& model, const std::function<bool(const OperatorType&)>& has_plugin) {
   adopt_drop_ins(model);
+  std::set<std::string> kept;
   std::size_t count = 0;
   model.graph().for_each_node([&](Node& node) {
     if (node.domain != onnx_domain) return;
     const auto op = make_operator(node);
     if (op == nullptr) return;
+    if (has_plugin && !has_plugin(op->type())) {
+      kept.insert(node.op_type);
+      return;
+    }
     write_whole(node, *op);
     node.op_type = std::string(op->type().name);
     node.metadata.erase(std::string(operator_note));
@@ -455,7 +462,9 @@ std::size_t detach_functions(Model& model) {
     }
     ++count;
   });
-  std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  std::erase_if(model.functions, [&](const auto& entry) {
+    return entry.first.domain == onnx_domain && !kept.contains(entry.first.name);
+  });
   return count;
 }
 
