@@ -117,6 +117,7 @@ class NotingEngine final : public runtime::Engine {
   using runtime::Engine::compile;
   [[nodiscard]] std::string_view name() const override { return engine_.name(); }
   [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+  [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const graft::onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
     std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, options);
