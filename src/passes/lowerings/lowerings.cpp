@@ -123,10 +123,14 @@ std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, 
     throw Error(Error::Kind::internal,
                 fmt::format("the lowering of {}: {}\n{}", node.op_type, error.what(), replacement.nodes));
   }
+  // The text may leave out outputs that nothing reads. A function has to have them, so they copy one that it has.
+  onnx::Value* computed = nullptr;
+  for (std::size_t i = 0; i < node.outputs.size() && computed == nullptr; ++i) {
+    computed = body.find_local(fmt::format("y{}", i));
+  }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const std::string name = fmt::format("y{}", i);
-    // The text may leave out what nothing reads.
-    if (body.find_local(name) == nullptr) body.add_node("Identity", {body.find_local("y0")}, {name});
+    if (body.find_local(name) == nullptr) body.add_node("Identity", {computed}, {name});
     body.add_output(*body.find_local(name));
   }
   onnx::raise_graph_opset(body, std::max(node.graph->opset(), onnx::working_opset), true);
