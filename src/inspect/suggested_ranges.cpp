@@ -145,7 +145,7 @@ class ValuesFor {
 
   [[nodiscard]] std::optional<Points> of_reshape(const onnx::Node& node) const {
     if (auto declared = same(constant_sizes(node.output()))) return declared;
-    const auto data = data_of(node);
+    auto data = data_of(node);
     if (!data || count_ == 0) return std::nullopt;
     if ((*data)[0].size() == count_) return data;
     Points points = all(1);

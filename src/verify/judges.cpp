@@ -253,7 +253,7 @@ auto by_second_alone(const std::string& fault_of_first, const Function& function
 
 /// A refusal without the model's name and the engine's, which stand before it.
 std::string own_words(const Error& refused, const onnx::Model& model) {
-  const std::string text = refused.what();
+  std::string text = refused.what();
   const std::string before = fmt::format("{}: the CPU engine cannot compile this model: ", model.source);
   if (!text.starts_with(before)) return text;
   const std::size_t engine_end = text.find(": ", before.size());

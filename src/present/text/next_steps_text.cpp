@@ -34,10 +34,13 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
                      shell_argument((model.parent_path() / model.stem()).string()), options, options_of(libraries));
 }
 
-/// " --target sm120" where a plugin is in the model that does not run on every GPU of a build without a target.
+/// Returns " --target sm120" where the engine holds a plugin that does not run on every GPU of a build without a
+/// target. What one release runs itself, as NonMaxSuppression, becomes a plugin in another.
 std::string target_option(const toolkit::Inspection& inspection) {
-  const bool has_plugin = std::any_of(inspection.nodes.begin(), inspection.nodes.end(),
-                                      [](const auto& node) { return node.verdict == inspect::Verdict::plugin; });
+  bool has_plugin = std::any_of(inspection.nodes.begin(), inspection.nodes.end(),
+                                [](const auto& node) { return node.verdict == inspect::Verdict::plugin; });
+  inspection.model.graph().for_each_node(
+      [&](const onnx::Node& node) { has_plugin = has_plugin || onnx::find_onnx_operator(node) != nullptr; });
   if (!has_plugin || inspection.targets_of_plugins.empty()) return {};
   return fmt::format(" --target {}", fmt::join(inspection.targets_of_plugins, ","));
 }
