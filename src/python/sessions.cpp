@@ -1,4 +1,4 @@
-// Running a model on the CPU, without copies.
+// Runs a model on the CPU; OpenVINO reads and writes arrays where they are.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
