@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,8 +244,7 @@ def test_equal_badly_conditioned_networks_are_the_same_each_time() -> None:
         reference, candidate, stages = bench.networks(seed)
         answers = [graft.verify(reference, candidate) for _ in range(2)]
         assert [answer.verdict for answer in answers] == ["same", "same"], (seed, stages)
-        snr_db = answers[0].outputs[0].snr_db
-        beyond += snr_db is not None and snr_db < 60  # an error of a thousandth, which no tolerance allows
+        beyond += json.loads(answers[0].to_json())["outputs"][0]["within_noise"] > 0
     assert beyond > 0, "none of them needs the noise floor"
 
 
