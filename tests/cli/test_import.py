@@ -374,7 +374,10 @@ MISTAKES = {
     "folder to write": (["convert", "digits.pb", "-o", "models"], ["models", "folder"]),
     "long name": (["convert", "digits.pb", "-o", "x" * 300 + ".onnx"], ["xxx", "too long"]),
     "engine of a graph": (["build", "digits.pb", "-o", "e.engine"], ["digits.pb", "graft convert digits.pb"]),
-    "engine of Caffe": (["build", "digits.prototxt", "-o", "e.engine"], ["graft convert digits.prototxt digits.caffemodel"]),
+    "engine of Caffe": (
+        ["build", "digits.prototxt", "-o", "e.engine"],
+        ["graft convert digits.prototxt digits.caffemodel"],
+    ),
     "time of a graph": (["bench", "digits.pb"], ["digits.pb", "graft convert digits.pb"]),
     "one model to verify": (["verify", "digits.prototxt", "digits.caffemodel"], ["two"]),
 }
