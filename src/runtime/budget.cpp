@@ -216,6 +216,10 @@ class BudgetEngine final : public Engine {
     return form == nullptr ? nullptr : &wrap(*form, checked_);
   }
   [[nodiscard]] const Engine& unchecked() const override { return wrap(engine_.unchecked(), unchecked_); }
+  [[nodiscard]] const Engine* second() const override {
+    const Engine* other = engine_.second();
+    return other == nullptr ? nullptr : &wrap(*other, second_);
+  }
 
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
@@ -252,6 +256,7 @@ class BudgetEngine final : public Engine {
   mutable std::mutex mutex_;
   mutable std::unique_ptr<BudgetEngine> checked_;
   mutable std::unique_ptr<BudgetEngine> unchecked_;
+  mutable std::unique_ptr<BudgetEngine> second_;
 };
 
 }  // namespace

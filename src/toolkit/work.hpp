@@ -68,6 +68,8 @@ class Work {
     [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
     [[nodiscard]] const runtime::Engine* checked() const override;
     [[nodiscard]] const runtime::Engine& unchecked() const override;
+    /// The second engine only confirms a noise floor, so it is not noted as one that answered.
+    [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
     [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
         const graft::onnx::Model& model, const runtime::CompileOptions& options) const override;
     [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override;
