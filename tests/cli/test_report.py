@@ -605,7 +605,7 @@ def test_two_hundred_tensors_are_shown(graft, show, schema, tmp_path):
     report = tmp_path / "long.html"
     options = ["--precision", "int8", "--data", tmp_path / "data.npz", "--report", report]
     answer = graft("quantize", model, "-o", tmp_path / "out.onnx", *options)
-    assert answer.code == 0, answer.err
+    assert answer.code == 1 and "20 dB" in answer.err, "200 layers of random weights do not hold int8"
     assert report.stat().st_size < 3e6
     written = json.loads((tmp_path / "long.html.json").read_text())
     schema(written)

@@ -207,7 +207,8 @@ def test_rule_made_plugin_builds_in_tensorrt(convert, graft, tmp_path, int8):
     more = "  int8: {x_scale: 0.05, y_scale: 0.1}\n  changes_result: true\n  reason: int8\n" if int8 else ""
     answer = convert("convolution.prototxt", f"- replace: {{op: Conv}}\n  with: Convolution\n{more}")
     assert answer.code == 0, answer.err
-    built = graft("build", answer.model, "-o", tmp_path / "out.engine", "--plugin-lib", PLUGIN_LIBRARY, "--json")
+    options = ["--target", "sm120", "--plugin-lib", PLUGIN_LIBRARY, "--json"]
+    built = graft("build", answer.model, "-o", tmp_path / "out.engine", *options)
     assert built.code == 0, built.err
     # The engine holds each plugin's name as plain bytes.
     assert b"Convolution" in (tmp_path / "out.engine").read_bytes()

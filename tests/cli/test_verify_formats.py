@@ -111,8 +111,16 @@ def test_outputs_of_other_dimensions_or_types_are_not_the_same(graft, tmp_path, 
     reference = ends(tmp_path / "a.onnx", [2, 4])
     for candidate, text in (
         (ends(tmp_path / "b.onnx", [2, 4, 1, 1]), "[2, 4, 1, 1]"),
-        (ends(tmp_path / "c.onnx", [2, 4], onnx.TensorProto.FLOAT16), "f16"),
+        (ends(tmp_path / "c.onnx", [2, 4], onnx.TensorProto.INT32), "i32"),
     ):
         answer = graft("verify", reference, candidate, *layers)
         assert answer.code == 1, answer.out
         assert text in answer.out
+
+
+def test_outputs_in_f16_are_compared_with_those_in_f32(graft, tmp_path):
+    """`graft quantize --typed-io` writes such outputs."""
+    reference = ends(tmp_path / "a.onnx", [2, 4])
+    candidate = ends(tmp_path / "b.onnx", [2, 4], onnx.TensorProto.FLOAT16)
+    answer = graft("verify", reference, candidate)
+    assert answer.code == 0 and "f16" in answer.out, answer.out

@@ -1,6 +1,7 @@
 # The less common parts of ONNX: branches, loops, sequences, quantized networks, odd types; ONNX Runtime is the judge.
 import json
 import os
+import re
 
 import numpy as np
 import onnx
@@ -387,7 +388,8 @@ def test_an_index_outside_of_a_tensor_is_refused(name, tmp_path):
         indices.flat[-1] = wrong
         done, _ = run_on_cpu_engine(model, tmp_path, {"x": X, "i": indices})
         assert done.returncode == 2, (done.returncode, done.stderr)
-        assert "index lies outside" in done.stderr and "m.onnx" in done.stderr
+        # In ONNX Runtime's words: "indices element out of data bounds", "Out of range value in index tensor".
+        assert re.search("index|indices", done.stderr) and "m.onnx" in done.stderr
 
 
 WRONG_THERE = {
