@@ -1,5 +1,7 @@
-# A build without a CPU engine: what needs none works, and the rest says what is missing.
+# A build without OpenVINO: what needs no CPU engine works, ONNX Runtime answers where it is installed, and the rest says
+# what is missing.
 import os
+import sys
 
 import onnx
 import pytest
@@ -7,6 +9,7 @@ from conftest import DIGITS, DIGITS_DATA
 
 WORKER = os.environ.get("GRAFT_ENGINE_WORKER", "")
 MISSING = "this build of Graft has no CPU engine"
+WITHOUT_ONNXRUNTIME = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
 
 
 @pytest.fixture(autouse=True)
@@ -50,11 +53,17 @@ def test_convert_proves_nothing_and_says_so(graft, tmp_path):
     ids=["verify", "layers", "f16", "int8", "run"],
 )
 def test_what_runs_models_says_what_is_missing(graft, tmp_path, arguments):
-    answer = graft(*arguments, cwd=tmp_path)
+    answer = graft(*arguments, cwd=tmp_path, env=WITHOUT_ONNXRUNTIME)
     assert answer.code == 3, answer.err
     assert MISSING in answer.err
     assert "make deps build" in answer.err
     assert not list(tmp_path.iterdir())
+
+
+def test_onnxruntime_answers(graft):
+    answer = graft("verify", DIGITS, DIGITS, "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["ran_in"].startswith("ONNX Runtime")
 
 
 def test_doctor(graft):

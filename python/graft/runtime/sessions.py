@@ -84,8 +84,8 @@ class Session:
 
 
 def shortened(error: Exception) -> str:
-    """Without ONNX Runtime's codes and the places in its sources."""
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error).strip())
+    """Returns the message without ONNX Runtime's codes and the places in its sources."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Fatal error: )?", "", str(error).strip())
     return re.sub(r"\S*/onnxruntime/\S+:\d+ [^\n]*?\) ", "", text)
 
 
