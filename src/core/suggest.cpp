@@ -34,7 +34,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   std::optional<std::string> best;
   std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : allowed) {
-    const auto [shorter, longer] = std::minmax(word.size(), candidate.size());
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
     if (longer - shorter >= fewest) continue;
     const std::size_t edits = distance(word, candidate);
     if (edits < fewest) {

@@ -161,7 +161,7 @@ TEST_F(NpyFiles, MissingAndDamagedFilesAreNamed) {
   }
 }
 
-TEST_F(NpyFiles, OnlyRegularFilesAreReplaced) {
+TEST_F(NpyFiles, RegularFilesAndLinksAreReplaced) {
   const NpyArray array{.type = onnx::ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_THAT([&] { write_npz(folder_ / "pipe", {{"a", array}}); }, ThrowsMessage<Error>(HasSubstr("a pipe")));
@@ -169,8 +169,10 @@ TEST_F(NpyFiles, OnlyRegularFilesAreReplaced) {
   EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));
   std::filesystem::create_symlink("real.npz", folder_ / "link.npz");
   write_npz(folder_ / "link.npz", {{"a", array}});
-  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.npz"));
-  EXPECT_EQ(read_npz(folder_ / "real.npz").size(), 1U);
+  // A link out of the folder would lead the write to another file.
+  EXPECT_FALSE(std::filesystem::is_symlink(folder_ / "link.npz"));
+  EXPECT_EQ(read_npz(folder_ / "link.npz").size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "real.npz"));
 }
 
 TEST_F(NpyFiles, NothingIsLeftWhereWritingFails) {

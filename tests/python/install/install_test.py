@@ -198,7 +198,17 @@ def test_search_paths_are_relative(prefix: Path) -> None:
 
 def test_no_library_of_the_checkout_is_loaded(prefix: Path, folder: Path) -> None:
     done = subprocess.run(
-        [prefix / "bin" / "graft", "run", "digits.onnx", "-i", "image=image.npy", "-o", "out.npz"],
+        [
+            prefix / "bin" / "graft",
+            "run",
+            "digits.onnx",
+            "-i",
+            "image=image.npy",
+            "-o",
+            "out.npz",
+            "--engine",
+            "openvino",
+        ],
         cwd=folder,
         env=ENVIRONMENT | {"LD_DEBUG": "libs"},
         capture_output=True,
