@@ -7,7 +7,7 @@ in one process through the Python package, which gives the same answers as the p
 read is left out. The models are ONNX's node tests, generated from the onnx package, and the files that are named.
 
     .deps/venv/bin/python tools/agreement.py --node-tests 0 bench/networks /path/of/more.onnx
-    .deps/venv/bin/python tools/agreement.py --sample 200 --target sm120
+    .deps/venv/bin/python tools/agreement.py --node-tests 200 --target sm120
 """
 
 import argparse

@@ -7,7 +7,7 @@ import enum
 import struct
 from typing import NamedTuple
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 NUMBER = struct.Struct("=Q")
 # Elements of tensors lie in a body as the widest of them has to.
 ALIGNMENT = 16

@@ -20,6 +20,7 @@ def encode_failure(failure: Failure) -> Writer:
     body = Writer()
     body.number(failure.kind)
     body.text(str(failure))
+    body.number(0)  # ONNX Runtime knows no limit that another engine lacks
     return body
 
 

@@ -159,6 +159,7 @@ std::string encode(const Failure& failure) {
   BodyWriter body;
   body.number(static_cast<std::uint64_t>(failure.kind));
   body.bytes(failure.text);
+  body.number(failure.is_engine_limit ? 1 : 0);
   return body.take();
 }
 
@@ -202,6 +203,7 @@ Failure decode_failure(std::string_view body) {
   Failure failure;
   failure.kind = reader.number_up_to(Error::Kind::internal);
   failure.text = reader.text();
+  failure.is_engine_limit = reader.number() != 0;
   reader.end();
   return failure;
 }

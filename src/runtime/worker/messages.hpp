@@ -13,7 +13,7 @@
 namespace graft::runtime {
 
 /// To be raised when a message changes: a worker of another version is refused.
-inline constexpr std::uint64_t protocol_version = 2;
+inline constexpr std::uint64_t protocol_version = 3;
 
 /// A connection serves one request at a time, and holds one compiled model at most. What is asked is answered with
 /// `done` or `failed`; the worker says `greeting` first, on the connection that it was started with, or `failed` and
@@ -37,6 +37,7 @@ struct Greeting {
 struct Failure {
   Error::Kind kind = Error::Kind::internal;
   std::string text;
+  bool is_engine_limit = false;  ///< The Error is an EngineLimit.
 };
 
 struct ModelToCompile {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "runtime/engine_limit.hpp"
 #include "runtime/worker/connection.hpp"
 #include "runtime/worker/messages.hpp"
 
@@ -28,6 +29,8 @@ bool reply(Connection& connection, const Answer& answer) {
   Failure failure;
   try {
     return connection.send(static_cast<std::uint32_t>(MessageKind::done), answer());
+  } catch (const EngineLimit& limit) {
+    failure = {limit.kind(), limit.what(), true};
   } catch (const Error& refused) {
     failure = {refused.kind(), refused.what()};
   } catch (const std::exception& failed) {

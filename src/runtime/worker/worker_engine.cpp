@@ -21,6 +21,7 @@
 
 #include "core/descriptor.hpp"
 #include "graft/error.hpp"
+#include "runtime/engine_limit.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/worker/connection.hpp"
 #include "runtime/worker/idle_watch.hpp"
@@ -215,6 +216,7 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
     }
     if (answer->kind == static_cast<std::uint32_t>(MessageKind::failed)) {
       const Failure failure = decode_failure(answer->body);
+      if (failure.is_engine_limit) throw EngineLimit(failure.text);
       throw Error(failure.kind, failure.text);
     }
     return std::move(answer->body);

@@ -457,7 +457,8 @@ def test_a_form_without_an_equal_is_refused(name: str, tmp_path: Path) -> None:
     elif values:
         model.graph.initializer.append(numpy_helper.from_array(np.array(values, np.float32), "scales"))
     if values:
-        model.graph.node[0].input.append("scales")
+        # BatchNormalization has four inputs with a number for each channel.
+        model.graph.node[0].input.extend(["scales"] * (4 if op_type == "BatchNormalization" else 1))
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(model, source)
     done = subprocess.run([TOOL, source, target, "raise"], capture_output=True, text=True)

@@ -9,6 +9,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/functions.hpp"
+#include "runtime/engine_limit.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
 #include "runtime/worker/worker_engine.hpp"
 #include "tests/support/text_model.hpp"
@@ -44,14 +45,17 @@ void expect_same(const TensorMap& found, const TensorMap& expected) {
 struct Ending {
   std::optional<Error::Kind> kind;
   std::string text;
+  bool is_engine_limit = false;
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
 Ending ending_of(const std::function<void()>& act) {
   try {
     act();
+  } catch (const EngineLimit& limit) {
+    return {limit.kind(), limit.what(), true};
   } catch (const Error& error) {
-    return {error.kind(), error.what()};
+    return {error.kind(), error.what(), false};
   }
   return {};
 }
@@ -62,6 +66,7 @@ void expect_same_error(const std::function<void(const Engine&)>& act) {
   const Ending found = ending_of([&] { act(remote_engine()); });
   EXPECT_EQ(found.kind, expected.kind);
   EXPECT_EQ(found.text, expected.text);
+  EXPECT_EQ(found.is_engine_limit, expected.is_engine_limit);
 }
 
 onnx::Model network() {
