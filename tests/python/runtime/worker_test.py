@@ -27,11 +27,17 @@ def worker(code="import runpy; runpy.run_module('graft.runtime', run_name='__mai
         process.communicate(timeout=20)
 
 
-def text_of(message: Message) -> str:
-    reader = Reader(message.body)
+def name_of(greeting: Message) -> str:
+    reader = Reader(greeting.body)
+    reader.number()
+    return reader.text()
+
+
+def text_of(failure: Message) -> str:
+    reader = Reader(failure.body)
     reader.number()
     text = reader.text()
-    assert reader.number() == 0, "no limit of an engine"
+    assert reader.number() == 0, "ONNX Runtime has no limit of its own"
     return text
 
 
@@ -63,7 +69,7 @@ def test_greets_compiles_and_runs_on_connections_of_their_own():
         root = Connection(ours)
         greeting = root.receive()
         assert greeting.kind == Kind.GREETING
-        assert text_of(greeting).startswith("ONNX Runtime 1.")
+        assert name_of(greeting).startswith("ONNX Runtime 1.")
         mine, theirs = socket.socketpair()
         socket.send_fds(ours, [struct.pack("=IIQ", MAGIC, Kind.OPEN, 0)], [theirs.fileno()])
         theirs.close()
