@@ -2,8 +2,8 @@
 """Measures whether `inspect` and `convert` say what `build` does.
 
 For each model: the exit code of `graft inspect` against that of `graft build`, of the model or of what `graft convert`
-makes where `inspect` says that nodes are lowered; and where `graft convert` exits 0, `graft build` of its result. All run
-in one process through the Python package, which gives the same answers as the program; a model that none of the three can
+makes where `inspect` says that nodes are lowered; and where `graft convert` exits 0, `graft build` of its result. All
+run through the Python package, which gives the same answers as the program; a model that none of the three can
 read is left out. The models are ONNX's node tests, generated from the onnx package, and the files that are named.
 
     .deps/venv/bin/python tools/agreement.py --node-tests 0 bench/networks /path/of/more.onnx
@@ -11,7 +11,9 @@ read is left out. The models are ONNX's node tests, generated from the onnx pack
 """
 
 import argparse
+import functools
 import json
+import multiprocessing
 import pathlib
 import random
 import sys
@@ -43,7 +45,7 @@ def files_in(places: list[pathlib.Path]) -> dict[str, pathlib.Path]:
     return found
 
 
-def ranges_of(texts: list[str]) -> graft.toolkit.ShapeRanges:
+def ranges_of(texts: list[str]) -> dict[str, tuple[list[int], ...]]:
     """NAME=MIN..OPT..MAX as graft.build takes it."""
     ranges = {}
     for text in texts:
@@ -88,6 +90,17 @@ def ask(source: object, target: str, folder: pathlib.Path) -> Outcome:
     return outcome
 
 
+def ask_safely(source: object, target: str) -> Outcome:
+    """The outcome, or the first line of the error that ended the question itself."""
+    if isinstance(source, bytes):
+        source = onnx.ModelProto.FromString(source)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return ask(source, target, pathlib.Path(folder))
+        except graft.Error as error:
+            return {"error": str(error).splitlines()[0]}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -96,6 +109,7 @@ def main() -> int:
     parser.add_argument("--node-tests", type=int, default=-1, help="how many of ONNX's node tests; -1: all, 0: none")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of node tests")
     parser.add_argument("--target", default="sm120")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     parser.add_argument("--out", type=pathlib.Path, help="a JSON file for every outcome")
     arguments = parser.parse_args()
 
@@ -104,16 +118,14 @@ def main() -> int:
     names = sorted(tests)
     if 0 <= arguments.node_tests < len(names):
         names = sorted(random.Random(arguments.seed).sample(names, arguments.node_tests))
-    models |= {name: onnx.ModelProto.FromString(tests[name]) for name in names}
+    models |= {name: tests[name] for name in names}
 
-    outcomes: dict[str, Outcome] = {}
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        for name, source in models.items():
-            try:
-                outcomes[name] = ask(source, arguments.target, pathlib.Path(folder))
-            except graft.Error as error:
-                outcomes[name] = {"error": str(error).splitlines()[0]}
+    ask_one = functools.partial(ask_safely, target=arguments.target)
+    # A worker is replaced after some models, so that the memory of TensorRT's builders stays within bounds.
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(arguments.jobs, maxtasksperchild=40) as pool:
+        outcomes: dict[str, Outcome] = dict(zip(models, pool.imap(ask_one, models.values()), strict=True))
     asked = {name: each for name, each in outcomes.items() if "unreadable" not in each}
     wrong = {n: e for n, e in asked.items() if "error" in e or e["inspect"] != e["build"]}
     promised = {n: e for n, e in asked.items() if e.get("convert")}
