@@ -139,6 +139,9 @@ class Rewriter {
   /// many: one after the other would double them otherwise.
   [[nodiscard]] std::int64_t most_constant_bytes(std::int64_t if_first);
 
+  /// Numbers in the constants of everything that was lowered, in all rounds.
+  [[nodiscard]] std::int64_t& lowered_numbers() { return lowered_numbers_; }
+
   /// Of regions, by region_text.
   [[nodiscard]] std::unordered_map<std::string, LearnedMovement>& learned_movements() { return learned_movements_; }
 
@@ -190,6 +193,7 @@ class Rewriter {
   std::unordered_map<std::string, ProvenKind> kinds_;  // the same without the values of weights
   std::size_t whole_model_proofs_ = 0;
   std::optional<std::int64_t> most_constant_bytes_;
+  std::int64_t lowered_numbers_ = 0;
 };
 
 /// Replaces what gives `output` by a node of `op` that reads `inputs`; in the manner of Proposal::edit.

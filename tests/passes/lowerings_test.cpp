@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "passes/lowerings/cost.hpp"
 #include "passes/lowerings/lowering.hpp"
@@ -128,6 +129,26 @@ TEST(Lowerings, SayWhyNot) {
   EXPECT_EQ(count_of(model, "DFT"), 1U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses.front().reason, HasSubstr("the length of its signal is open"));
+}
+
+/// A file of a few bytes may ask for a table of any size.
+TEST(Lowerings, MakeNoTableBeyondTheLimit) {
+  const auto converted = [](std::int64_t height) {
+    onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {1, 1, height, 3}},
+                                             {"w", onnx::ElementType::f32, {1, 1, 1, 2}},
+                                             {"o", onnx::ElementType::f32, {1, 4, height, 2}}},
+                                            "y = DeformConv(x, w, o)", {"y"});
+    ConvertOptions options;
+    options.prove = false;
+    const ConvertReport report = convert(runtime::default_engine(), model, options);
+    return std::pair(count_of(model, "DeformConv"), report.near_misses);
+  };
+  EXPECT_EQ(converted(5).first, 0U);
+  const auto [count, near_misses] = converted(std::int64_t{1} << 31);
+  EXPECT_EQ(count, 1U);
+  ASSERT_EQ(near_misses.size(), 1U);
+  EXPECT_THAT(near_misses.front().reason,
+              HasSubstr("a table that its layers need would have more than 16777216 numbers"));
 }
 
 }  // namespace

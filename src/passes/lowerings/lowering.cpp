@@ -119,6 +119,14 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return result;
 }
 
+void check_table(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_mul_overflow(count, size, &count)) throw TableTooLarge();
+  }
+  if (count > most_constants) throw TableTooLarge();
+}
+
 onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values) {
   return onnx::TensorData::from_numbers(onnx::ElementType::f32, std::move(dims), values);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <span>
@@ -104,8 +105,19 @@ struct Lowering {
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
 
-/// Tables that are larger than this are not made.
+/// Tables of more numbers than this are not made.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
+
+/// Thrown before a table of more than most_constants numbers is computed. The node then stays as it is.
+class TableTooLarge : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override {
+    return "a table that its layers need would have more than 16777216 numbers";
+  }
+};
+
+/// Throws TableTooLarge.
+void check_table(const std::vector<std::int64_t>& sizes);
 
 // One function a lowering, each in the file of its group.
 [[nodiscard]] std::optional<Replacement> lower_top_k(Site& site);

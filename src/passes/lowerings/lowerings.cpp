@@ -214,6 +214,17 @@ std::string reason_of_guard(const Lowering& lowering) {
                      lowering.refused, lowering.op_type);
 }
 
+std::optional<Replacement> write_replacement(const Lowering& lowering, Site& site) {
+  try {
+    return lowering.lower(site);
+  } catch (const TableTooLarge& too_large) {
+    return site.no(too_large.what());
+  }
+}
+
+/// All lowerings of a file together write at most so many numbers as constants.
+constexpr std::int64_t most_constants_of_a_file = 8 * most_constants;
+
 /// Whether anything was lowered. `rejected`: outputs of nodes that are not to be tried again.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
@@ -224,7 +235,14 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     });
     if (!is_needed) return false;
     Site site(node, shapes);
-    const auto replacement = lowering.lower(site);
+    auto replacement = write_replacement(lowering, site);
+    std::int64_t numbers = 0;
+    if (replacement) {
+      for (const auto& [name, tensor] : replacement->constants) numbers += tensor.element_count();
+      if (rewriter.lowered_numbers() + numbers > most_constants_of_a_file) {
+        replacement = site.no("the constants of all lowered nodes would have more than 134217728 numbers");
+      }
+    }
     if (!replacement) {
       if (!site.why_not().empty()) {
         rewriter.near_miss(fmt::format("{} by TensorRT's layers", node.op_type),
@@ -241,7 +259,10 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
         node.op_type);
     std::string y = proposal.outputs.front()->name;
     if (rejected.contains(y)) return false;
-    if (rewriter.apply(proposal)) return true;
+    if (rewriter.apply(proposal)) {
+      rewriter.lowered_numbers() += numbers;
+      return true;
+    }
     rejected.insert(std::move(y));
     return false;
   }

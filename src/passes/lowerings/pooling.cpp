@@ -23,6 +23,7 @@ std::vector<double> counts_of(const std::vector<Window>& windows, const std::vec
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const Window& window = windows[i];
     outer.push_back(window.count(sizes[i]));
+    check_table({outer.back(), window.kernel});
     std::vector<double>& counts = along.emplace_back();
     for (std::int64_t at = 0; at < outer.back(); ++at) {
       double count = 0;

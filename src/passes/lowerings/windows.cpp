@@ -48,6 +48,7 @@ std::int64_t places_of(const std::vector<Window>& windows) {
 
 void for_each_index(const std::vector<std::int64_t>& sizes,
                     const std::function<void(const std::vector<std::int64_t>&)>& f) {
+  check_table(sizes);
   std::vector<std::int64_t> index(sizes.size(), 0);
   const std::int64_t count = product(sizes);
   for (std::int64_t i = 0; i < count; ++i) {

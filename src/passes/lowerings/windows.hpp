@@ -32,7 +32,7 @@ struct Window {
 
 [[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
 
-/// Calls `f` for each index within `sizes`, the last axis fastest.
+/// Calls `f` for each index within `sizes`, the last axis fastest. Throws TableTooLarge where there are too many.
 void for_each_index(const std::vector<std::int64_t>& sizes,
                     const std::function<void(const std::vector<std::int64_t>&)>& f);
 
