@@ -19,6 +19,7 @@
 #include <openvino/op/gru_sequence.hpp>
 #include <openvino/op/lstm_sequence.hpp>
 #include <openvino/op/matmul.hpp>
+#include <openvino/op/maximum.hpp>
 #include <openvino/op/mod.hpp>
 #include <openvino/op/op.hpp>
 #include <openvino/op/parameter.hpp>
@@ -329,10 +330,27 @@ void refuse_lengths(const ov::Node& node, const std::string& source) {
                   source, describe(node)));
 }
 
+/// The plugin negates a step in 32 bits. No tensor has as many elements along an axis as the smallest step that is left
+/// has, so that it selects the same elements as a smaller one does.
+void limit_step(ov::Node& slice) {
+  constexpr std::int64_t smallest = -(std::int64_t{1} << 30);
+  const Out step = slice.input_value(3);
+  const ov::element::Type type = step.get_element_type();
+  if (const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(step.get_node_shared_ptr())) {
+    std::vector<std::int64_t> steps = constant->cast_vector<std::int64_t>();
+    if (std::all_of(steps.begin(), steps.end(), [](std::int64_t each) { return each >= smallest; })) return;
+    for (std::int64_t& each : steps) each = std::max(each, smallest);
+    slice.input(3).replace_source_output(ov::op::v0::Constant::create(type, constant->get_shape(), steps));
+    return;
+  }
+  slice.input(3).replace_source_output(std::make_shared<ov::op::v1::Maximum>(step, integer(type, smallest)));
+}
+
 /// The sizes of integers are looked at in the main graph alone.
 void guard_in(ov::Model& model, const std::string& source, bool is_main) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     refuse_lengths(*node, source);
+    if (ov::is_type<ov::op::v8::Slice>(node)) limit_step(*node);
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
       for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) guard_in(*body, source, false);
     }

@@ -325,6 +325,31 @@ def test_operators(name, element, tmp_path):
                     np.testing.assert_allclose(found, expected, **limit)
 
 
+constant_steps = [-(1 << 62), -(1 << 32), -(1 << 31) - 5, -(1 << 31), 1 << 31, 1 << 32, (1 << 62) + 1]
+computed_steps = [-(1 << 31), (1 << 31) - 1, -2]
+
+
+@pytest.mark.parametrize(
+    ("step", "is_constant"), [(step, True) for step in constant_steps] + [(step, False) for step in computed_steps]
+)
+def test_large_steps(step, is_constant, tmp_path):
+    start, end = (-1, -(1 << 63) + 1) if step < 0 else (0, (1 << 63) - 1)
+    sizes = {"starts": start, "ends": end, "axes": 0} | ({"steps": step} if is_constant else {})
+    constants = [numpy_helper.from_array(np.array([value]), name) for name, value in sizes.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])]
+    if not is_constant:
+        inputs.append(helper.make_tensor_value_info("steps", TensorProto.INT64, [1]))
+    node = helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"], "slice")
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["m", 4])
+    graph = helper.make_graph([node], "graph", inputs, [output], constants)
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
+    given = {"x": np.arange(20, dtype=np.float32).reshape(5, 4)}
+    if not is_constant:
+        given["steps"] = np.array([step])
+    assert_same(run_graft("functions", path, given, tmp_path), run_onnxruntime(path, given))
+
+
 def test_inner_values(tmp_path):
     path = source / "examples" / "digits" / "digits.onnx"
     model = onnx.load(str(path))
