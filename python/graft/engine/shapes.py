@@ -113,6 +113,18 @@ def example_flag(network_input: NetworkInput) -> str:
     return range_text(example_range(network_input))
 
 
+def missing_flag(network_input: NetworkInput) -> str:
+    """As example_flag. Which values make sense depends on the layer that reads them, so that no number stands for one."""
+    if not network_input.is_shape_tensor:
+        return example_flag(network_input)
+    count = math.prod(network_input.shape)
+    words = ["x".join([word] * count) for word in ("MIN", "OPT", "MAX")]
+    if is_keyword():
+        ranges = ", ".join(f"[{word.replace('x', ', ')}]" for word in words)
+        return f"{named('--shapes')}={{{network_input.name!r}: ({ranges})}}"
+    return f"{named('--shapes')} {network_input.name}={'..'.join(words)}"
+
+
 def suggested_ranges(
     inputs: list[NetworkInput], given: dict[str, ShapeRange], suggested: dict[str, dict[str, str]]
 ) -> dict[str, ShapeRange]:
@@ -182,7 +194,9 @@ def missing_ranges(missing: list[NetworkInput]) -> EngineError:
     return EngineError(
         "shapes",
         "; ".join(said),
-        "Give minimum, optimum and maximum, for example " + " ".join(map(example_flag, missing)),
+        f"Give minimum, optimum and maximum, for example {' '.join(map(missing_flag, missing))}\n"
+        f"By default {'graft.inspect' if is_keyword() else 'the command inspect'} tries several ranges, and says which of "
+        "them build",
         inputs=[i.name for i in missing],
         values=bool(with_values),
     )

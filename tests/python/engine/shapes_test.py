@@ -60,7 +60,7 @@ def test_missing_range_names_the_input_and_gives_a_flag_that_works() -> None:
     with pytest.raises(EngineError) as caught:
         profile_ranges([IMAGE], {})
     assert "x is nx3xhxw" in caught.value.message
-    flag = caught.value.next_step.split("--shapes ")[1]
+    flag = caught.value.next_step.splitlines()[0].split("--shapes ")[1]
     assert set(profile_ranges([IMAGE], parse_shape_ranges([flag]))) == {"x"}
 
 
@@ -72,5 +72,8 @@ def test_an_input_of_fixed_shape_needs_no_profile() -> None:
 def test_a_shape_tensor_takes_values() -> None:
     sizes = NetworkInput("sizes", (2,), ("",), is_shape_tensor=True)
     assert profile_ranges([sizes], parse_shape_ranges(["sizes=8x8..16x16..32x32"]))["sizes"].optimum == (16, 16)
-    with pytest.raises(EngineError, match="sizes"):
+    with pytest.raises(EngineError, match="sizes") as caught:
         profile_ranges([sizes], {})
+    # Numbers would be a guess: a value may be a size, a count, an axis or a place.
+    assert "--shapes sizes=MINxMIN..OPTxOPT..MAXxMAX" in caught.value.next_step
+    assert "the command inspect tries" in caught.value.next_step
