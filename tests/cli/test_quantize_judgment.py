@@ -57,6 +57,8 @@ def test_of_f16_with_data_and_typed_inputs(graft, tmp_path):
         answer = graft("quantize", DIGITS, "-o", out, "--precision", "f16", "--data", DATA, "--json", *more)
         assert answer.code == 0
         assert check_that_both_agree(graft, answer)
+        layers = graft("verify", DIGITS, out, "--data", DATA, "--layers", "--json")
+        assert layers.code == 0, layers.json["problems"]
 
 
 def test_of_int8_the_bar_is_20_db(graft, tmp_path):
