@@ -13,9 +13,11 @@ usage: tools/seeded_nodes.py [--seeds N] [--only PATTERN]
 import argparse
 import collections
 import concurrent.futures
+import functools
 import itertools
 import json
 import multiprocessing
+import os
 import pathlib
 import re
 import sys
@@ -669,18 +671,26 @@ def outcomes_of(engine, cases):
     return [outcome(engine, *case[1:5]) for case in cases]
 
 
-def run_all(engine, cases, size=256):
-    """A result for each case. Where a process dies its cases run in smaller parts, and alone in the end."""
+def run_part(engine, cases):
+    """A result for each case. Where the process dies its cases run in smaller parts, and alone in the end."""
     context = multiprocessing.get_context("spawn")
-    found = []
-    for begin in range(0, len(cases), size):
-        part = cases[begin : begin + size]
-        try:
-            with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
-                found += pool.submit(outcomes_of, engine, part).result()
-        except concurrent.futures.process.BrokenProcessPool:
-            found += [(WRONG, "the process died")] if size == 1 else run_all(engine, part, size // 4)
-    return found
+    try:
+        with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
+            return pool.submit(outcomes_of, engine, cases).result()
+    except concurrent.futures.process.BrokenProcessPool:
+        if len(cases) == 1:
+            return [(WRONG, "the process died")]
+        return [found for part in parts_of(cases, (len(cases) + 3) // 4) for found in run_part(engine, part)]
+
+
+def parts_of(cases, size=256):
+    return [cases[begin : begin + size] for begin in range(0, len(cases), size)]
+
+
+def run_all(engine, cases):
+    """A result for each case, by as many processes as there are cores."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        return [found for part in threads.map(functools.partial(run_part, engine), parts_of(cases)) for found in part]
 
 
 def plain(case):

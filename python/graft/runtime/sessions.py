@@ -55,9 +55,7 @@ class Session:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4
         try:
-            self._session = onnxruntime.InferenceSession(
-                given.model, options, providers=["CPUExecutionProvider"], enable_fallback=False
-            )
+            self._session = inference_session(given.model, options)
         except Exception as refused:
             raise Failure(
                 ErrorKind.BAD_INPUT,
@@ -81,6 +79,23 @@ class Session:
                     f"{self._source}: output '{name}' is no tensor of numbers, which the CPU engine does not return",
                 )
         return outputs
+
+
+def inference_session(model: Any, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    """Compiles a model of any IR version. ONNX Runtime refuses a newer one than its own by the number alone, whatever the
+    model uses; operators and types that it lacks it refuses by their names."""
+
+    def compiled(content: Any) -> onnxruntime.InferenceSession:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"], enable_fallback=False)
+
+    try:
+        return compiled(model)
+    except Exception as refused:
+        newest = re.search(r"max supported IR version: (\d+)", str(refused))
+        if newest is None:
+            raise
+        # ModelProto.ir_version is field 1, and of a field that comes twice the last one counts.
+        return compiled(bytes(model) + b"\x08" + bytes([int(newest[1])]))
 
 
 def shortened(error: Exception) -> str:
