@@ -52,7 +52,7 @@ class NetworkInput:
         return "x".join(str(s) if s >= 0 else (n or "?") for s, n in zip(self.shape, names, strict=True))
 
 
-def dims_text(dims: Iterable[int]) -> str:
+def dims_text(dims: Iterable[int | str]) -> str:
     return "x".join(map(str, dims))
 
 
@@ -110,7 +110,8 @@ def example_range(network_input: NetworkInput) -> ShapeRange:
 
 def example_flag(network_input: NetworkInput) -> str:
     """A flag with example_range."""
-    return range_text(example_range(network_input))
+    example = example_range(network_input)
+    return flag_text(example.name, (example.minimum, example.optimum, example.maximum))
 
 
 def missing_flag(network_input: NetworkInput) -> str:
@@ -118,11 +119,7 @@ def missing_flag(network_input: NetworkInput) -> str:
     if not network_input.is_shape_tensor:
         return example_flag(network_input)
     count = math.prod(network_input.shape)
-    words = ["x".join([word] * count) for word in ("MIN", "OPT", "MAX")]
-    if is_keyword():
-        ranges = ", ".join(f"[{word.replace('x', ', ')}]" for word in words)
-        return f"{named('--shapes')}={{{network_input.name!r}: ({ranges})}}"
-    return f"{named('--shapes')} {network_input.name}={'..'.join(words)}"
+    return flag_text(network_input.name, [[word] * count for word in ("MIN", "OPT", "MAX")])
 
 
 def suggested_ranges(
@@ -138,12 +135,12 @@ def suggested_ranges(
     return ranges
 
 
-def range_text(found: ShapeRange) -> str:
-    """As the user writes it, on a command line or in Python."""
+def flag_text(name: str, parts: Iterable[Iterable[int | str]]) -> str:
+    """A minimum, an optimum and a maximum as the user writes them, on a command line or in Python."""
     if is_keyword():
-        ranges = ", ".join(str(list(each)) for each in (found.minimum, found.optimum, found.maximum))
-        return f"{named('--shapes')}={{{found.name!r}: ({ranges})}}"
-    return f"{named('--shapes')} {found.name}={found.text()}"
+        ranges = ", ".join(f"[{', '.join(map(str, part))}]" for part in parts)
+        return f"{named('--shapes')}={{{name!r}: ({ranges})}}"
+    return f"{named('--shapes')} {name}={'..'.join(map(dims_text, parts))}"
 
 
 def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
