@@ -285,15 +285,15 @@ class PairComparison {
     layer.diagnosis += (layer.diagnosis.empty() || found.empty() ? "" : "; ") + found;
   }
 
-  /// What calls the candidate reads its outputs as those of the reference: as integers in the place of real numbers, or
-  /// in other dimensions, they are not the same, unless it gives its inputs in another order too. A narrower real type
-  /// is judged by its numbers, as verify_models does with VerifyOptions::may_be_narrower.
+  /// A program that calls the candidate reads its outputs as those of the reference. They are not the same if one is
+  /// whole and the other real, or if their dimensions differ and the inputs are not given in another order too. Another
+  /// real type is judged by its numbers, as verify_models does with VerifyOptions::may_be_narrower.
   void check_output(const LayerRow& row, const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;
     const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);
-    const bool is_type_the_same =
+    const bool types_fit =
         reference.type == candidate.type || (is_floating_point(reference.type) && is_floating_point(candidate.type));
-    if (is_type_the_same && (reference.dims == candidate.dims || is_exchanged)) return;
+    if (types_fit && (reference.dims == candidate.dims || is_exchanged)) return;
     state_.report.problems.push_back(fmt::format("output '{}' is {} in the reference and {} in the candidate",
                                                  row.match.reference->name, reference.type_and_shape(),
                                                  candidate.type_and_shape()));

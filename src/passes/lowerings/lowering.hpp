@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -109,11 +109,11 @@ struct Lowering {
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 
 /// Thrown before a table of more than most_constants numbers is computed. The node then stays as it is.
-class TableTooLarge : public std::exception {
+class TableTooLarge : public std::runtime_error {
  public:
-  [[nodiscard]] const char* what() const noexcept override {
-    return "a table that its layers need would have more than 16777216 numbers";
-  }
+  TableTooLarge()
+      : std::runtime_error("a table that its layers need would have more than " + std::to_string(most_constants) +
+                           " numbers") {}
 };
 
 /// Throws TableTooLarge.

@@ -240,7 +240,8 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     if (replacement) {
       for (const auto& [name, tensor] : replacement->constants) numbers += tensor.element_count();
       if (rewriter.lowered_numbers() + numbers > most_constants_of_a_file) {
-        replacement = site.no("the constants of all lowered nodes would have more than 134217728 numbers");
+        replacement = site.no(fmt::format("the constants of all lowered nodes would have more than {} numbers",
+                                          most_constants_of_a_file));
       }
     }
     if (!replacement) {
