@@ -42,6 +42,7 @@
 #include "runtime/openvino/isolate.hpp"
 #include "runtime/openvino/message.hpp"
 #include "runtime/openvino/no_elements.hpp"
+#include "runtime/openvino/output_shapes.hpp"
 #include "runtime/openvino/prepare.hpp"
 #include "runtime/openvino/reader.hpp"
 #include "runtime/openvino/segments.hpp"
@@ -164,6 +165,10 @@ bool has_long_chain(const ov::Model& model) {
   return false;
 }
 
+/// With one thread OpenVINO 2026.4 drops an exception in a node's shape inference and goes on with memory of no size;
+/// with two, the run ends with the exception. Shapes are inferred during a run where the model has dynamic ones.
+int threads_for(const ov::Model& model, int threads) { return model.is_dynamic() ? std::max(threads, 2) : threads; }
+
 /// One of OpenVINO's transformations that fails is kept from the nodes at which it does: DeReshapeMatMul of 2026.4
 /// throws on some products between two reshapes, which are right without it. The model is changed only then.
 ov::CompiledModel compile(const std::shared_ptr<ov::Model>& model, const ov::AnyMap& properties) {
@@ -221,6 +226,7 @@ struct State {
   std::vector<Part> parts;
   /// Of each of the model's outputs: the part, and its place there.
   std::vector<std::pair<std::size_t, std::size_t>> output_places;
+  OutputShapes output_shapes;
 };
 
 class OpenvinoModel final : public CompiledModel, public KeepsOutputs {
@@ -247,6 +253,7 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   State own;
   own.source = model.source;
   own.model = std::make_shared<const onnx::Model>(model.clone());
+  own.output_shapes = OutputShapes(own.model);
   own.inputs = DeclaredInputs(model, takes_input);
   PreparedModel prepared = prepare(model, options);
   fix_defaults(prepared.model);
@@ -271,7 +278,7 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         ov::intel_cpu::denormals_optimization(false),
                         ov::num_streams(options.streams),
                         {"LP_TRANSFORMS_MODE", false}};
-  if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
+  if (options.threads > 0) properties.insert(ov::inference_num_threads(threads_for(*read, options.threads)));
   leave_out_what_has_no_elements(*read);
   try {
     hold_constants(*read, [&](const std::shared_ptr<ov::Model>& part) { return compile(part, properties); });
@@ -351,6 +358,7 @@ void OpenvinoModel::run(const TensorMap& inputs, const std::function<void(const 
     onnx::TensorData found = view_of(output(i));
     outputs[own.outputs[i]] = own.bf16_outputs.contains(i) ? as_bf16(found) : std::move(found);
   }
+  state_.output_shapes.check(inputs, outputs);
   look(outputs);
 }
 
@@ -375,6 +383,7 @@ TensorMap OpenvinoModel::run_and_keep(const TensorMap& inputs) {
     const bool is_rounded = state_.bf16_outputs.contains(i);
     outputs[state_.outputs[i]] = is_rounded ? as_bf16(view_of(output(i))) : take_output(i);
   }
+  state_.output_shapes.check(inputs, outputs);
   return outputs;
 }
 
