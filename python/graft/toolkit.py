@@ -216,9 +216,11 @@ def convert(
         such a model needs the plugin library, and other runtimes cannot run it.
     engine: the CPU engine that runs the proofs: `openvino`; `onnxruntime`; `both`, and what they disagree on is not
         proven; `auto`: openvino, whose proofs are repeated, and a sample of them checked in onnxruntime.
-    check: parse and build the result with the TensorRT that is installed, in a process that may die; result.runs is
-        whether it built, result.check what TensorRT said. Where none is installed, or a release is given,
-        result.not_checked says so and the rules judge. False leaves it out.
+    check: compare the values of the result with those of the model, as verify does (result.verified, or
+        result.not_verified says why not: without prove, with rules, or where nothing was rewritten), and parse and build
+        the result with the TensorRT that is installed, in a process that may die; result.runs is whether it built,
+        result.check what TensorRT said. Where none is installed, or a release is given, result.not_checked says so and
+        the rules judge. False leaves out both.
     max_seconds, shapes, targets, plugin_libraries, tensorrt: of the check, as inspect has them.
 
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and a model that contradicts itself.

@@ -26,6 +26,7 @@
 #include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
+#include "present/text/value_check_text.hpp"
 #include "present/text/verdict_color.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/files.hpp"
@@ -89,7 +90,6 @@ toolkit::ConvertRequest request_of(const ConvertArguments& arguments) {
   toolkit::ConvertRequest request{.file = arguments.model.model,
                                   .import = import_options(arguments.model),
                                   .options = {},
-                                  .keep_original = !arguments.report.empty(),
                                   .shapes_name = shapes_option};
   toolkit::ConvertOptions& options = request.options;
   options.rules = arguments.rules;
@@ -97,6 +97,7 @@ toolkit::ConvertRequest request_of(const ConvertArguments& arguments) {
   options.prove = !arguments.no_prove;
   options.prove_each = arguments.prove_each;
   options.functions = !arguments.no_functions;
+  options.check = !arguments.no_check;
   options.plugins = arguments.plugins == "always"  ? toolkit::Plugins::always
                     : arguments.plugins == "never" ? toolkit::Plugins::never
                                                    : toolkit::Plugins::automatic;
@@ -178,6 +179,7 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
   }
   for (const std::string& warning : rejection_warnings(report)) console.warn(warning);
   console.say();
+  console.say(present::values_text(conversion));
   console.say(present::check_text(conversion));
 }
 
@@ -282,16 +284,19 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   }
   say_result(console, conversion, arguments);
   if (halves) say_cut(console, *halves, *files);
-  if (!halves && conversion.is_complete()) {
-    if (const auto next = present::build_with_operators(conversion.model, arguments.output)) {
-      console.say();
-      console.say(present::next_table({*next}));
-    }
+  if (!conversion.values.is_good()) {
+    console.warn(present::missed_check_text(conversion.values, conversion.file.string()));
+  }
+  const std::vector<present::NextCommand> next = present::next_commands(conversion);
+  if (!halves && !next.empty()) {
+    console.say();
+    console.say(present::next_table(next));
   }
   Json json = present::to_json(conversion);
   if (arguments.cut) json["cut"] = halves ? present::to_json(*halves, *files) : Json();
   console.result(json);
-  if (halves) return is_good(*halves, arguments) && conversion.are_rules_done() ? Exit::done : Exit::answer_is_no;
+  const bool is_right = conversion.are_rules_done() && conversion.are_values_kept();
+  if (halves) return is_good(*halves, arguments) && is_right ? Exit::done : Exit::answer_is_no;
   return conversion.is_complete() ? Exit::done : Exit::answer_is_no;
 }
 
@@ -301,9 +306,9 @@ void add_convert(Program& program) {
   const auto arguments = std::make_shared<ConvertArguments>();
   Command* command = program.add_command("convert",
                                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
-                                         "the CPU that nothing changed; the TensorRT that is installed parses and "
-                                         "builds the result. Exit code 0 if it builds, 1 if it does not, or if that "
-                                         "is not known",
+                                         "the CPU that nothing changed; compares the values of both at the end, and "
+                                         "builds the result with the TensorRT that is installed. Exit code 0 if it "
+                                         "builds, 1 if it does not, if that is not known, or if values differ",
                                          "graft convert digits.onnx -o digits.graft.onnx\n"
                                          "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
                                          "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
@@ -343,8 +348,9 @@ void add_convert(Program& program) {
   add_probe_options(*command, arguments->probe);
   command->add_flag(
       "--no-check", arguments->no_check,
-      "leave out the check of the result, which parses and builds it with the TensorRT that is installed; "
-      "the rules judge it then, as they do where no TensorRT is installed");
+      "leave out the check of the result, which compares its values with those of the given model, as `graft "
+      "verify` does, and builds it with the TensorRT that is installed; the rules judge it then, as they do "
+      "where no TensorRT is installed");
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");

@@ -13,6 +13,7 @@
 #include "present/html/quantize_page.hpp"
 #include "present/json/quantize_json.hpp"
 #include "present/text/quantize_text.hpp"
+#include "present/text/value_check_text.hpp"
 #include "toolkit/files.hpp"
 #include "toolkit/quantize.hpp"
 

@@ -492,13 +492,14 @@ std::unique_ptr<DriverTrials> start_trials(const TrialOptions& options, const Tr
 ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, const TrialCallbacks& callbacks,
                            std::vector<NodeVerdict>& nodes) {
   TrialOptions trial_options = options.trials;
-  trial_options.libraries = libraries_for(model, trial_options.libraries);
-  onnx::Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
+  if (options.plugins) trial_options.libraries = libraries_for(model, trial_options.libraries);
+  onnx::Model asked =
+      model_to_ask(model, options.plugins && !trial_options.libraries.empty() && has_own_operators(model));
   const std::vector<Placed> placed = placed_nodes(asked);
   const std::unique_ptr<DriverTrials> started = start_trials(trial_options, callbacks, options.is_automatic);
   DriverTrials& trials = *started;
   // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
-  const bool has_plugins = engine::has_own_plugin_library(trial_options.libraries);
+  const bool has_plugins = options.plugins && engine::has_own_plugin_library(trial_options.libraries);
   if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0)
     detach_functions(asked, has_plugin);
   SizeRanges ranges(asked, options.shapes, options.is_automatic);

@@ -21,6 +21,7 @@ struct ProbeOptions {
   /// budget allows no build is judged by the parser and the rules.
   bool is_automatic = false;
   bool searches = true;  ///< False, with is_automatic: a model that does not build is not searched for the nodes.
+  bool plugins = true;   ///< False: no plugin of Graft's is used, as `graft build --plugins never` builds.
   TrialOptions trials;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
   std::string reduce;               ///< A file for the smallest part that fails; empty if none is to be written.

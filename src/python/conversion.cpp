@@ -16,6 +16,7 @@
 #include "python/cpu_engines.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
+#include "toolkit/verdict_names.hpp"
 
 namespace graft::python {
 namespace {
@@ -118,7 +119,15 @@ void add_conversion(nb::module_& module) {
       .def_ro("problems", &ConvertResult::problems,
               "The nodes of the result that do not run, or of which that is not known.")
       .def_ro("check", &ConvertResult::check, "What TensorRT said of the result; None where it was not asked.")
-      .def_ro("not_checked", &ConvertResult::not_checked, "Why it was not asked; empty where it was.");
+      .def_ro("not_checked", &ConvertResult::not_checked, "Why it was not asked; empty where it was.")
+      .def_prop_ro(
+          "verified",
+          [](const ConvertResult& result) {
+            return result.verified ? std::optional<std::string>(toolkit::to_string(*result.verified)) : std::nullopt;
+          },
+          "Whether the result computes what the given model computes, as verify says it: 'same' ...; None where they "
+          "were not compared.")
+      .def_ro("not_verified", &ConvertResult::not_verified, "Why they were not; empty where they were.");
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,

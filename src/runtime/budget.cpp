@@ -22,6 +22,7 @@ using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 constexpr double seconds_per_element = 2e-9;
 constexpr double seconds_per_product = 5e-11;
 constexpr double seconds_per_drawn_number = 5e-8;  // normally distributed, in verify/inputs.cpp
+constexpr double seconds_per_call = 2e-6;          // of a node in a body, whatever it computes
 constexpr double seconds_per_compilation = 2e-3;
 constexpr double seconds_per_compiled_node = 2e-4;
 
@@ -67,21 +68,52 @@ double products_per_element(const onnx::Node& node) {
   return 0;
 }
 
+/// How often the body of a node runs. 1 where it has none, or where the number is computed.
+double iterations_of(const onnx::Node& node) {
+  if (node.is("Loop") && node.input(0) != nullptr) {
+    const auto limit = node.input(0)->constant();
+    const auto numbers = limit ? limit->ints() : std::nullopt;
+    if (numbers && numbers->size() == 1) return std::max(1.0, static_cast<double>(numbers->front()));
+  }
+  if (!node.is("Scan")) return 1;
+  const std::int64_t scanned = node.int_or("num_scan_inputs", 0);
+  const std::vector<std::int64_t> axes = node.ints("scan_input_axes").value_or(std::vector<std::int64_t>{});
+  double iterations = 1;
+  for (std::int64_t i = 0; i < scanned && i < static_cast<std::int64_t>(node.inputs.size()); ++i) {
+    const auto place = node.inputs.size() - static_cast<std::size_t>(scanned - i);
+    const onnx::Value* input = place < node.inputs.size() ? node.input(place) : nullptr;
+    if (input == nullptr || !input->shape || input->shape->empty()) continue;
+    const auto rank = static_cast<std::int64_t>(input->shape->size());
+    const std::int64_t axis = static_cast<std::size_t>(i) < axes.size() ? axes[static_cast<std::size_t>(i)] : 0;
+    const std::int64_t from_front = axis < 0 ? axis + rank : axis;
+    if (from_front < 0 || from_front >= rank) continue;
+    const Dim& dim = (*input->shape)[static_cast<std::size_t>(from_front)];
+    if (dim.is_constant()) iterations = std::max(iterations, static_cast<double>(dim.value()));
+  }
+  return iterations;
+}
+
 class Estimate {
  public:
-  /// In topological order: a tensor is held from the node that makes it to the last one that reads it.
-  void run(const onnx::Graph& graph) {
+  /// In topological order: a tensor is held from the node that makes it to the last one that reads it. The graph runs
+  /// `times` times.
+  void run(const onnx::Graph& graph, double times = 1) {
     std::unordered_map<const onnx::Value*, std::size_t> readers;
     graph.for_each_node([&](const onnx::Node& node) {
       for (const onnx::Value* input : node.inputs) ++readers[input];
     });
     for (const onnx::Node* node : graph.nodes()) {
-      for (const onnx::Graph* inner : node->subgraphs()) run(*inner);
+      const double iterations = iterations_of(*node);
+      for (const onnx::Graph* inner : node->subgraphs()) {
+        run(*inner, times * iterations);
+        if (iterations > 1) add_stacked(*node, *inner, iterations);
+      }
+      if (times > 1) cost_.seconds += times * seconds_per_call;
       for (const onnx::Value* output : node->outputs) {
         if (output == nullptr) continue;
         add(bytes_of(*output));
         const double count = count_of(output).value_or(0);
-        cost_.seconds += count * (seconds_per_element + products_per_element(*node) * seconds_per_product);
+        cost_.seconds += times * count * (seconds_per_element + products_per_element(*node) * seconds_per_product);
       }
       for (const onnx::Value* input : node->inputs) {
         if (input == nullptr || --readers[input] != 0) continue;
@@ -89,6 +121,16 @@ class Estimate {
         if (is_own) held_ -= bytes_of(*input);
       }
     }
+  }
+
+  /// What a Loop or Scan joins of all its iterations: the outputs of its body behind those that it carries.
+  void add_stacked(const onnx::Node& node, const onnx::Graph& body, double iterations) {
+    const std::size_t stacked_from =
+        node.is("Loop")
+            ? std::max<std::size_t>(node.inputs.size(), 2) - 1
+            : node.inputs.size() - std::min(node.inputs.size(), static_cast<std::size_t>(std::max<std::int64_t>(
+                                                                    node.int_or("num_scan_inputs", 0), 0)));
+    for (std::size_t i = stacked_from; i < body.outputs().size(); ++i) add(bytes_of(*body.outputs()[i]) * iterations);
   }
 
   void add(double bytes) {

@@ -9,17 +9,20 @@
 #include <utility>
 
 #include "core/suggest.hpp"
+#include "graft/setting.hpp"
 #include "inspect/forecast.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/operator_node.hpp"
 #include "passes/pipeline.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/read.hpp"
+#include "toolkit/verify_options.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
@@ -113,15 +116,65 @@ std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model,
   return nodes;
 }
 
-/// What the public function and the program share: the passes, the warnings of sizes that they left, and the verdicts
-/// on what came of it.
-void rewrite(const Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
+/// Where no plugin is wanted, operators of ONNX's that only a plugin runs do not run. Graft's own have functions.
+void refuse_plugins(std::vector<inspect::NodeVerdict>& nodes) {
+  for (inspect::NodeVerdict& node : nodes) {
+    if (node.verdict != inspect::Verdict::plugin || !onnx::is_standard_operator("", node.op)) continue;
+    node.verdict = inspect::Verdict::unsupported;
+    node.reason +=
+        (node.reason.empty() ? "" : "; ") + std::string("only a plugin of Graft's runs it, and none is wanted");
+    node.advice = fmt::format("leave out {}", setting_name(Setting::without_plugins));
+  }
+}
+
+/// Sizes that the conversion has fixed, as --input does: the model before runs with the same.
+std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const graft::onnx::Model& before,
+                                                                          const graft::onnx::Model& after) {
+  const auto is_fixed = [](const onnx::Value& input) {
+    return input.shape &&
+           std::all_of(input.shape->begin(), input.shape->end(), [](const Dim& dim) { return dim.is_constant(); });
+  };
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> sizes;
+  for (const onnx::Value* input : before.graph().inputs()) {
+    const onnx::Value* same = after.graph().find_local(input->name);
+    if (is_fixed(*input) || same == nullptr || !same->is_input || !is_fixed(*same)) continue;
+    for (const Dim& dim : *same->shape) sizes[input->name].push_back(dim.value());
+  }
+  return sizes;
+}
+
+/// Compares the model after with the model before, once all functions are still in it.
+void compare_values(Work& work, Conversion& conversion, const ConvertOptions& options) {
+  if (!options.check) {
+    conversion.values_not_compared = "the check of the result was left out";
+  } else if (!options.prove) {
+    conversion.values_not_compared = fmt::format("nothing is run ({})", setting_name(Setting::without_proofs));
+  } else if (!options.rules.empty()) {
+    conversion.values_not_compared = "rules may change what the network computes";
+  } else if (conversion.report.rewrites.empty()) {
+    conversion.values_not_compared = "nothing was rewritten";
+  } else {
+    work.report(1, "comparing values");
+    const auto start = std::chrono::steady_clock::now();
+    verify::VerifyOptions common;
+    common.shapes = fixed_sizes(conversion.original, conversion.model);
+    conversion.values =
+        check_values(conversion.original, conversion.model, common, options.engine, options.watch, true);
+    conversion.seconds.compare = seconds_since(start);
+  }
+}
+
+/// What the public function and the program share: the passes, the warnings of sizes that they left, the comparison of
+/// values, and the verdicts on what came of it.
+void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
              const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
   graft::onnx::Model& model = conversion.model;
   // A proof that cannot be run is not made, and the conversion goes on: an engine that is not there is said before.
   const bool needs_second = options.engine == CpuEngine::onnxruntime || options.engine == CpuEngine::both;
   if (options.prove && needs_second) (void)work.engine().name();
   conversion.is_proven = options.prove;
+  conversion.uses_plugins = options.plugins != Plugins::never;
+  conversion.targets_of_plugins = targets_of_plugins();
   conversion.nodes_before = model.graph().node_count();
   if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
   const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
@@ -142,8 +195,10 @@ void rewrite(const Work& work, Conversion& conversion, const graft::passes::Conv
   }
   conversion.seconds.prove = report.proof_seconds;
   conversion.seconds.rewrite = seconds_since(start) - conversion.seconds.prove;
+  compare_values(work, conversion, options);
   if (!options.functions) conversion.nodes_without_function = detach_functions(model);
   conversion.nodes = inspect::judge_nodes(model, {}, release);
+  if (!conversion.uses_plugins) refuse_plugins(conversion.nodes);
   conversion.nodes_after = model.graph().node_count();
   conversion.weight_bytes = bytes_of_weights(model);
   conversion.transpositions = count_of(model, "Transpose");
@@ -156,7 +211,10 @@ void check(Work& work, Conversion& conversion, const inspect::ProbeOptions& opti
     return;
   }
   Inspection inspection = inspection_of(conversion);
-  probe(work, inspection, options, on_end);
+  inspect::ProbeOptions asked = options;
+  asked.plugins = conversion.uses_plugins;
+  conversion.targets = options.trials.targets;
+  probe(work, inspection, asked, on_end);
   conversion.nodes = std::move(inspection.nodes);
   conversion.check = std::move(inspection.probe);
   conversion.not_checked = std::move(inspection.not_asked);
@@ -186,6 +244,8 @@ ConvertResult result_of(Conversion&& conversion) {
   result.problems = problems_of(conversion);
   if (conversion.check) result.check = summary_of(*conversion.check);
   result.not_checked = conversion.not_checked;
+  if (conversion.values.report) result.verified = verdict_of(conversion.values.report->verdict());
+  result.not_verified = conversion.values.failure.empty() ? conversion.values_not_compared : conversion.values.failure;
   result.model = ModelAccess::make(conversion.model.clone());
   result.details = std::make_shared<const Conversion>(std::move(conversion));
   return result;
@@ -238,7 +298,13 @@ std::optional<bool> Conversion::runs() const {
   return is_unknown ? std::nullopt : by_nodes;
 }
 
-bool Conversion::is_complete() const { return are_rules_done() && runs().value_or(false); }
+bool Conversion::are_values_kept() const {
+  if (!values.report) return true;
+  const verify::Verdict verdict = values.report->verdict();
+  return verdict == verify::Verdict::same || verdict == verify::Verdict::nothing_compared;
+}
+
+bool Conversion::is_complete() const { return are_rules_done() && are_values_kept() && runs().value_or(false); }
 
 void check(Conversion& conversion, const inspect::ProbeOptions& options, const Watch& watch,
            const TrialCallback& on_end) {
@@ -262,13 +328,17 @@ Conversion convert_file(const ConvertRequest& request) {
     work.report(0, "reading " + request.file.string());
     Conversion result;
     result.file = request.file;
+    result.import = {.weights = request.import.weights,
+                     .shapes = request.import.shapes,
+                     .outputs = request.import.outputs,
+                     .watch = {}};
     // Readers of other formats than ONNX need the shapes while they read.
     InputShapes reading_shapes = inner.input_shapes;
     reading_shapes.merge(shapes_of(inner.rules));
     const auto start = std::chrono::steady_clock::now();
     result.model = read(request.file, request.import, reading_shapes, request.shapes_name, &result.origin);
     result.seconds.read = seconds_since(start);
-    if (request.keep_original) result.original = result.model.clone();
+    result.original = result.model.clone();
     const std::vector<passes::FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
     rewrite(work, result, inner, request.options, frozen);
     return result;

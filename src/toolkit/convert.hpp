@@ -17,6 +17,7 @@
 #include "onnx/model.hpp"
 #include "passes/report.hpp"
 #include "toolkit/inspect.hpp"
+#include "toolkit/value_check.hpp"
 
 namespace graft::toolkit {
 
@@ -24,7 +25,6 @@ struct ConvertRequest {
   std::filesystem::path file;
   ImportOptions import = {};
   ConvertOptions options = {};
-  bool keep_original = false;  ///< The model before is a part of the result.
   /// How messages call ImportOptions::shapes and the passes.
   std::string shapes_name = "ImportOptions::shapes";
 };
@@ -34,12 +34,14 @@ struct Conversion {
     double read = 0;
     double rewrite = 0;
     double prove = 0;
+    double compare = 0;
     double write = 0;
   };
 
   std::filesystem::path file;
+  ImportOptions import = {};  ///< With which the file was read, without the watch.
   Origin origin;
-  std::optional<graft::onnx::Model> original;
+  graft::onnx::Model original;  ///< As it was read.
   graft::onnx::Model model;
   std::optional<inspect::Release> release;  ///< That it is for; nothing where none was named.
   bool is_proven = true;                    ///< False: nothing was run.
@@ -52,6 +54,11 @@ struct Conversion {
   std::size_t transpositions = 0;
   std::optional<inspect::ProbeAnswer> check;          ///< What TensorRT says of the model after.
   std::string not_checked;                            ///< Why it was not asked; empty where it was.
+  ValueCheck values;                                  ///< Whether the model after computes what `original` computes.
+  std::string values_not_compared;                    ///< Why that was not tried; empty where it was.
+  bool uses_plugins = true;                           ///< False: no plugin is wanted in the engine.
+  std::vector<std::string> targets;                   ///< For which it was checked; empty where none was named.
+  std::vector<std::string> targets_of_plugins;        ///< As Inspection::targets_of_plugins.
   std::optional<std::size_t> nodes_without_function;  ///< Where functions were left out: of how many nodes.
   std::filesystem::path output;                       ///< Once it is written.
   std::optional<std::filesystem::path> data_file;     ///< Beside the output, with its weights.
@@ -59,7 +66,9 @@ struct Conversion {
 
   /// Whether TensorRT runs the model after; nothing where that is not known. One that was asked runs what it built.
   [[nodiscard]] std::optional<bool> runs() const;
-  /// Whether every rule was done, and the model runs as far as is known.
+  /// Whether the comparison of values found no difference; also where it was not made, or compared nothing.
+  [[nodiscard]] bool are_values_kept() const;
+  /// Whether every rule was done, the values are kept, and the model runs as far as is known.
   [[nodiscard]] bool is_complete() const;
   [[nodiscard]] bool are_rules_done() const;
 };

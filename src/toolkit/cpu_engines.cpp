@@ -106,7 +106,7 @@ std::string known_for(const std::string& engine, const graft::onnx::Model& model
     if (engine.starts_with(known.engine)) operators.insert(known.op);
   }
   if (operators.empty()) return "";
-  return fmt::format("it is known to compute some forms of {} wrongly, none of which is in the model",
+  return fmt::format("it is known to compute some forms of {} wrongly; the model has no form that Graft knows of",
                      fmt::join(operators, ", "));
 }
 
@@ -143,7 +143,7 @@ void add_once(std::vector<std::string>& texts, Text text) {
 const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose) {
   switch (choice) {
     case CpuEngine::automatic: break;
-    case CpuEngine::openvino: return runtime::default_engine();
+    case CpuEngine::openvino: return repeating_openvino();
     case CpuEngine::onnxruntime: return onnxruntime_engine();
     case CpuEngine::both: return both_engines();
   }

@@ -126,9 +126,13 @@ Inspection inspection_of(const Conversion& conversion) {
   inspection.is_converted = true;
   inspection.release = conversion.release;
   inspect::infer_and_note_faults(inspection.model, {});
-  inspection.nodes =
-      inspect::judge_nodes(inspection.model, {}, inspection.release.value_or(inspect::newest_measured_release()));
+  inspection.nodes = conversion.nodes;
   return inspection;
+}
+
+bool can_be_cut(const Inspection& inspection) {
+  const std::set<std::string, std::less<>> ids = failing(inspection.nodes, true);
+  return inspect::find_cut(inspection.model, [&](const onnx::Node& node) { return is_among(node, ids); }).has_value();
 }
 
 std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options) {

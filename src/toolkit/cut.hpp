@@ -10,11 +10,14 @@
 
 namespace graft::toolkit {
 
-/// A converted network, its nodes judged by rule, as `probe` takes it.
+/// A converted network with the verdicts on its nodes, as `probe` takes it.
 [[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
 /// `cut` after `inspect`; of the options, what is in `inspect` is not looked at.
 [[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options);
+
+/// Whether `cut` leaves TensorRT anything to compute.
+[[nodiscard]] bool can_be_cut(const Inspection& inspection);
 
 /// Throws Error for a file that names both halves of a network, naming the one that TensorRT runs. Messages call the
 /// file `name`.

@@ -26,9 +26,7 @@ namespace {
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
   inspection.is_converted = convert;
-  if (DefaultTargets targets = default_targets(); !targets.without_code.empty()) {
-    inspection.targets_of_plugins = std::move(targets.with_code);
-  }
+  inspection.targets_of_plugins = targets_of_plugins();
   // What readers of other formats than ONNX declare is their own.
   const std::vector<std::string> contradictions =
       inspection.origin.format.empty() ? contradicted_shape_warnings(model) : std::vector<std::string>();
@@ -262,9 +260,13 @@ std::string to_string(Support support) {
 
 std::optional<bool> Inspection::runs() const {
   const std::optional<bool> by_nodes = inspect::runs(nodes);
-  // A model without nodes that TensorRT does not build.
-  const bool is_unknown = by_nodes.value_or(false) && nodes.empty() && probe && !probe->not_built.empty();
+  const bool is_unknown = by_nodes.value_or(false) && probe && !probe->not_built.empty();
   return is_unknown ? std::nullopt : by_nodes;
+}
+
+std::vector<std::string> targets_of_plugins() {
+  DefaultTargets targets = default_targets();
+  return targets.without_code.empty() ? std::vector<std::string>() : std::move(targets.with_code);
 }
 
 bool is_release(const std::string& name) { return inspect::find_release(name).has_value(); }

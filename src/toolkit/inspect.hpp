@@ -42,6 +42,9 @@ struct Inspection {
   [[nodiscard]] std::optional<bool> runs() const;
 };
 
+/// For Inspection::targets_of_plugins.
+[[nodiscard]] std::vector<std::string> targets_of_plugins();
+
 /// Inspection::not_asked where the caller chose the rules.
 inline constexpr auto not_asked_by_rule = "the rules alone were wanted";
 inline constexpr auto not_asked_for_release = "another release was named";

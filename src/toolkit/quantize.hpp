@@ -14,7 +14,7 @@
 #include "graft/toolkit/progress.hpp"
 #include "quant/choose_int8.hpp"
 #include "quant/choose_types.hpp"
-#include "verify/verify_models.hpp"
+#include "toolkit/value_check.hpp"
 
 namespace graft::toolkit {
 
@@ -24,31 +24,17 @@ struct WeightBytes {
   std::uint64_t after = 0;
 };
 
-/// What `graft verify` finds of the model before and after, with the same options: one function judges in both
-/// commands.
-struct QuantizedCheck {
-  /// Nothing where the user's metric judges, or where there are no data to judge int8 by.
-  std::optional<verify::VerifyReport> report;
-  std::string failure;             ///< Why the two could not be compared; empty where they were.
-  std::optional<double> limit_db;  ///< The limit of the options, which takes the place of the usual tolerance.
-
-  /// Whether `graft verify` ends with exit code 0.
-  [[nodiscard]] bool is_good() const {
-    return failure.empty() && (!report || report->verdict() == verify::Verdict::same);
-  }
-};
-
 struct TypesReport {
   quant::ChosenTypes chosen;
   WeightBytes weights;
-  QuantizedCheck check;
+  ValueCheck check;
   [[nodiscard]] bool met() const { return chosen.met && check.is_good(); }
 };
 
 struct Int8Report {
   quant::ChosenInt8 chosen;
   WeightBytes weights;
-  QuantizedCheck check;
+  ValueCheck check;  ///< Not made where the user's metric judges, or where there are no data to judge by.
   [[nodiscard]] bool met() const { return chosen.met && check.is_good(); }
 };
 

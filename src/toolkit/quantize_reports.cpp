@@ -17,7 +17,6 @@
 #include "quant/calibration_data.hpp"
 #include "quant/typed.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/compare_models.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
 #include "verify/ends.hpp"
@@ -33,26 +32,6 @@ std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
     if (constant) bytes += constant->bytes.size();
   }
   return bytes;
-}
-
-/// Compares the models as `graft verify` does. `common` has the data, shapes and limit of the options.
-QuantizedCheck check(const onnx::Model& before, const onnx::Model& after, graft::verify::VerifyOptions common,
-                     CpuEngine engine, const Watch& watch) {
-  QuantizedCheck found;
-  found.limit_db = common.snr_db;
-  CompareOptions options;
-  options.common.data = std::move(common.data);
-  options.common.shapes = std::move(common.shapes);
-  options.common.snr_db = common.snr_db;
-  options.engine = engine;
-  try {
-    place_inputs(before, after, options.common, options.names);
-    found.report = compare_outputs(before, after, std::move(options), {.progress = {}, .cancel = watch.cancel}).report;
-  } catch (const Error& error) {
-    if (error.kind() == Error::Kind::internal) throw;
-    found.failure = error.what();
-  }
-  return found;
 }
 
 /// Whether the result of a node jumps where a number before it moves a little.
@@ -159,7 +138,7 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
     constexpr std::array<std::size_t, 3> steps_to_keep{4, 12, std::numeric_limits<std::size_t>::max()};
     for (std::size_t attempt = 0;; ++attempt) {
       report.chosen = choose_types(work.engine(), model, options);
-      report.check = check(model, report.chosen.typed.model, common, engine, watch);
+      report.check = check_values(model, report.chosen.typed.model, common, engine, watch);
       if (report.met() || !report.chosen.met || !report.check.report || attempt == steps_to_keep.size()) break;
       work.check_cancelled();
       if (!keep_what_decides(model, *report.check.report, steps_to_keep[attempt], options)) break;
@@ -186,7 +165,7 @@ Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, 
       graft::verify::VerifyOptions common;
       common.data = data_to_judge_by(samples, calibration, options.judged);
       common.snr_db = options.limit_db;
-      report.check = check(model, report.chosen.placed.model, std::move(common), engine, watch);
+      report.check = check_values(model, report.chosen.placed.model, common, engine, watch);
     }
     report.weights = {.before = bytes_of_weights(model), .after = bytes_of_weights(report.chosen.placed.model)};
     return report;

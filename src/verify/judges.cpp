@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
@@ -509,6 +510,10 @@ class TwoJudges final : public Judges {
     shared->answer = {.engine = std::string(name()), .reason = ""};
     const auto kept = std::make_shared<const onnx::Model>(model.clone());
     shared->replace = [this, kept, options](const runtime::EngineLimit& limit) -> AnsweringModel::Replacement {
+      if (asks_always()) {
+        throw Error(fmt::format("{}\nBoth engines were asked, and one alone can compute the model: set {} to {}",
+                                limit.what(), setting_name(Setting::cpu_engine), "onnxruntime"));
+      }
       if (!has_second()) {
         throw runtime::EngineLimit(
             fmt::format("{}\nInstall {}, which then computes the model", limit.what(), options_.second_in_table));

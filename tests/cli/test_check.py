@@ -1,4 +1,5 @@
 # What `graft inspect` and `graft convert` say against what `graft build` does, with the installed TensorRT as the judge.
+import shlex
 import sys
 
 import numpy as np
@@ -41,6 +42,30 @@ def capital_letters(path):
         [node("Einsum", ["a", "b"], ["y"], equation="BIJ,BJK->BIK")],
         [("a", [2, 3, 4]), ("b", [2, 4, 5])],
         [("y", [2, 3, 5])],
+    )
+
+
+def places_of_ones(path):
+    """NonZero, which TensorRT-RTX has as a plugin of Graft's alone."""
+    return save(path, [node("NonZero", ["x"], ["y"])], [("x", [2, 4])], [info("y", INT64, [2, None])])
+
+
+def places_in_a_loop(path):
+    """Counts in the body of a Loop, of places that depend on its iteration: all that the network computes."""
+    inner = [
+        node("Cast", ["i"], ["step"], to=FLOAT),
+        node("Greater", ["x", "step"], ["mask"]),
+        node("NonZero", ["mask"], ["places"]),
+        node("Shape", ["places"], ["counts"]),
+        node("Gather", ["counts", "one"], ["count"]),
+        node("Add", ["sum", "count"], ["sum_out"]),
+        node("Identity", ["c"], ["c_out"]),
+    ]
+    ends = [info("i", INT64, []), info("c", BOOL, []), info("sum", INT64, [])]
+    body = helper.make_graph(inner, "body", ends, [info("c_out", BOOL, []), info("sum_out", INT64, [])])
+    constants = [constant("n", np.int64(4)), constant("one", np.int64(1)), constant("zero", np.int64(0))]
+    return save(
+        path, [node("Loop", ["n", "", "zero"], ["y"], body=body)], [("x", [10])], [info("y", INT64, [])], constants
     )
 
 
@@ -180,6 +205,40 @@ def test_convert_checks_its_result(graft, tmp_path):
     )
     short = graft("convert", DIGITS, "-o", converted, *TARGET, "--max-seconds", "0.01")
     assert short.code == 1, "exit code 0 promises an engine"
+
+
+def test_convert_without_plugins_is_checked_without_them(graft, tmp_path):
+    model, converted = places_of_ones(tmp_path / "m.onnx"), tmp_path / "c.onnx"
+    never = graft("convert", model, "-o", converted, *TARGET, "--plugins", "never", "--json")
+    assert never.code == 1 and not never.json["built"]
+    assert graft("build", converted, "-o", tmp_path / "e", *TARGET, "--plugins", "never").code == 1
+    by_rules = graft("convert", model, "-o", converted, "--plugins", "never", "--no-check", "--json")
+    assert by_rules.code == 1 and by_rules.json["unsupported"][0]["operator"] == "NonZero"
+    usual = graft("convert", model, "-o", converted, *TARGET, "--json")
+    assert usual.code == 0 and usual.json["built"]
+    assert graft("build", converted, "-o", tmp_path / "e", *TARGET).code == 0
+
+
+def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
+    model, converted = places_in_a_loop(tmp_path / "m.onnx"), tmp_path / "c.onnx"
+    inspected = graft("inspect", model, *TARGET)
+    assert inspected.code == 1
+    assert "--cut" not in inspected.out
+    assert "run the network as it is in ONNX Runtime" in " ".join(inspected.out.split())
+    assert graft("convert", model, "-o", converted, "--cut", *TARGET).code == 1
+    assert "runs now" not in graft("convert", model, "-o", converted, *TARGET).out
+
+
+def test_the_next_step_of_convert_builds(graft, tmp_path):
+    converted = tmp_path / "c.onnx"
+    told = graft("convert", DIGITS, "-o", converted, *TARGET)
+    assert told.code == 0, told.err
+    command = next(line for line in told.out.splitlines() if line.startswith("next  "))
+    _, verb, *arguments = shlex.split(command.removeprefix("next  "))
+    assert verb == "build"
+    assert graft(verb, *arguments).code == 0
+    assert (tmp_path / "c.engine").is_file()
+    assert f"the result and {DIGITS} are the same: 3 runs" in told.out
 
 
 @pytest.mark.parametrize(

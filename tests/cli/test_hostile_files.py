@@ -402,6 +402,37 @@ def test_a_large_input_is_proven_at_smaller_sizes(attack, tmp_path):
     assert "LeakyRelu" in str(onnx.load(tmp_path / "o.onnx"))
 
 
+@pytest.mark.parametrize("iterations", [10**6, 10**9])
+def test_a_loop_that_runs_long(attack, tmp_path, iterations):
+    """A proof of the two transpositions would run all of it; `attack` allows 20 s of processor time."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["c"], ["c_out"]),
+            helper.make_node("Sigmoid", ["v"], ["v_out"]),
+            helper.make_node("Identity", ["v_out"], ["stacked"]),
+        ],
+        "body",
+        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, None)],
+        [
+            value("c_out", TensorProto.BOOL, []),
+            value("v_out", TensorProto.FLOAT, None),
+            value("stacked", TensorProto.FLOAT, None),
+        ],
+    )
+    nodes = [
+        helper.make_node("Loop", ["n", "", "x"], ["last", "all"], body=body),
+        helper.make_node("ReduceSum", ["all"], ["sum"], keepdims=0),
+        helper.make_node("Transpose", ["last"], ["t"], perm=[1, 0]),
+        helper.make_node("Transpose", ["t"], ["y"], perm=[1, 0]),
+    ]
+    constants = [onnx.numpy_helper.from_array(np.int64(iterations), "n")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 2])], [("y", None), ("sum", None)], constants)
+    code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "--no-check")
+    assert code in (0, 1), messages
+    assert memory < MOST_MEMORY_OF_PROOFS
+
+
 # ---- Nodes without what they need
 
 

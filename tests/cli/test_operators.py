@@ -438,7 +438,9 @@ def test_convert_keeps_values_that_are_sizes(graft, tmp_path, size, plugins):
     out = tmp_path / "out.onnx"
     command = ["convert", sampling(tmp_path / "m.onnx", size), "-o", out, "--plugins", plugins]
     answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    # The function of the operator has a NonZero where sizes are computed, which TensorRT-RTX runs as a plugin alone.
+    needs_plugin = plugins == "never" and size in ("x", "input")
+    assert answer.code == (1 if needs_plugin else 0), answer.err
     np.testing.assert_allclose(run_onnx(out, feeds)["y"], wanted["y"], rtol=1e-5, atol=1e-5)
 
 

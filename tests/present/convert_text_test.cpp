@@ -1,12 +1,15 @@
 // What `graft convert` says of its rewrites and of nodes that do not run.
 #include "present/text/convert_text.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "present/json/convert_json.hpp"
+#include "present/text/next_steps_text.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::present {
 namespace {
@@ -84,6 +87,35 @@ TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now)
   EXPECT_EQ(newly_running_text(conversion), "TensorRT runs now what it did not run before: NonZero") << "c alone";
   conversion.failed_before.pop_back();
   EXPECT_EQ(newly_running_text(conversion), "");
+}
+
+TEST(ConvertText, a_node_that_stayed_does_not_run_now_in_a_network_that_does_not_build) {
+  toolkit::Conversion conversion;
+  conversion.failed_before = {verdict("a", "NonZero", inspect::Verdict::unsupported)};
+  conversion.nodes = {verdict("a", "NonZero", inspect::Verdict::native),
+                      verdict("loop", "Loop", inspect::Verdict::unsupported)};
+  EXPECT_EQ(newly_running_text(conversion), "");
+}
+
+TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete) {
+  const auto scaled = [](double factor) {
+    return test::text_model({{"x", onnx::ElementType::f32, {4}}},
+                            fmt::format("factor = Constant<value_float={:.1f}>()\ny = Mul(x, factor)", factor), {"y"});
+  };
+  toolkit::Conversion conversion;
+  conversion.file = "in.onnx";
+  conversion.output = "out.onnx";
+  conversion.nodes = {verdict("a", "Mul", inspect::Verdict::native)};
+  conversion.values = toolkit::check_values(scaled(2), scaled(2), {}, toolkit::CpuEngine::automatic, {});
+  EXPECT_TRUE(conversion.is_complete());
+  EXPECT_THAT(values_text(conversion), HasSubstr("the result and in.onnx are the same: 3 runs, computed by"));
+  conversion.values = toolkit::check_values(scaled(2), scaled(2.1), {}, toolkit::CpuEngine::automatic, {});
+  EXPECT_FALSE(conversion.is_complete());
+  EXPECT_THAT(values_text(conversion), HasSubstr("the result and in.onnx are not the same"));
+  const std::vector<NextCommand> next = next_commands(conversion);
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx");
+  EXPECT_EQ(to_json(conversion)["values"]["verdict"], "not the same");
 }
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {

@@ -203,6 +203,19 @@ TEST(Convert, ChecksItsResultWithTheInstalledTensorRT) {
   EXPECT_THAT(unchecked.not_checked, Not(IsEmpty()));
 }
 
+TEST(Convert, ComparesTheValuesOfItsResult) {
+  const Model digits_model = load(digits("digits.onnx"));
+  const ConvertResult result = convert(digits_model);
+  EXPECT_EQ(result.verified, Verdict::same);
+  EXPECT_THAT(result.not_verified, IsEmpty());
+  const ConvertResult without_proofs = convert(digits_model, {.prove = false});
+  EXPECT_EQ(without_proofs.verified, std::nullopt);
+  EXPECT_THAT(without_proofs.not_verified, HasSubstr("ConvertOptions::prove = false"));
+  const ConvertResult again = convert(result.model);
+  EXPECT_EQ(again.verified, std::nullopt);
+  EXPECT_EQ(again.not_verified, "nothing was rewritten");
+}
+
 TEST(Inspect, ABudgetOfNothingIsRefused) {
   const Model model = load(digits("digits.onnx"));
   InspectOptions options;

@@ -343,6 +343,17 @@ TEST(JudgesOf, an_engine_that_contradicts_itself_is_replaced_by_the_other) {
               ThrowsMessage<runtime::EngineLimit>(HasSubstr("the second time\nInstall ONNX Runtime")));
 }
 
+/// Where both are asked, one alone is no answer.
+TEST(JudgesOf, an_engine_that_contradicts_itself_is_an_error_where_both_are_asked) {
+  const WaveringEngine wavering;
+  const std::unique_ptr<runtime::Engine> repeated = make_repeating_engine(wavering);
+  const FaultyEngine second("Second 2");
+  const auto judges = make_judges(*repeated, second, {.second = Asked::always});
+  const onnx::Model model = by_tanh();
+  EXPECT_THAT([&] { (void)judges->compile(model)->run(make_inputs(model)); },
+              ThrowsMessage<Error>(HasSubstr("Both engines were asked, and one alone can compute the model")));
+}
+
 /// ONNX Runtime comes first for values, and has to be there no more than OpenVINO has.
 TEST(JudgesOf, a_first_one_that_is_not_installed) {
   const FaultyEngine missing("", {.is_missing = true});

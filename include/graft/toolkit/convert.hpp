@@ -15,6 +15,7 @@
 #include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
+#include "graft/toolkit/verify.hpp"
 
 namespace graft::toolkit {
 
@@ -39,8 +40,9 @@ struct ConvertOptions {
   /// a model needs the plugin library, and other runtimes than Graft cannot run it.
   bool functions = true;
   CpuEngine engine = CpuEngine::automatic;  ///< Runs the proofs.
-  /// Parse and build the result with the TensorRT that is installed, for the sizes of `inspect` or for suggested ones.
-  /// Where none is installed, or `release` is given, the rules judge alone.
+  /// Compare the values of the result with those of the given model, as `verify` does, and parse and build it with the
+  /// TensorRT that is installed, for the sizes of `inspect` or for suggested ones. Where none is installed, or
+  /// `release` is given, the rules judge alone. Without `prove`, and with `rules`, no values are compared.
   bool check = true;
   /// How the check asks TensorRT; `judge`, `convert`, `release`, `reduce` and `watch` are not looked at.
   InspectOptions inspect = {};
@@ -81,6 +83,10 @@ struct ConvertResult {
   std::vector<NodeSupport> problems;  ///< The nodes of the result that do not run, or of which that is not known.
   std::optional<ProbeSummary> check;  ///< Where the check was made.
   std::string not_checked;            ///< Why it was not; empty where it was.
+  /// Whether the result computes what the given model computes: `verify` of the two, with synthetic inputs. Nothing
+  /// where they were not compared.
+  std::optional<Verdict> verified;
+  std::string not_verified;                        ///< Why they were not; empty where they were.
   std::shared_ptr<const Conversion> details = {};  ///< For graft/toolkit/present.hpp.
 };
 

@@ -39,6 +39,8 @@ DTYPES: dict[int, np.dtype[Any]] = {
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 onnxruntime.disable_telemetry_events()
+# Some kernels write warnings through this logger, not that of their session.
+onnxruntime.set_default_logger_severity(4)
 
 
 class Session:

@@ -133,6 +133,7 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<passes:
 report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
   const passes::ConvertReport& done = conversion.report;
   page_.summary.push_back({"result", summary_text(conversion)});
+  page_.summary.push_back({"values", values_text(conversion)});
   page_.summary.push_back({"check", check_text(conversion)});
   add_ends(page_, conversion.model);
   for (const passes::Rewrite& rewrite : done.rewrites) mark(rewrite);
@@ -171,7 +172,7 @@ report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
 }  // namespace
 
 report::Report convert_page(const toolkit::Conversion& conversion) {
-  return ConvertPage(conversion.file.string(), *conversion.original).finish(conversion);
+  return ConvertPage(conversion.file.string(), conversion.original).finish(conversion);
 }
 
 }  // namespace graft::present

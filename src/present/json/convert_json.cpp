@@ -3,8 +3,10 @@
 
 #include "onnx/node_ref.hpp"
 #include "present/json/model_json.hpp"
+#include "present/json/value_check_json.hpp"
 #include "present/json/verdicts.hpp"
 #include "present/text/convert_text.hpp"
+#include "present/text/next_steps_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -90,14 +92,19 @@ Json to_json(const toolkit::Conversion& conversion) {
   json["nodes_without_function"] = conversion.nodes_without_function.value_or(0);
   json.update(to_json(conversion.origin));
   json.update(json_of_io(conversion.model));
-  json["seconds"] = {
-      {"read", seconds.read}, {"rewrite", seconds.rewrite}, {"prove", seconds.prove}, {"write", seconds.write}};
+  json["seconds"] = {{"read", seconds.read},
+                     {"rewrite", seconds.rewrite},
+                     {"prove", seconds.prove},
+                     {"compare", seconds.compare},
+                     {"write", seconds.write}};
   json.update(to_json(conversion.report));
   const std::optional<bool> runs = conversion.runs();
   json.update({{"runs", runs ? Json(*runs) : Json()},
                {"built", conversion.check && conversion.check->is_built},
                {"shapes", conversion.check ? conversion.check->shapes : std::vector<std::string>()},
                {"answered_by", check_text(conversion)},
+               {"values", to_json(conversion.values, verify_command(conversion))},
+               {"values_not_compared", conversion.values_not_compared},
                {"unsupported_before", json_of(conversion.failed_before, inspect::is_bad)},
                {"unsupported", json_of(conversion.nodes, inspect::is_bad)},
                {"unknown", json_of(conversion.nodes, inspect::is_open)}});

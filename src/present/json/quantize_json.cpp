@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "present/html/quantize_int8_page.hpp"
-#include "present/text/verify_text.hpp"
+#include "present/json/value_check_json.hpp"
 
 namespace graft::present {
 namespace {
@@ -96,17 +96,6 @@ Json json_of_search(const quant::ChosenInt8& chosen) {
   return {{"sensitivities", sensitivities}, {"trials", trials}};
 }
 
-/// Null where nothing was checked.
-Json json_of(const toolkit::QuantizedCheck& check, const std::string& verify) {
-  if (!check.report && check.failure.empty()) return {};
-  return {{"verdict", check.report ? result_text(check.report->verdict()) : "not compared"},
-          {"failure", check.failure},
-          {"ran_in", check.report ? check.report->ran_in : ""},
-          {"left_out", check.report ? check.report->left_out : std::vector<std::string>{}},
-          {"runs", check.report ? check.report->runs : 0},
-          {"command", verify}};
-}
-
 }  // namespace
 
 Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files, verify::Precision precision,
@@ -129,7 +118,7 @@ Json types_json(const toolkit::TypesReport& report, const QuantizedFiles& files,
           {"runs", chosen.runs},
           {"limit_db", chosen.limit_db},
           {"met", report.met()},
-          {"check", json_of(report.check, verify)},
+          {"check", to_json(report.check, verify)},
           {"trials", chosen.trials},
           {"casts", chosen.typed.casts},
           {"weight_bytes", report.weights.after},
@@ -154,7 +143,7 @@ Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, c
                {"samples", chosen.samples},
                {"judged", chosen.judged},
                {"met", report.met()},
-               {"check", json_of(report.check, verify)},
+               {"check", to_json(report.check, verify)},
                {"metric_f32", number(chosen.metric_f32)},
                {"metric_int8", number(chosen.metric_int8)},
                {"weight_bytes", report.weights.after},

@@ -14,7 +14,9 @@
 #include "engine/engine_session.hpp"
 #include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
+#include "present/text/value_check_text.hpp"
 #include "present/text/verdict_color.hpp"
+#include "present/text/verify_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -122,8 +124,9 @@ std::string summary_text(const toolkit::Conversion& conversion) {
 
 std::string timings_text(const toolkit::Conversion& conversion) {
   const toolkit::Conversion::Seconds& seconds = conversion.seconds;
-  return fmt::format("read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, written in {:.2f} s", seconds.read,
-                     seconds.rewrite, seconds.prove, seconds.write);
+  return fmt::format(
+      "read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, values compared in {:.2f} s, written in {:.2f} s",
+      seconds.read, seconds.rewrite, seconds.prove, seconds.compare, seconds.write);
 }
 
 Table rewrites_table(const passes::ConvertReport& report, bool verbose) {
@@ -284,12 +287,25 @@ std::string check_text(const toolkit::Conversion& conversion) {
   return fmt::format("{} does not build the result", who);
 }
 
+std::string values_text(const toolkit::Conversion& conversion) {
+  const toolkit::ValueCheck& values = conversion.values;
+  const std::string given = conversion.file.string();
+  if (!conversion.values_not_compared.empty()) {
+    return fmt::format("the values were not compared with those of {}: {}", given, conversion.values_not_compared);
+  }
+  if (!values.report) return missed_check_text(values, given);
+  return fmt::format("the result and {} are {}: {}, computed by {}", given, result_text(values.report->verdict()),
+                     count_text(values.report->runs, "run"), values.report->ran_in);
+}
+
 std::string newly_running_text(const toolkit::Conversion& conversion) {
+  // Where the result does not run, a node that is as it was may be what is in the way, whatever the rules say of it.
+  const bool runs = conversion.runs().value_or(false);
   const auto is_left = [&](const inspect::NodeVerdict& before) {
     return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const inspect::NodeVerdict& after) {
       const bool is_same = after.node.name == before.node.name &&
                            (after.op == before.op || !before.node.name.empty());  // or it has another domain now
-      return inspect::is_bad(after.verdict) && is_same;
+      return is_same && (inspect::is_bad(after.verdict) || (!runs && after.op == before.op));
     });
   };
   std::map<std::string, std::size_t> counts;

@@ -47,6 +47,9 @@ namespace graft::present {
 /// "2 nodes that neither TensorRT nor Graft runs"; empty where there is none.
 [[nodiscard]] std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
 
+/// Whether the result computes what the given model computes, or why they were not compared.
+[[nodiscard]] std::string values_text(const toolkit::Conversion& conversion);
+
 /// Who judged the result: "TensorRT-RTX 1.7.1.116 builds the result", or why it was not asked.
 [[nodiscard]] std::string check_text(const toolkit::Conversion& conversion);
 

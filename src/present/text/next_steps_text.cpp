@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "graft/registry.hpp"
+#include "inspect/suggested_ranges.hpp"
 #include "onnx/operator_node.hpp"
 #include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
+#include "toolkit/cut.hpp"
 
 namespace graft::present {
 namespace {
@@ -34,15 +36,27 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
                      shell_argument((model.parent_path() / model.stem()).string()), options, options_of(libraries));
 }
 
+/// The ranges that TensorRT built the model for, or else suggested ones: a build needs some where an input is dynamic.
+std::vector<std::string> ranges_for(const onnx::Model& model, const std::optional<inspect::ProbeAnswer>& probe) {
+  if (probe && !probe->shapes.empty()) return probe->shapes;
+  std::vector<std::string> ranges;
+  const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
+  for (const auto& [name, range] : suggested.front()) {
+    if (!range.sizes.empty()) ranges.push_back(fmt::format("{}={}", name, range.sizes));
+  }
+  return ranges;
+}
+
 /// Returns " --target sm120" where the engine holds a plugin that does not run on every GPU of a build without a
 /// target. What one release runs itself, as NonMaxSuppression, becomes a plugin in another.
-std::string target_option(const toolkit::Inspection& inspection) {
-  bool has_plugin = std::any_of(inspection.nodes.begin(), inspection.nodes.end(),
+std::string target_option(const std::vector<inspect::NodeVerdict>& nodes, const onnx::Model& model,
+                          const std::vector<std::string>& targets_of_plugins) {
+  bool has_plugin = std::any_of(nodes.begin(), nodes.end(),
                                 [](const auto& node) { return node.verdict == inspect::Verdict::plugin; });
-  inspection.model.graph().for_each_node(
+  model.graph().for_each_node(
       [&](const onnx::Node& node) { has_plugin = has_plugin || onnx::find_onnx_operator(node) != nullptr; });
-  if (!has_plugin || inspection.targets_of_plugins.empty()) return {};
-  return fmt::format(" --target {}", fmt::join(inspection.targets_of_plugins, ","));
+  if (!has_plugin || targets_of_plugins.empty()) return {};
+  return fmt::format(" --target {}", fmt::join(targets_of_plugins, ","));
 }
 
 /// Whether TensorRT built the model as it is.
@@ -54,6 +68,43 @@ bool is_built_as_it_is(const toolkit::Inspection& inspection) {
 std::string why_to_build(const toolkit::Inspection& inspection) {
   if (is_built_as_it_is(inspection)) return "nothing is in the way: TensorRT built it";
   return inspection.probe ? "its parser takes it; it was not built" : "no rule is against it; it was not built";
+}
+
+/// The same of a conversion.
+std::string why_to_build(const toolkit::Conversion& conversion) {
+  if (conversion.check && conversion.check->is_built) return "nothing is in the way: TensorRT built it";
+  return conversion.check ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
+}
+
+/// What a model has of loaded libraries of operators.
+struct OperatorsOfLibraries {
+  std::set<std::string> operators;
+  std::vector<std::string> files;  ///< The libraries that have plugins.
+};
+
+OperatorsOfLibraries operators_of_libraries(const onnx::Model& model) {
+  OperatorsOfLibraries found;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const onnx::OperatorMatch match = find_operator_for(node);
+    const OperatorLibrary* library = match ? library_of(*match.type) : nullptr;
+    if (library == nullptr) return;
+    found.operators.emplace(match.type->name);
+    if (has_plugins(*library) &&
+        std::find(found.files.begin(), found.files.end(), library->file) == found.files.end()) {
+      found.files.push_back(library->file);
+    }
+  });
+  return found;
+}
+
+/// Why they are named, or why they need not be.
+std::string why_with_operators(const OperatorsOfLibraries& found) {
+  const char* const functions = found.operators.size() == 1 ? "its function" : "their functions";
+  if (found.files.empty()) {
+    return fmt::format("builds {} from {}: the library was built without CUDA, so it has no plugins",
+                       fmt::join(found.operators, ", "), functions);
+  }
+  return fmt::format("without --operators, {} would be built from {}", fmt::join(found.operators, ", "), functions);
 }
 
 std::vector<std::string> loaded_libraries() {
@@ -72,9 +123,8 @@ std::vector<std::string> plugin_libraries() {
 }
 
 /// The model's files with the options that it was read with, as every command that reads a network takes them.
-std::string network_arguments(const toolkit::Inspection& inspection) {
-  const toolkit::ImportOptions& import = inspection.import;
-  std::string arguments = shell_argument(inspection.file.string());
+std::string network_arguments(const std::filesystem::path& file, const toolkit::ImportOptions& import) {
+  std::string arguments = shell_argument(file.string());
   if (!import.weights.empty()) arguments += " " + shell_argument(import.weights.string());
   for (const auto& [name, shape] : import.shapes) {
     std::vector<std::string> sizes;
@@ -91,7 +141,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
   const std::string options =
       (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") +
       options_of(loaded_libraries());
-  const std::string file = network_arguments(inspection);
+  const std::string file = network_arguments(inspection.file, inspection.import);
   const std::string converted = shell_argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
   const std::string nodes = count_text(step.nodes, "node");
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
@@ -107,6 +157,11 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
       return {fmt::format("graft convert {} -o {}{}", file, converted, options),
               fmt::format("{} that this release computes wrongly become{} others", nodes, step.nodes == 1 ? "s" : "")};
     case Kind::cut:
+      if (!can_be_cut(inspection)) {
+        return {"", fmt::format("{} that TensorRT does not run, and no cut leaves it anything to compute: run the "
+                                "network as it is in ONNX Runtime",
+                                nodes)};
+      }
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("TensorRT runs the rest, and {} that it does not run stay{} on the host", nodes,
                           step.nodes == 1 ? "s" : "")};
@@ -115,9 +170,11 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
           fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", options_of(loaded_libraries())),
           fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
-      return {is_converted ? fmt::format("graft convert {} -o {}{}", file, converted, options)
-                           : build_command(model, plugin_libraries(), target_option(inspection),
-                                           inspection.probe ? inspection.probe->shapes : std::vector<std::string>()),
+      return {is_converted
+                  ? fmt::format("graft convert {} -o {}{}", file, converted, options)
+                  : build_command(model, plugin_libraries(),
+                                  target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins),
+                                  ranges_for(inspection.model, inspection.probe)),
               why_to_build(inspection)};
   }
   return {};
@@ -134,27 +191,32 @@ std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
   return commands;
 }
 
-std::optional<NextCommand> build_with_operators(const onnx::Model& model, const std::filesystem::path& file) {
-  std::vector<std::string> libraries;
-  std::set<std::string> operators;
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    const onnx::OperatorMatch match = find_operator_for(node);
-    const OperatorLibrary* library = match ? library_of(*match.type) : nullptr;
-    if (library == nullptr) return;
-    operators.emplace(match.type->name);
-    if (has_plugins(*library) && std::find(libraries.begin(), libraries.end(), library->file) == libraries.end()) {
-      libraries.push_back(library->file);
-    }
-  });
-  if (operators.empty()) return std::nullopt;
-  const char* const functions = operators.size() == 1 ? "its function" : "their functions";
-  if (libraries.empty()) {
-    return NextCommand{build_command(file, {}),
-                       fmt::format("builds {} from {}: the library was built without CUDA, so it has no plugins",
-                                   fmt::join(operators, ", "), functions)};
+std::string verify_command(const toolkit::Conversion& conversion) {
+  if (!conversion.values.report && conversion.values.failure.empty()) return "";
+  std::string command = fmt::format("graft verify {}", shell_argument(conversion.file.string()));
+  if (!conversion.import.weights.empty()) command += " " + shell_argument(conversion.import.weights.string());
+  command += " " + shell_argument(conversion.output.string());
+  for (const std::string& output : conversion.import.outputs) command += " --keep-output " + shell_argument(output);
+  return command + options_of(loaded_libraries());
+}
+
+std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
+  std::vector<NextCommand> commands;
+  if (!conversion.values.is_good()) {
+    commands.push_back({verify_command(conversion), "compares the values; --data and --range name other inputs"});
   }
-  return NextCommand{build_command(file, libraries), fmt::format("without --operators, {} would be built from {}",
-                                                                 fmt::join(operators, ", "), functions)};
+  if (!conversion.is_complete()) return commands;
+  const OperatorsOfLibraries found = operators_of_libraries(conversion.model);
+  std::string options = conversion.uses_plugins ? "" : " --plugins never";
+  if (!conversion.targets.empty()) {
+    options += fmt::format(" --target {}", fmt::join(conversion.targets, ","));
+  } else if (conversion.uses_plugins && (found.operators.empty() || !found.files.empty())) {
+    options += target_option(conversion.nodes, conversion.model, conversion.targets_of_plugins);
+  }
+  commands.push_back(
+      {build_command(conversion.output, found.files, options, ranges_for(conversion.model, conversion.check)),
+       found.operators.empty() ? why_to_build(conversion) : why_with_operators(found)});
+  return commands;
 }
 
 std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,

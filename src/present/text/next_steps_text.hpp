@@ -10,6 +10,7 @@
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
 #include "toolkit/build.hpp"
+#include "toolkit/convert.hpp"
 #include "toolkit/inspect.hpp"
 
 namespace graft::present {
@@ -22,9 +23,12 @@ struct NextCommand {
 /// The commands name the model's file and files beside it.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
 
-/// How a model is built that has operators of loaded libraries, which are named again; nothing where it has none.
-[[nodiscard]] std::optional<NextCommand> build_with_operators(const onnx::Model& model,
-                                                              const std::filesystem::path& file);
+/// What comes after a conversion that was written whole: the build, or where values differ or could not be compared,
+/// the comparison.
+[[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion);
+
+/// The command that compares the model before and after; empty where values were not compared.
+[[nodiscard]] std::string verify_command(const toolkit::Conversion& conversion);
 
 /// What compares the results of the user's own plugins in an engine, which no build does; nothing where it holds none.
 [[nodiscard]] std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,

@@ -10,6 +10,7 @@
 #include "present/html/quantize_int8_page.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/text/quantize_text.hpp"
+#include "present/text/value_check_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -109,7 +110,7 @@ std::string missed_int8_text(const toolkit::Int8Report& report, const std::strin
       verify.empty() ? "" : fmt::format("\n`{} --layers` shows the first node that differs", verify);
   if (report.chosen.met) {
     return fmt::format("{}\n--limit 20 keeps layers in f32 until each output has 20 dB; a lower --limit accepts less{}",
-                       missed_check_text(report.check), next);
+                       missed_check_text(report.check, "the f32 one"), next);
   }
   return fmt::format("the outputs miss the limit with any layer in {}; the written model is the best that has one{}",
                      to_string(report.chosen.plan.type), next);

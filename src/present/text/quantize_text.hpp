@@ -19,13 +19,9 @@ namespace graft::present {
 
 /// The command that repeats the check of a quantized model; empty where there is none: --data of a folder. `data` and
 /// `inputs` are those of the command line.
-[[nodiscard]] std::string verify_command(const toolkit::QuantizedCheck& check, const std::string& model,
+[[nodiscard]] std::string verify_command(const toolkit::ValueCheck& check, const std::string& model,
                                          const std::string& output, const std::vector<std::string>& data,
                                          const std::vector<std::string>& inputs);
-/// Why the check does not accept the model.
-[[nodiscard]] std::string missed_check_text(const toolkit::QuantizedCheck& check);
-/// What the check found, and the command.
-[[nodiscard]] Listing check_text(const toolkit::QuantizedCheck& check, const std::string& verify);
 
 /// The same in int8 and f8.
 [[nodiscard]] std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options);

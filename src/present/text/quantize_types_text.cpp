@@ -10,6 +10,7 @@
 #include "onnx/node_ref.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/text/quantize_text.hpp"
+#include "present/text/value_check_text.hpp"
 #include "present/text/verify_text.hpp"
 
 namespace graft::present {
@@ -46,14 +47,6 @@ void add_outputs(Listing& text, const quant::ChosenTypes& chosen, verify::Precis
   text.add(std::move(table));
 }
 
-/// The bar, where it is a signal to noise ratio.
-std::string allowed_by(const toolkit::QuantizedCheck& check) {
-  for (const verify::OutputReport& output : check.report->outputs) {
-    if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string types_summary(const toolkit::TypesReport& report, verify::Precision precision) {
@@ -87,7 +80,7 @@ Listing types_text(const toolkit::TypesReport& report, verify::Precision precisi
 
 std::string missed_types_text(const toolkit::TypesReport& report, const std::string& verify) {
   const std::string next = fmt::format("`{} --layers` shows the first node that differs", verify);
-  if (report.chosen.met) return missed_check_text(report.check) + "\n" + next;
+  if (report.chosen.met) return missed_check_text(report.check, "the f32 one") + "\n" + next;
   return fmt::format(
       "an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n{}; --limit "
       "sets "
@@ -95,18 +88,7 @@ std::string missed_types_text(const toolkit::TypesReport& report, const std::str
       report.chosen.limit_db, next);
 }
 
-std::string missed_check_text(const toolkit::QuantizedCheck& check) {
-  if (!check.failure.empty()) return fmt::format("the model could not be compared with the f32 one: {}", check.failure);
-  std::string text = fmt::format("the written model and the f32 one are {}", result_text(check.report->verdict()));
-  for (const verify::OutputReport& output : check.report->outputs) {
-    if (output.verdict() == verify::Verdict::same) continue;
-    text += fmt::format("\n'{}': {}", output.reference_name, output.worst.to_string());
-  }
-  for (const std::string& problem : check.report->problems) text += "\n" + problem;
-  return text;
-}
-
-std::string verify_command(const toolkit::QuantizedCheck& check, const std::string& model, const std::string& output,
+std::string verify_command(const toolkit::ValueCheck& check, const std::string& model, const std::string& output,
                            const std::vector<std::string>& data, const std::vector<std::string>& inputs) {
   std::string command = fmt::format("graft verify {} {}", model, output);
   for (const std::string& tensor : data) {
@@ -117,19 +99,6 @@ std::string verify_command(const toolkit::QuantizedCheck& check, const std::stri
   for (const std::string& input : inputs) command += " --input " + input;
   if (check.limit_db) command += fmt::format(" --snr {:g}", *check.limit_db);
   return command;
-}
-
-Listing check_text(const toolkit::QuantizedCheck& check, const std::string& verify) {
-  Listing text;
-  if (!check.report) return text;
-  text.add("");
-  text.add({"Check: ",
-            {result_text(check.report->verdict()), verdict_cell(check.report->verdict()).color},
-            fmt::format(", {}, computed by {}{}", count_text(check.report->runs, "run"), check.report->ran_in,
-                        allowed_by(check))});
-  for (const std::string& line : check.report->left_out) text.add(line, Color::caution);
-  if (!verify.empty()) text.add(fmt::format("next  {}", verify));
-  return text;
 }
 
 }  // namespace graft::present

@@ -280,13 +280,13 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         {"LP_TRANSFORMS_MODE", false}};
   if (options.threads > 0) properties.insert(ov::inference_num_threads(threads_for(*read, options.threads)));
   leave_out_what_has_no_elements(*read);
+  add_guards(*read, own.source);  // before constants are computed: their indices may point anywhere, too
   try {
     hold_constants(*read, [&](const std::shared_ptr<ov::Model>& part) { return compile(part, properties); });
   } catch (const std::exception& refused) {
     throw Error(own.source +
                 ": the CPU engine cannot compute this model's constants: " + shorten_openvino_message(refused.what()));
   }
-  add_guards(*read, own.source);
   // Of a product and a sum in one kernel the plugin makes one operation that rounds once.
   if (prepared.integers || has_long_chain(*read)) properties.emplace("SNIPPETS_MODE", "DISABLE");
   try {

@@ -1,0 +1,14 @@
+// The check of values in `graft convert --json` and `graft quantize --json`.
+#pragma once
+
+#include <string>
+
+#include "present/json/values.hpp"
+#include "toolkit/value_check.hpp"
+
+namespace graft::present {
+
+/// Null where no values were compared and it was not tried. `verify` is the command that repeats the check.
+[[nodiscard]] Json to_json(const toolkit::ValueCheck& check, const std::string& verify);
+
+}  // namespace graft::present

@@ -1,0 +1,47 @@
+// The verdict with the engine that computed it, and what differs.
+#include "present/text/value_check_text.hpp"
+
+#include <fmt/format.h>
+
+#include "present/text/model_text.hpp"
+#include "present/text/verify_text.hpp"
+
+namespace graft::present {
+namespace {
+
+/// The bar, where it is a signal to noise ratio.
+std::string allowed_by(const toolkit::ValueCheck& check) {
+  for (const verify::OutputReport& output : check.report->outputs) {
+    if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference) {
+  if (!check.failure.empty())
+    return fmt::format("the model could not be compared with {}: {}", reference, check.failure);
+  std::string text = fmt::format("the written model and {} are {}", reference, result_text(check.report->verdict()));
+  for (const verify::OutputReport& output : check.report->outputs) {
+    if (output.verdict() == verify::Verdict::same) continue;
+    text += fmt::format("\n'{}': {}", output.reference_name, output.worst.to_string());
+  }
+  for (const std::string& problem : check.report->problems) text += "\n" + problem;
+  return text;
+}
+
+Listing check_text(const toolkit::ValueCheck& check, const std::string& verify) {
+  Listing text;
+  if (!check.report) return text;
+  text.add("");
+  text.add({"Check: ",
+            {result_text(check.report->verdict()), verdict_cell(check.report->verdict()).color},
+            fmt::format(", {}, computed by {}{}", count_text(check.report->runs, "run"), check.report->ran_in,
+                        allowed_by(check))});
+  for (const std::string& line : check.report->left_out) text.add(line, Color::caution);
+  if (!verify.empty()) text.add(fmt::format("next  {}", verify));
+  return text;
+}
+
+}  // namespace graft::present

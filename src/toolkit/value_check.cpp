@@ -1,0 +1,35 @@
+// Compares the models as `graft verify` does.
+#include "toolkit/value_check.hpp"
+
+#include <utility>
+
+#include "graft/error.hpp"
+#include "runtime/budget.hpp"
+#include "toolkit/compare_models.hpp"
+
+namespace graft::toolkit {
+
+ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                        const graft::verify::VerifyOptions& common, CpuEngine engine, const Watch& watch,
+                        bool is_limited) {
+  ValueCheck found;
+  found.limit_db = common.snr_db;
+  CompareOptions options;
+  options.common.data = common.data;
+  options.common.shapes = common.shapes;
+  options.common.snr_db = common.snr_db;
+  options.engine = engine;
+  try {
+    place_inputs(reference, candidate, options.common, options.names);
+    const auto limited = [&](const runtime::Engine& inner) { return runtime::make_budget_engine(inner, reference); };
+    found.report = compare_outputs(reference, candidate, std::move(options), {.progress = {}, .cancel = watch.cancel},
+                                   is_limited ? EngineAround(limited) : EngineAround())
+                       .report;
+  } catch (const Error& error) {
+    if (error.kind() == Error::Kind::internal) throw;
+    found.failure = error.what();
+  }
+  return found;
+}
+
+}  // namespace graft::toolkit
