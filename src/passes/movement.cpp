@@ -159,7 +159,7 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
 }
 
 /// Which element of x each element of y is, counted row by row; below 0 for a constant.
-struct Elements {
+struct MovedElements {
   std::vector<std::int64_t> x_dims;
   std::vector<std::int64_t> y_dims;
   std::vector<std::int64_t> sources;
@@ -182,14 +182,14 @@ class Runner {
         compiled_(engine.compile(region)) {}
 
   /// Throws Error for sizes that do not fit the region. `dims`: of symbols that are neither.
-  Elements run(std::int64_t batch, std::int64_t size, std::map<std::string, std::int64_t, std::less<>> dims) {
+  MovedElements run(std::int64_t batch, std::int64_t size, std::map<std::string, std::int64_t, std::less<>> dims) {
     verify::InputOptions options;
     options.dims = std::move(dims);
     options.first_size = batch;
     options.size = size;
     const auto sizes = input_shapes(region_, options);
     if (const std::string why = refusal_of(*compiled_, sizes); !why.empty()) throw TooLarge(why);
-    Elements found;
+    MovedElements found;
     found.x_dims = sizes.at(x_);
     const std::int64_t count = check_count(found.x_dims);
     // The place in base `digit`, both parts exact in f32; then negative, which tells a place from a constant.
@@ -243,7 +243,7 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
 }
 
 /// The map of each axis; nothing, and the reason, where the axes do not move independently.
-std::optional<AxisMaps> separate(const Elements& elements, std::string& reason) {
+std::optional<AxisMaps> separate(const MovedElements& elements, std::string& reason) {
   const std::size_t rank = elements.x_dims.size();
   if (elements.y_dims.size() != rank) return std::nullopt;
   const auto inner = std::find_if(elements.sources.begin(), elements.sources.end(), [](auto s) { return s >= 0; });
@@ -328,7 +328,7 @@ LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
     // give less than they are asked for.
     constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> sizes{{{2, 11}, {3, 16}, {1, 1}}};
     for (const auto& [batch, size] : sizes) {
-      Elements found;
+      MovedElements found;
       try {
         std::map<std::string, std::int64_t, std::less<>> dims;
         for (const std::string& symbol : movement.opened) dims.emplace(symbol, movement.least_opened + size);

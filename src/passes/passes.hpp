@@ -33,6 +33,7 @@ void merge_transposes(Rewriter& rewriter);
 void merge_equal_nodes(Rewriter& rewriter);
 void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
+void remove_empty_checks(Rewriter& rewriter);
 // The rules of the user, see rule_file.hpp, by their stage.
 void apply_interface_rules(Rewriter& rewriter);
 void apply_rules_before(Rewriter& rewriter);

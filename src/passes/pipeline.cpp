@@ -63,6 +63,8 @@ constexpr std::array passes_before_fusions = {
 constexpr std::array passes_after_fusions = {
     Pass{"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
     Pass{"merge_equal_nodes", "after the patterns, which want inner values that nothing else needs", merge_equal_nodes},
+    Pass{"remove_empty_checks", "two tensors that equal nodes select are known to have one size once these are merged",
+         remove_empty_checks},
     Pass{"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
          remove_identities},
     Pass{"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",

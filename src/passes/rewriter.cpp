@@ -93,14 +93,20 @@ std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
     waiting.pop_back();
     if (value == nullptr || seen.contains(value)) continue;
     const onnx::Node* producer = value->producer;
-    const bool inside = producer != nullptr && producer->subgraphs().empty() &&
-                        (members.contains(producer) || is_transparent(*producer) ||
-                         (is_shape_number(*value) && producer->domain.empty()));
+    const bool inside = producer != nullptr && (members.contains(producer) ||
+                                                (producer->subgraphs().empty() &&
+                                                 (is_transparent(*producer) ||
+                                                  (is_shape_number(*value) && producer->domain.empty()))));
     if (!inside) {
       add(value);
       continue;
     }
     seen.insert(value);
+    if (!producer->subgraphs().empty()) {
+      const std::vector<const onnx::Value*> read = onnx::values_read_by(*producer);
+      waiting.insert(waiting.end(), read.begin(), read.end());
+      continue;
+    }
     for (const onnx::Value* input : producer->inputs) {
       if (input == nullptr) continue;
       const bool only_its_shape = producer->is("Shape") || producer->is("Size");
@@ -421,7 +427,7 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   // The whole model would be refused for the same.
   if (std::string why = refusal_of(after); !why.empty()) return {false, std::move(why)};
 
-  Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal));
+  Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal), proposal.emptied);
   if (!verdict.proven && verdict.could_not_run && !proposal.where_engine_lacks_it.empty() && !compiles(before) &&
       compiles(after)) {
     return {true, proposal.where_engine_lacks_it};
@@ -441,7 +447,7 @@ bool Rewriter::compiles(const onnx::Model& region) const {
 }
 
 Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
-                                          const std::string& nodes) {
+                                          const std::string& nodes, const std::vector<onnx::Value*>& emptied) {
   const std::string key = (changes_result ? "!" : "=") + anonymous_text(before) + anonymous_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
     ++report_.proofs_reused;
@@ -454,8 +460,10 @@ Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx:
   }
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
-  const verify::ProofResult result = changes_result ? measure_region(engine_, before, after, options_.proof)
-                                                    : prove_region(engine_, before, after, options_.proof);
+  verify::ProofOptions options = options_.proof;
+  for (const onnx::Value* value : emptied) options.emptied.push_back(value->name);
+  const verify::ProofResult result = changes_result ? measure_region(engine_, before, after, options)
+                                                    : prove_region(engine_, before, after, options);
   if (!result.proven && result.trials == 0 && !result.dispute)
     return {.proven = false, .text = result.text, .could_not_run = true};
   if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});
@@ -493,6 +501,10 @@ Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const st
   const std::string prefix = fmt::format("the region cannot be run by itself ({})", why);
   if (proposal.outputs.front()->graph != &model_.graph()) {
     return {.text = prefix + ", and lies in a sub-graph", .could_not_run = true};
+  }
+  if (!proposal.emptied.empty()) {
+    return {.text = prefix + ", and runs of the whole model need not reach tensors of no elements",
+            .could_not_run = true};
   }
   if (!proposal.proof_shapes.empty()) return {false, prefix + ", and the whole model has other sizes"};
   if (whole_model_proofs_ >= options_.whole_model_proofs) {

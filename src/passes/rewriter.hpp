@@ -45,6 +45,9 @@ struct Proposal {
   /// Not empty: the proof where the engine does not have an operator of the original, so that there is nothing to run.
   std::string where_engine_lacks_it = {};
   std::string place = {};  ///< See Rewrite::place.
+  /// See ProofOptions::emptied. Such a proposal is proven by its region alone, as the whole model may have no inputs
+  /// that lead there.
+  std::vector<onnx::Value*> emptied = {};
 };
 
 /// A rewrite that looked like a proven one does not hold, and others have been taken for proven.
@@ -167,7 +170,7 @@ class Rewriter {
     bool holds = true;  ///< Of every spot check.
   };
   [[nodiscard]] Verdict prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
-                                      const std::string& nodes);
+                                      const std::string& nodes, const std::vector<onnx::Value*>& emptied = {});
   [[nodiscard]] std::optional<Verdict> prove_alike(ProvenKind& kind, const onnx::Model& before,
                                                    const onnx::Model& after);
 

@@ -17,11 +17,11 @@
 namespace graft::verify {
 namespace {
 
-void symbols_of(const Dim& dim, std::set<std::string, std::less<>>& names) {
+void add_symbols(const Dim& dim, std::set<std::string, std::less<>>& names) {
   switch (dim.kind()) {
     case Dim::Kind::constant: return;
     case Dim::Kind::symbol: names.insert(dim.name()); return;
-    default: symbols_of(dim.left(), names); symbols_of(dim.right(), names);
+    default: add_symbols(dim.left(), names); add_symbols(dim.right(), names);
   }
 }
 
@@ -251,15 +251,19 @@ std::set<std::string, std::less<>> inputs_of_any_integers(const onnx::Model& mod
   return names;
 }
 
+std::set<std::string, std::less<>> symbols_of(const Dim& dim) {
+  std::set<std::string, std::less<>> names;
+  add_symbols(dim, names);
+  return names;
+}
+
 std::vector<std::string> symbols_of_inputs(const onnx::Model& model) {
   std::vector<std::string> ordered;
   std::set<std::string, std::less<>> known;
   for (const onnx::Value* input : model.graph().inputs()) {
     if (has_default(*input) || !input->shape) continue;
     for (const Dim& dim : *input->shape) {
-      std::set<std::string, std::less<>> names;
-      symbols_of(dim, names);
-      for (const std::string& name : names) {
+      for (const std::string& name : symbols_of(dim)) {
         if (known.insert(name).second) ordered.push_back(name);
       }
     }
@@ -285,9 +289,9 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
     names.insert(input->name);
     if (!input->shape) continue;
     for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
-      std::set<std::string, std::less<>> symbols;
-      symbols_of((*input->shape)[axis], symbols);
-      for (const std::string& symbol : symbols) sizes.emplace(symbol, axis == 0 ? options.first_size : options.size);
+      for (const std::string& symbol : symbols_of((*input->shape)[axis])) {
+        sizes.emplace(symbol, axis == 0 ? options.first_size : options.size);
+      }
     }
   }
   const std::vector<std::string> symbols = symbols_of_inputs(model);

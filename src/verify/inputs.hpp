@@ -40,6 +40,9 @@ struct InputOptions {
   std::int64_t size = 16;       ///< Of any other such dimension.
 };
 
+/// The symbols in a dimension; an unknown one is its inner name.
+[[nodiscard]] std::set<std::string, std::less<>> symbols_of(const Dim& dim);
+
 /// The symbolic dimensions of the inputs, each once, in the order of their appearance; unknown ones under their inner
 /// name.
 [[nodiscard]] std::vector<std::string> symbols_of_inputs(const onnx::Model& model);

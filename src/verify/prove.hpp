@@ -22,6 +22,9 @@ struct ProofOptions {
   /// inputs.
   std::int64_t max_elements = 1 << 20;
   bool spot_check = false;  ///< Normally distributed numbers and the region's constants at one size alone.
+  /// Inputs that have no elements in further runs, of which at least one has to be made. All runs are then those of
+  /// Engine::second where there is one.
+  std::vector<std::string> emptied = {};
 };
 
 struct ProofResult {
@@ -30,7 +33,8 @@ struct ProofResult {
   std::size_t skipped = 0;  ///< Combinations of sizes that `before` itself refuses.
   std::size_t within_noise =
       0;               ///< Trials in which only the noise floor of `before` (NoiseFloor) explains a difference.
-  std::string output;  ///< Where the worst difference is.
+  std::size_t without_elements = 0;  ///< Trials in which an input of ProofOptions::emptied had no elements.
+  std::string output;                ///< Where the worst difference is.
   Difference worst;
   /// "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the counter-example: which inputs,
   /// where, which numbers.

@@ -108,7 +108,7 @@ Replacement rows_by_matches(Replacement result, const Site& site, const Reductio
 constexpr std::string_view too_many = "places times updates, which are compared, are more than 16 M numbers";
 
 /// Data, indices and axis of ScatterElements.
-struct Elements {
+struct ScatteredElements {
   std::vector<std::int64_t> data;
   std::vector<std::int64_t> indices;
   std::size_t axis = 0;
@@ -122,7 +122,7 @@ struct Elements {
   }
 };
 
-std::optional<Elements> elements_of(Site& site) {
+std::optional<ScatteredElements> elements_of(Site& site) {
   const auto data = site.sizes(0);
   const auto indices = site.sizes(1);
   if (!data || !indices || data->empty() || data->size() != indices->size()) {
@@ -133,11 +133,11 @@ std::optional<Elements> elements_of(Site& site) {
   axis += axis < 0 ? rank : 0;
   if (axis < 0 || axis >= rank) return site.no("its axis is beyond its rank");
   if (site.sizes(2) != indices) return site.no("its updates do not fit its indices");
-  return Elements{*data, *indices, static_cast<std::size_t>(axis)};
+  return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
 
 /// `match` of the places along the axis, a new axis before it, with the indices, and `of_each`, the updates beside it.
-void match_elements(Replacement& result, const Elements& elements, onnx::ElementType index_type) {
+void match_elements(Replacement& result, const ScatteredElements& elements, onnx::ElementType index_type) {
   const std::string new_axis = result.ints("new_axis", {static_cast<std::int64_t>(elements.axis)});
   const std::string at = from_front(result, as_i64(result, "x1", index_type), elements.places());
   const std::string all = counted(result, "all_places", elements.places(), elements.data.size() - elements.axis + 1);
@@ -146,7 +146,7 @@ void match_elements(Replacement& result, const Elements& elements, onnx::Element
 }
 
 /// The indices as a column, where they are one that was expanded along all axes but the first.
-std::optional<Replacement> add_expanded_rows(Site& site, const Elements& elements) {
+std::optional<Replacement> add_expanded_rows(Site& site, const ScatteredElements& elements) {
   onnx::Node* expand = site.producer(1);
   if (expand == nullptr || !expand->is("Expand") || elements.axis != 0 || !elements.covers_other_axes()) {
     return std::nullopt;

@@ -1,0 +1,276 @@
+// Pass remove_empty_checks: an If that gives an empty tensor where its input is empty, and else selects from the input.
+//
+//   before                                            after
+//   n = Size(boxes)                                   b = Concat(Reshape(boxes, [-1]), [-inf])
+//   y = If<then = {none = [] (i64)},                  m = ReduceMax(b)
+//          else = {m = ReduceMax(boxes)               ...
+//                  ...                                y = NonMaxSuppression(...)
+//                  s = NonMaxSuppression(...)}>(n == 0)
+//
+// PyTorch writes it for `if boxes.numel() == 0: return torch.empty(0)`, and torchvision's detectors suppress boxes in
+// the other branch. TensorRT takes sizes that data decide at the top level of a network alone, so such a branch has to
+// stand there. On no boxes it selects none by itself, but for the maximum, which ONNX does not define for no numbers
+// before operator set 20: -inf among the numbers changes no maximum.
+//
+// Only where the branch holds a node whose size data decide: any other If is one that TensorRT runs. The proof is made
+// with inputs that have no elements too.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "onnx/branches.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/opset.hpp"
+#include "passes/inline_branch.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft::passes {
+namespace {
+
+/// Whether it gives the elements of its first input, in as many or fewer axes.
+bool keeps_elements(const onnx::Node& node) {
+  return node.is("Identity") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Reshape") || node.is("Flatten");
+}
+
+/// Whether a reduction gives one number, of all elements.
+bool reduces_all(const onnx::Node& node) {
+  std::optional<std::vector<std::int64_t>> axes = node.ints("axes");
+  if (const onnx::Value* given = node.input(1)) {
+    const auto constant = given->constant();
+    axes = constant ? constant->ints() : std::nullopt;
+    if (!axes) return false;
+  }
+  if (!axes || axes->empty()) return node.int_or("noop_with_empty_axes", 0) == 0;
+  return node.input(0)->rank() == static_cast<std::int64_t>(axes->size());
+}
+
+std::optional<double> constant_number(const onnx::Value* value) {
+  const auto constant = value == nullptr ? std::nullopt : value->constant();
+  if (!constant || constant->element_count() != 1) return std::nullopt;
+  const auto numbers = constant->numbers();
+  return numbers ? std::optional(numbers->front()) : std::nullopt;
+}
+
+/// Whether it leaves a count that is not 0 what it is, or makes another of it that is not 0: narrow integers wrap.
+bool keeps_zero_apart(const onnx::Node& cast) {
+  using onnx::ElementType;
+  if (!cast.is("Cast") || cast.output() == nullptr || !cast.output()->type) return false;
+  const ElementType type = *cast.output()->type;
+  return !onnx::is_integer(type) || type == ElementType::i64 || type == ElementType::i32;
+}
+
+bool has_one_element(const onnx::Value& value) {
+  return value.shape && std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim == 1; });
+}
+
+/// Returns the tensor of which the value is one size, or the product of several: where it is 0 the tensor has no
+/// elements. Null for any other value.
+onnx::Value* counted_tensor(const onnx::Value* value) {
+  bool is_one_number = false;
+  while (value != nullptr && value->producer != nullptr) {
+    const onnx::Node& node = *value->producer;
+    if (node.is("Size")) return node.input(0);
+    if (node.is("Shape")) return is_one_number || has_one_element(*value) ? node.input(0) : nullptr;
+    if (node.is("ReduceProd")) {
+      if (node.input(0) == nullptr || !reduces_all(node)) return nullptr;
+      is_one_number = true;
+    } else if (node.is("Gather") || node.is("Slice")) {
+      is_one_number = is_one_number || has_one_element(*value);
+      const onnx::Node* shape = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
+      if (shape == nullptr || !shape->is("Shape")) return nullptr;
+    } else if (!keeps_elements(node) && !keeps_zero_apart(node)) {
+      return nullptr;
+    }
+    value = node.input(0);
+  }
+  return nullptr;
+}
+
+/// The result of a comparison; nothing for another operator.
+std::optional<bool> compare(const onnx::Node& node, double left, double right) {
+  if (node.is("Equal")) return left == right;
+  if (node.is("Greater")) return left > right;
+  if (node.is("GreaterOrEqual")) return left >= right;
+  if (node.is("Less")) return left < right;
+  if (node.is("LessOrEqual")) return left <= right;
+  return std::nullopt;
+}
+
+/// A condition that says whether a count is 0.
+struct EmptyCheck {
+  onnx::Value* tensor = nullptr;  ///< That has no elements where the count is 0.
+  bool if_empty = false;          ///< The condition where it is.
+  std::vector<onnx::Node*> nodes = {};  ///< That compute the condition from the count.
+};
+
+/// Reads a comparison of a count with a number.
+std::optional<EmptyCheck> read_comparison(const onnx::Node& node) {
+  for (const std::size_t counted : {0, 1}) {
+    const auto number = constant_number(node.input(1 - counted));
+    onnx::Value* tensor = number ? counted_tensor(node.input(counted)) : nullptr;
+    if (tensor == nullptr) continue;
+    const auto holds = [&](double count) {
+      return counted == 0 ? compare(node, count, *number) : compare(node, *number, count);
+    };
+    const auto if_empty = holds(0);
+    if (!if_empty) return std::nullopt;
+    // The comparisons are monotonous but for Equal, which of three counts tells two apart from one at most.
+    const bool tells_0_apart = holds(1) != if_empty && holds(2) != if_empty &&
+                               holds(static_cast<double>(std::numeric_limits<std::int64_t>::max())) != if_empty;
+    if (tells_0_apart) return EmptyCheck{tensor, *if_empty};
+  }
+  return std::nullopt;
+}
+
+std::optional<EmptyCheck> read_condition(const onnx::Value* condition) {
+  std::vector<onnx::Node*> nodes;
+  bool is_negated = false;
+  while (condition != nullptr && condition->producer != nullptr) {
+    onnx::Node& node = *condition->producer;
+    std::optional<EmptyCheck> check = read_comparison(node);
+    // A number as a condition holds where it is not 0.
+    const bool is_cast = node.is("Cast") && node.input(0) != nullptr && node.input(0)->type != onnx::ElementType::boolean;
+    if (onnx::Value* tensor = is_cast ? counted_tensor(node.input(0)) : nullptr) check = EmptyCheck{tensor, false};
+    nodes.push_back(&node);
+    if (check) {
+      check->if_empty = check->if_empty != is_negated;
+      check->nodes = std::move(nodes);
+      return check;
+    }
+    if (node.is("Not")) {
+      is_negated = !is_negated;
+    } else if (!keeps_elements(node) && !node.is("Cast")) {
+      return std::nullopt;
+    }
+    condition = node.input(0);
+  }
+  return std::nullopt;
+}
+
+/// An If that can go.
+struct RemovableIf {
+  EmptyCheck check;
+  std::string_view kept;   ///< The attribute with the branch that stays.
+  std::string_view other;  ///< The one with the branch that gives no elements.
+  std::string sized_by_data = {};  ///< An operator in the branch that stays.
+};
+
+bool gives_no_elements(const onnx::Graph& branch) {
+  return std::all_of(branch.outputs().begin(), branch.outputs().end(), [](const onnx::Value* output) {
+    const auto constant = output->constant();
+    return constant && constant->element_count() == 0;
+  });
+}
+
+bool is_sized_by_data(const onnx::Node& node) {
+  constexpr std::array<std::string_view, 4> operators{"Compress", "NonMaxSuppression", "NonZero", "Unique"};
+  return std::any_of(operators.begin(), operators.end(), [&](std::string_view type) { return node.is(type); });
+}
+
+std::optional<RemovableIf> read_if(const onnx::Node& node) {
+  if (!node.is("If")) return std::nullopt;
+  std::optional<EmptyCheck> check = read_condition(node.input(0));
+  if (!check) return std::nullopt;
+  RemovableIf found{.check = *std::move(check), .kept = "else_branch", .other = "then_branch"};
+  if (!found.check.if_empty) std::swap(found.kept, found.other);
+  const onnx::Graph* kept = onnx::subgraph(node, found.kept);
+  const onnx::Graph* other = onnx::subgraph(node, found.other);
+  if (kept == nullptr || other == nullptr || !gives_no_elements(*other)) return std::nullopt;
+  if (kept->outputs().size() < node.outputs.size()) return std::nullopt;
+  for (const onnx::Node* inner : kept->nodes()) {
+    if (is_sized_by_data(*inner)) found.sized_by_data = inner->op_type;
+    if (const auto nested = read_if(*inner)) found.sized_by_data = nested->sized_by_data;
+  }
+  return found.sized_by_data.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
+/// The number that changes no maximum, or no minimum; nothing for a type of which ONNX Runtime reduces none.
+std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
+  using onnx::ElementType;
+  switch (type) {
+    case ElementType::f16:
+    case ElementType::bf16:
+    case ElementType::f32:
+    case ElementType::f64:
+      return is_maximum ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    case ElementType::i32:
+      return is_maximum ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max();
+    default: return std::nullopt;
+  }
+}
+
+/// Adds a number to the operand of each maximum and minimum of all elements, which then has a result where there are no
+/// elements.
+void extend_reductions(onnx::Graph& branch) {
+  for (onnx::Node* node : branch.nodes()) {
+    const bool is_maximum = node->is("ReduceMax");
+    onnx::Value* operand = node->input(0);
+    if ((!is_maximum && !node->is("ReduceMin")) || operand == nullptr || !operand->type || operand->constant()) continue;
+    const auto number = neutral_number(*operand->type, is_maximum);
+    if (!number || !reduces_all(*node) || node->int_or("keepdims", 1) != 0) continue;
+    onnx::Value* all = branch.add_constant("all_elements", onnx::TensorData::from_ints({-1}));
+    onnx::Value* neutral =
+        branch.add_constant("neutral", onnx::TensorData::from_numbers(*operand->type, {1}, {*number}));
+    const onnx::Node* flat = branch.add_node("Reshape", {operand, all}, {operand->name + "_flat"}, node);
+    onnx::Node* extended =
+        branch.add_node("Concat", {flat->output(), neutral}, {operand->name + "_extended"}, node);
+    extended->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
+    extended->output()->type = operand->type;
+    branch.set_input(*node, 0, extended->output());
+    while (node->inputs.size() > 1) branch.remove_last_input(*node);
+    node->attributes.erase("axes");
+  }
+}
+
+Proposal propose(onnx::Node& node, const RemovableIf& found) {
+  Proposal proposal;
+  proposal.nodes.assign(found.check.nodes.rbegin(), found.check.nodes.rend());
+  proposal.nodes.push_back(&node);
+  proposal.inputs.push_back(found.check.tensor);
+  for (const onnx::Value* value : onnx::values_read_by(node)) {
+    if (value != node.input(0)) proposal.inputs.push_back(node.graph->find_local(value->name));
+  }
+  for (onnx::Value* output : node.outputs) {
+    if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
+  }
+  proposal.emptied = {found.check.tensor};
+  proposal.replacement = fmt::format("the nodes of its {}", found.kept);
+  proposal.reason = fmt::format(
+      "TensorRT takes {}, whose size data decide, at the top level alone; its {} gives no elements where '{}' has none, "
+      "and its {} then gives none either",
+      found.sized_by_data, found.other, found.check.tensor->name, found.kept);
+  if (!proposal.outputs.empty()) {
+    proposal.edit = [output = proposal.outputs.front()->name, kept = std::string(found.kept)](onnx::Graph& graph) {
+      onnx::Node& copy = *graph.find_local(output)->producer;
+      onnx::Graph& branch = *onnx::subgraph(copy, kept);
+      extend_reductions(branch);
+      inline_branch(copy, branch);
+    };
+  }
+  return proposal;
+}
+
+}  // namespace
+
+void remove_empty_checks(Rewriter& rewriter) {
+  onnx::Graph& graph = rewriter.model().graph();
+  if (graph.opset() < onnx::working_opset) return;
+  // An If in a body gains nothing: what stays would stand in the body.
+  for (onnx::Node* node : graph.nodes()) {
+    const auto found = read_if(*node);
+    if (!found) continue;
+    const Proposal proposal = propose(*node, *found);
+    if (!proposal.outputs.empty()) rewriter.apply(proposal);
+  }
+}
+
+}  // namespace graft::passes
