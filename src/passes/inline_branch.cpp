@@ -1,8 +1,11 @@
 // Copies the branch node by node; its values get their names once the branch is gone.
 #include "passes/inline_branch.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,8 +19,11 @@ class BranchInliner {
   BranchInliner(onnx::Node& node, const onnx::Graph& branch) : node_(node), branch_(branch), graph_(*node.graph) {}
 
   void run() {
+    std::unordered_set<std::string> taken;
+    for (const onnx::Node* outer : graph_.nodes()) taken.insert(outer->name);
     for (const onnx::Node* inner : branch_.nodes()) {
-      onnx::copy_node(*inner, graph_, [&](onnx::Value* value) { return look_up(value); });
+      onnx::Node* copy = onnx::copy_node(*inner, graph_, [&](onnx::Value* value) { return look_up(value); });
+      if (!copy->name.empty()) copy->name = free_name(copy->name, taken);
     }
     for (std::size_t i = 0; i < node_.outputs.size(); ++i) {
       if (node_.outputs[i] != nullptr) graph_.replace_all_uses(*node_.outputs[i], *look_up(branch_.outputs()[i]));
@@ -42,6 +48,13 @@ class BranchInliner {
     copies_.emplace(value, copy);
     made_.emplace_back(copy, value->name);
     return copy;
+  }
+
+  /// Returns the name, or one like it that no node has: ONNX Runtime refuses two nodes of one name.
+  static std::string free_name(const std::string& name, std::unordered_set<std::string>& taken) {
+    std::string result = name;
+    for (int suffix = 1; !taken.insert(result).second; ++suffix) result = fmt::format("{}~{}", name, suffix);
+    return result;
   }
 
   onnx::Node& node_;

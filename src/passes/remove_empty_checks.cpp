@@ -107,8 +107,8 @@ std::optional<bool> compare(const onnx::Node& node, double left, double right) {
 
 /// A condition that says whether a count is 0.
 struct EmptyCheck {
-  onnx::Value* tensor = nullptr;  ///< That has no elements where the count is 0.
-  bool if_empty = false;          ///< The condition where it is.
+  onnx::Value* tensor = nullptr;        ///< That has no elements where the count is 0.
+  bool if_empty = false;                ///< The condition where it is.
   std::vector<onnx::Node*> nodes = {};  ///< That compute the condition from the count.
 };
 
@@ -138,7 +138,8 @@ std::optional<EmptyCheck> read_condition(const onnx::Value* condition) {
     onnx::Node& node = *condition->producer;
     std::optional<EmptyCheck> check = read_comparison(node);
     // A number as a condition holds where it is not 0.
-    const bool is_cast = node.is("Cast") && node.input(0) != nullptr && node.input(0)->type != onnx::ElementType::boolean;
+    const bool is_cast =
+        node.is("Cast") && node.input(0) != nullptr && node.input(0)->type != onnx::ElementType::boolean;
     if (onnx::Value* tensor = is_cast ? counted_tensor(node.input(0)) : nullptr) check = EmptyCheck{tensor, false};
     nodes.push_back(&node);
     if (check) {
@@ -159,8 +160,8 @@ std::optional<EmptyCheck> read_condition(const onnx::Value* condition) {
 /// An If that can go.
 struct RemovableIf {
   EmptyCheck check;
-  std::string_view kept;   ///< The attribute with the branch that stays.
-  std::string_view other;  ///< The one with the branch that gives no elements.
+  std::string_view kept;           ///< The attribute with the branch that stays.
+  std::string_view other;          ///< The one with the branch that gives no elements.
   std::string sized_by_data = {};  ///< An operator in the branch that stays.
 };
 
@@ -193,7 +194,7 @@ std::optional<RemovableIf> read_if(const onnx::Node& node) {
   return found.sized_by_data.empty() ? std::nullopt : std::optional(std::move(found));
 }
 
-/// The number that changes no maximum, or no minimum; nothing for a type of which ONNX Runtime reduces none.
+/// The number that changes no maximum, or no minimum, of this type; nothing for other types than those of coordinates.
 std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
   using onnx::ElementType;
   switch (type) {
@@ -214,15 +215,15 @@ void extend_reductions(onnx::Graph& branch) {
   for (onnx::Node* node : branch.nodes()) {
     const bool is_maximum = node->is("ReduceMax");
     onnx::Value* operand = node->input(0);
-    if ((!is_maximum && !node->is("ReduceMin")) || operand == nullptr || !operand->type || operand->constant()) continue;
+    if ((!is_maximum && !node->is("ReduceMin")) || operand == nullptr || !operand->type || operand->constant())
+      continue;
     const auto number = neutral_number(*operand->type, is_maximum);
     if (!number || !reduces_all(*node) || node->int_or("keepdims", 1) != 0) continue;
     onnx::Value* all = branch.add_constant("all_elements", onnx::TensorData::from_ints({-1}));
     onnx::Value* neutral =
         branch.add_constant("neutral", onnx::TensorData::from_numbers(*operand->type, {1}, {*number}));
     const onnx::Node* flat = branch.add_node("Reshape", {operand, all}, {operand->name + "_flat"}, node);
-    onnx::Node* extended =
-        branch.add_node("Concat", {flat->output(), neutral}, {operand->name + "_extended"}, node);
+    onnx::Node* extended = branch.add_node("Concat", {flat->output(), neutral}, {operand->name + "_extended"}, node);
     extended->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
     extended->output()->type = operand->type;
     branch.set_input(*node, 0, extended->output());
@@ -245,7 +246,8 @@ Proposal propose(onnx::Node& node, const RemovableIf& found) {
   proposal.emptied = {found.check.tensor};
   proposal.replacement = fmt::format("the nodes of its {}", found.kept);
   proposal.reason = fmt::format(
-      "TensorRT takes {}, whose size data decide, at the top level alone; its {} gives no elements where '{}' has none, "
+      "TensorRT takes {}, whose size data decide, at the top level alone; its {} gives no elements where '{}' has "
+      "none, "
       "and its {} then gives none either",
       found.sized_by_data, found.other, found.check.tensor->name, found.kept);
   if (!proposal.outputs.empty()) {

@@ -93,10 +93,10 @@ std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
     waiting.pop_back();
     if (value == nullptr || seen.contains(value)) continue;
     const onnx::Node* producer = value->producer;
-    const bool inside = producer != nullptr && (members.contains(producer) ||
-                                                (producer->subgraphs().empty() &&
-                                                 (is_transparent(*producer) ||
-                                                  (is_shape_number(*value) && producer->domain.empty()))));
+    const bool inside =
+        producer != nullptr && (members.contains(producer) ||
+                                (producer->subgraphs().empty() &&
+                                 (is_transparent(*producer) || (is_shape_number(*value) && producer->domain.empty()))));
     if (!inside) {
       add(value);
       continue;
@@ -462,8 +462,8 @@ Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx:
   const Stopwatch stopwatch(report_.proof_seconds);
   verify::ProofOptions options = options_.proof;
   for (const onnx::Value* value : emptied) options.emptied.push_back(value->name);
-  const verify::ProofResult result = changes_result ? measure_region(engine_, before, after, options)
-                                                    : prove_region(engine_, before, after, options);
+  const verify::ProofResult result =
+      changes_result ? measure_region(engine_, before, after, options) : prove_region(engine_, before, after, options);
   if (!result.proven && result.trials == 0 && !result.dispute)
     return {.proven = false, .text = result.text, .could_not_run = true};
   if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});

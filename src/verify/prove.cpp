@@ -362,12 +362,13 @@ std::vector<Shapes> shapes_without_elements(const onnx::Model& model, const std:
     if (zeros.empty() || dim.evaluate(size) != 0) return;
     InputOptions options;
     for (const std::string& symbol : all) options.dims[symbol] = *size(symbol);
+    Shapes shapes;
     try {
-      Shapes shapes = input_shapes(model, options);
-      if (std::find(result.begin(), result.end(), shapes) == result.end()) result.push_back(std::move(shapes));
+      shapes = input_shapes(model, options);
     } catch (const Error&) {
-      // A size of another input is negative.
+      return;  // a size of another input is negative
     }
+    if (std::find(result.begin(), result.end(), shapes) == result.end()) result.push_back(std::move(shapes));
   };
   for (const std::string& name : emptied) {
     const onnx::Value* input = model.graph().find_local(name);

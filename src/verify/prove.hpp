@@ -32,7 +32,7 @@ struct ProofResult {
   std::size_t trials = 0;   ///< Runs that were compared.
   std::size_t skipped = 0;  ///< Combinations of sizes that `before` itself refuses.
   std::size_t within_noise =
-      0;               ///< Trials in which only the noise floor of `before` (NoiseFloor) explains a difference.
+      0;  ///< Trials in which only the noise floor of `before` (NoiseFloor) explains a difference.
   std::size_t without_elements = 0;  ///< Trials in which an input of ProofOptions::emptied had no elements.
   std::string output;                ///< Where the worst difference is.
   Difference worst;

@@ -204,5 +204,45 @@ TEST(Proof, TakesAToleranceOfTheCaller) {
           .proven);
 }
 
+ProofOptions emptying(std::vector<std::string> inputs) {
+  ProofOptions options;
+  options.emptied = std::move(inputs);
+  return options;
+}
+
+TEST(Proof, RunsInputsWithoutElementsWhereThatIsRequired) {
+  const onnx::Model before = region("n = Size(x)\ny = Cast<to=1>(n)");
+  const onnx::Model after = region("n = Size(x)\none = Constant<value_int=1>()\nm = Max(n, one)\ny = Cast<to=1>(m)");
+  EXPECT_TRUE(prove_region(default_engine(), before, after).proven);
+  const ProofResult wrong = prove_region(default_engine(), before, after, emptying({"x"}));
+  EXPECT_FALSE(wrong.proven);
+  EXPECT_THAT(wrong.text, HasSubstr("x: [0, 3, 3, 3]"));
+  const ProofResult right = prove_region(default_engine(), before, before, emptying({"x"}));
+  EXPECT_TRUE(right.proven) << right.text;
+  EXPECT_EQ(right.without_elements, 3U) << "each of the three open axes is 0 once";
+  EXPECT_THAT(right.text, HasSubstr("'x' has no elements in 3 of them"));
+}
+
+TEST(Proof, LeavesASizeThatIsNotTiedToTheEmptyInput) {
+  const Dim n = Dim::symbol("n");
+  const auto pair = [&](const Dim& of_z) {
+    return text_model({{"x", onnx::ElementType::f32, {n + Dim::symbol("m")}}, {"z", onnx::ElementType::f32, {of_z}}},
+                      "s = Shape(x)\nt = Shape(z)\nu = Concat<axis=0>(s, t)\ny = Cast<to=1>(u)", {"y"});
+  };
+  const auto sum_of = [&](const Dim& of_z) {
+    const onnx::Model before = pair(of_z);
+    return prove_region(default_engine(), before, before, emptying({"x"})).without_elements;
+  };
+  EXPECT_EQ(sum_of(n), 1U) << "both parts of the sum are 0, never one alone";
+  EXPECT_EQ(sum_of(Dim::symbol("k")), 1U);
+}
+
+TEST(Proof, IsNoneWhereNoInputWithoutElementsWasRun) {
+  const onnx::Model fixed = region("y = Neg(x)", {2, 3});
+  const ProofResult result = prove_region(default_engine(), fixed, fixed, emptying({"x"}));
+  EXPECT_FALSE(result.proven);
+  EXPECT_THAT(result.text, HasSubstr("the original was not run where 'x' has no elements"));
+}
+
 }  // namespace
 }  // namespace graft::verify::prove_test
