@@ -165,11 +165,19 @@ struct RemovableIf {
   std::string sized_by_data = {};  ///< An operator in the branch that stays.
 };
 
-bool gives_no_elements(const onnx::Graph& branch) {
-  return std::all_of(branch.outputs().begin(), branch.outputs().end(), [](const onnx::Value* output) {
-    const auto constant = output->constant();
-    return constant && constant->element_count() == 0;
-  });
+/// Whether the one branch gives constants of no elements, whose shapes are not known to be others than those of the
+/// other branch.
+bool gives_no_elements(const onnx::Graph& branch, const onnx::Graph& other) {
+  for (std::size_t i = 0; i < branch.outputs().size(); ++i) {
+    const auto constant = branch.outputs()[i]->constant();
+    if (!constant || constant->element_count() != 0) return false;
+    const auto& shape = other.outputs()[i]->shape;
+    if (!shape) continue;
+    const bool fits = std::equal(shape->begin(), shape->end(), constant->dims.begin(), constant->dims.end(),
+                                 [](const Dim& dim, std::int64_t size) { return !dim.is_constant() || dim == size; });
+    if (!fits) return false;
+  }
+  return true;
 }
 
 bool is_sized_by_data(const onnx::Node& node) {
@@ -185,8 +193,10 @@ std::optional<RemovableIf> read_if(const onnx::Node& node) {
   if (!found.check.if_empty) std::swap(found.kept, found.other);
   const onnx::Graph* kept = onnx::subgraph(node, found.kept);
   const onnx::Graph* other = onnx::subgraph(node, found.other);
-  if (kept == nullptr || other == nullptr || !gives_no_elements(*other)) return std::nullopt;
-  if (kept->outputs().size() < node.outputs.size()) return std::nullopt;
+  if (kept == nullptr || other == nullptr || kept->outputs().size() != other->outputs().size() ||
+      kept->outputs().size() < node.outputs.size() || !gives_no_elements(*other, *kept)) {
+    return std::nullopt;
+  }
   for (const onnx::Node* inner : kept->nodes()) {
     if (is_sized_by_data(*inner)) found.sized_by_data = inner->op_type;
     if (const auto nested = read_if(*inner)) found.sized_by_data = nested->sized_by_data;
