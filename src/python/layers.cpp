@@ -110,6 +110,7 @@ void add_layers(nb::module_& module) {
       .def_ro("ran_in", &LayersResult::ran_in, "The CPU engines that ran the models: 'ONNX Runtime 1.31.1'.")
       .def_ro("left_out", &LayersResult::left_out,
               "Why a model ran in another engine than that, and what that engine is known to compute wrongly.")
+      .def_ro("unreached", &LayersResult::unreached, "As VerifyResult.unreached.")
       .def_ro("without_own_kernels", &LayersResult::without_own_kernels, "As VerifyResult.without_own_kernels.");
   add_texts(result, describe);
   add_page(result);

@@ -72,6 +72,10 @@ void add_verification(nb::module_& module) {
       .def_ro("ran_in", &VerifyResult::ran_in, "The CPU engines that ran the models: 'ONNX Runtime 1.31.1'.")
       .def_ro("left_out", &VerifyResult::left_out,
               "Why a model ran in another engine than that, and what that engine is known to compute wrongly.")
+      .def_ro(
+          "unreached", &VerifyResult::unreached,
+          "Where the verdict is 'same': weights that differ in the files and that no output depends on in any run, and "
+          "branches and loop bodies of the reference that no run executed; a sentence for each.")
       .def_ro("without_own_kernels", &VerifyResult::without_own_kernels,
               "With own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them.");
   add_texts(result, describe);

@@ -159,6 +159,7 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
     const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
     complete(reference, candidate, options);
     if (options.seeds) options.common.seeds = *options.seeds;
+    options.common.finds_unreached = true;
     options.common.progress = [&](std::size_t done, std::size_t total) {
       work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
     };
@@ -185,14 +186,16 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     compared.report = compare_layers(work.engine(), reference, candidate, layers);
     // One run shows where models part. Whether their outputs are the same is asked as often as compare_outputs asks, or
     // the two could contradict each other.
-    const bool is_default = !options.seeds && !options.emulated && options.common.data.empty();
-    if (is_default && compared.report.verdict() == verify::Verdict::same) {
+    if (!options.emulated && compared.report.verdict() == verify::Verdict::same) {
+      if (options.seeds) options.common.seeds = *options.seeds;
+      options.common.finds_unreached = true;
       options.common.progress = [&](std::size_t done, std::size_t total) {
         work.report_step("the outputs with other inputs", done, total);
       };
       const verify::VerifyReport outputs = verify_models(work.engine(), reference, candidate, options.common);
       layers.seeds = options.common.seeds;
       if (!outputs.equal()) compared.report = compare_layers(work.engine(), reference, candidate, layers);
+      compared.report.unreached = outputs.unreached;
     }
     add_engines(compared.report, work, options, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);

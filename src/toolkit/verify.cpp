@@ -90,6 +90,7 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
       .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
   result.ran_in = report.ran_in;
   result.left_out = report.left_out;
+  result.unreached = report.unreached;
   if (report.dispute) result.dispute = report.dispute->text();
   result.without_own_kernels = compared.without_own_kernels;
   for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));

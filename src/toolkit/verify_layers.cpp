@@ -60,6 +60,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   result.runs = report.runs;
   result.ran_in = report.ran_in;
   result.left_out = report.left_out;
+  result.unreached = report.unreached;
   if (report.dispute) result.dispute = report.dispute->text();
   result.without_own_kernels = compared.without_own_kernels;
   if (report.failure) {

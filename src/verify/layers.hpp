@@ -155,6 +155,8 @@ struct LayerReport {
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
+  /// As in VerifyReport; filled by whoever compares the outputs too.
+  std::vector<std::string> unreached = {};
   std::optional<Dispute> dispute = {};     ///< Then the layers are what one engine says.
   std::string ran_in = {};                 ///< As in VerifyReport.
   std::vector<std::string> left_out = {};  ///< As in VerifyReport.

@@ -21,6 +21,7 @@
 #include "verify/random_values.hpp"
 #include "verify/rearrangement.hpp"
 #include "verify/shared_options.hpp"
+#include "verify/unreached.hpp"
 
 namespace graft::verify {
 namespace {
@@ -136,6 +137,7 @@ class Verification {
       runtime::TensorMap expected;
       if (options_.data.empty()) {
         run_made_up(*reference, run, inputs, expected);
+        if (options_.finds_unreached) synthetic_inputs_.push_back(inputs);
       } else {
         inputs = options_.data[run];
         expected = reference->run(inputs);
@@ -150,6 +152,11 @@ class Verification {
     const bool all_paired =
         outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
     if (options_.across_formats && !all_paired) find_inside();
+    if (options_.finds_unreached && report_.verdict() == Verdict::same) {
+      report_.unreached = find_unreached(
+          engine_, reference_, candidate_, cpu_options, report_.runs,
+          [&](std::size_t run) { return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run]; });
+    }
     return std::move(report_);
   }
 
@@ -414,6 +421,7 @@ class Verification {
   std::optional<NoisyModel> noisy_;
   std::optional<NoisyModel> second_noisy_;  ///< In the engine that confirms; nothing where there is none.
   MadeUpInputs made_up_;
+  std::vector<runtime::TensorMap> synthetic_inputs_;  ///< Of each run, where find_unreached needs them.
   VerifyReport report_;
 };
 

@@ -41,6 +41,7 @@ struct VerifyOptions {
   /// One model may be narrower than the other (f16 against f32), or quantized: f16 and bf16 tensors are rounded where
   /// they are made, and what is computed from them has the tolerance that compare_layers gives it.
   bool may_be_narrower = false;
+  bool finds_unreached = false;  ///< Fills VerifyReport::unreached, for which the reference may run once more.
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
@@ -77,6 +78,8 @@ struct VerifyReport {
   InputRanges narrowed;               ///< Of synthetic integers, so that the reference runs; not those of the options.
   std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
+  /// Where the verdict is `same`: what find_unreached found.
+  std::vector<std::string> unreached = {};
   std::optional<Dispute> dispute = {};  ///< Then nothing else says anything.
   /// The CPU engines that ran the models: "ONNX Runtime 1.31.1". Filled by whoever chose the engine, as `left_out` is.
   std::string ran_in = {};

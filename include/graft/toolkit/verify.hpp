@@ -76,6 +76,10 @@ struct VerifyResult {
   /// Why a model did not run in the engine that comes first, and what the engine that ran it is known to compute
   /// wrongly; mostly empty.
   std::vector<std::string> left_out = {};
+  /// Where the verdict is `same`: differences that the inputs did not reach, a sentence for each. Weights of the same
+  /// name, type and shape that differ and that no output depends on in any run; branches and loop bodies of the
+  /// reference that no run executed. Mostly empty.
+  std::vector<std::string> unreached = {};
   std::string dispute = {};  ///< Which engines disagree, first at which node, and by how much; mostly empty.
   /// With VerifyOptions::own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them, and
   /// not by Graft's kernels, which TensorRT-RTX runs as plugins.

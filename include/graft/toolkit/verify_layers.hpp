@@ -66,6 +66,7 @@ struct LayersResult {
   std::size_t runs = 0;
   std::string ran_in = {};                                ///< As VerifyResult::ran_in.
   std::vector<std::string> left_out = {};                 ///< As VerifyResult::left_out.
+  std::vector<std::string> unreached = {};                ///< As VerifyResult::unreached.
   std::string dispute = {};                               ///< As VerifyResult::dispute.
   std::vector<std::string> without_own_kernels = {};      ///< As VerifyResult::without_own_kernels.
   std::shared_ptr<const LayerVerification> details = {};  ///< For graft/toolkit/present.hpp.

@@ -123,6 +123,7 @@ Json to_json(const verify::LayerReport& report) {
           {"dispute", present::to_json(report.dispute)},
           {"ran_in", report.ran_in},
           {"left_out", report.left_out},
+          {"unreached", report.unreached},
           {"reference_tensors", report.reference_tensors},
           {"candidate_tensors", report.candidate_tensors},
           {"first_divergence", std::move(first)},

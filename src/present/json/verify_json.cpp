@@ -99,6 +99,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
           {"dispute", to_json(report.dispute)},
           {"ran_in", report.ran_in},
           {"left_out", report.left_out},
+          {"unreached", report.unreached},
           {"without_own_kernels", compared.without_own_kernels},
           {"outputs", outputs}};
 }

@@ -125,7 +125,7 @@ void add_first(Listing& text, const verify::LayerReport& report) {
         std::count_if(report.layers.begin(), report.layers.end(),
                       [](const verify::LayerComparison& layer) { return layer.not_compared.empty(); });
     text.add({{"no tensor differs", Color::good},
-              fmt::format(": {} compared", count_text(static_cast<std::size_t>(compared), "tensor"))});
+              fmt::format(" on these inputs: {} compared", count_text(static_cast<std::size_t>(compared), "tensor"))});
     return;
   }
   if (!report.first) {
@@ -296,6 +296,7 @@ std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compar
           nothing_compared_text(layer.reference, layer.not_compared, layer.is_lost_in_noise(), has_data));
     }
   }
+  for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));
   for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
   if (std::string hidden = hidden_difference_text(report); !hidden.empty()) warnings.push_back(std::move(hidden));
   return warnings;

@@ -141,6 +141,17 @@ std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_q
       "difference is held against it"};
 }
 
+std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data) {
+  std::vector<std::string> warnings;
+  for (const std::string& sentence : unreached) {
+    warnings.push_back(fmt::format(
+        "{}; {}", sentence,
+        has_data ? "give other data"
+                 : "give real inputs with --data, their numbers with --range, or more runs with --seeds 100"));
+  }
+  return warnings;
+}
+
 std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels) {
   if (without_own_kernels.empty()) return {};
   const bool is_one = without_own_kernels.size() == 1;
@@ -157,6 +168,7 @@ std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compar
   for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
+  for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));
   for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
   for (const verify::OutputReport& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == verify::Verdict::nothing_compared) {

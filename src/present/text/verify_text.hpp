@@ -39,6 +39,8 @@ template <class Report>
 /// `why` is the report's own reason; empty where the numbers alone are.
 [[nodiscard]] std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
                                                 bool has_data);
+/// `unreached` is that of a report.
+[[nodiscard]] std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data);
 [[nodiscard]] std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels);
 [[nodiscard]] std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_quantized_candidate,
                                                             bool has_data);

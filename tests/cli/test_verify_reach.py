@@ -1,0 +1,163 @@
+# graft verify of networks that differ where inputs rarely come: what was not reached is said, and synthetic integers
+# reach more. That the files differ is shown by ONNX Runtime with other inputs.
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import save
+from onnx import TensorProto, helper, numpy_helper
+
+I32, I64, U32 = TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32
+F32 = TensorProto.FLOAT
+
+
+def network(path, text_nodes, inputs, outputs, **constants):
+    """`text_nodes` are (operator, inputs, outputs, attributes); inputs and outputs are (name, type, shape)."""
+    nodes = [
+        helper.make_node(op, reads.split(), gives.split(), name=f"{op}_{i}", **(attributes[0] if attributes else {}))
+        for i, (op, reads, gives, *attributes) in enumerate(text_nodes)
+    ]
+    return save(
+        path,
+        nodes,
+        [helper.make_tensor_value_info(*value) for value in inputs],
+        [helper.make_tensor_value_info(*value) for value in outputs],
+        [numpy_helper.from_array(np.asarray(values), name) for name, values in constants.items()],
+        opset=18,
+    )
+
+
+def differ(paths, **inputs):
+    """Whether ONNX Runtime computes different outputs from these inputs."""
+    first, second = (
+        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, inputs) for path in paths
+    )
+    return any(not np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+WEIGHT = np.random.default_rng(0).standard_normal((10, 4)).astype(np.float32)
+
+
+def part_of_weight(path, weight):
+    """Two of the ten rows of a weight are added up, which ones a constant says."""
+    return network(
+        path,
+        [("Gather", "w rows", "r"), ("ReduceSum", "r axes", "s", {"keepdims": 0}), ("Add", "x s", "y")],
+        [("x", F32, ["N", 4])],
+        [("y", F32, ["N", 4])],
+        w=weight,
+        rows=np.array([1, 2]),
+        axes=np.array([0]),
+    )
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_weights_that_no_output_depends_on_are_named(graft, tmp_path, layers):
+    changed = WEIGHT.copy()
+    changed[4:] = 0
+    paths = part_of_weight(tmp_path / "a.onnx", WEIGHT), part_of_weight(tmp_path / "b.onnx", changed)
+    answer = graft("verify", *paths, *layers)
+    assert answer.code == 0
+    expected = "the weights 'w' differ in 24 of 40 elements, and no output shows it: the inputs may not reach them"
+    assert f"warning: {expected}; give real inputs with --data" in " ".join(answer.err.split())
+    assert graft("verify", *paths, *layers, "--json").json["unreached"] == [expected]
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    assert "; give other data" in graft("verify", *paths, *layers, "--data", f"x={tmp_path / 'x.npy'}").err
+    if layers:
+        assert "no tensor differs on these inputs" in answer.out
+
+
+def test_weights_that_something_else_makes_up_for_are_not_named(graft, tmp_path):
+    """A factor of two moved from one weight into the other; and a third one that is not reached."""
+
+    def scaled(path, factor, rest):
+        return network(
+            path,
+            [("MatMul", "x a", "h"), ("MatMul", "h b", "z"), ("Gather", "c row", "r"), ("Add", "z r", "y")],
+            [("x", F32, ["N", 10])],
+            [("y", F32, ["N", 4])],
+            a=np.float32(factor) * WEIGHT,
+            b=WEIGHT[:4] / np.float32(factor),
+            c=np.array([[1, 2, 3, 4], [rest] * 4], np.float32),
+            row=np.array([0]),
+        )
+
+    paths = scaled(tmp_path / "a.onnx", 1, 5), scaled(tmp_path / "b.onnx", 2, 6)
+    answer = graft("verify", *paths, "--json")
+    assert answer.code == 0
+    assert [text.split(", and")[0] for text in answer.json["unreached"]] == ["the weights 'c' differ in 4 of 8 elements"]
+
+
+def branches(path, then_weight, threshold):
+    def branch(name, weight):
+        node = helper.make_node("MatMul", ["x", weight], [f"{name}_out"], name=name)
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name}_out", F32, None)])
+
+    return network(
+        path,
+        [
+            ("ReduceMax", "x", "m", {"keepdims": 0}),
+            ("Greater", "m threshold", "c"),
+            ("If", "c", "y", {"then_branch": branch("then", "wt"), "else_branch": branch("else", "we")}),
+        ],
+        [("x", F32, ["N", 4])],
+        [("y", F32, ["N", 4])],
+        threshold=np.float32(threshold),
+        wt=then_weight,
+        we=WEIGHT[:4],
+    )
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_a_branch_that_no_run_executed_is_named(graft, tmp_path, layers):
+    paths = branches(tmp_path / "a.onnx", WEIGHT[:4], 100), branches(tmp_path / "b.onnx", 0 * WEIGHT[:4], 100)
+    assert differ(paths, x=np.full((2, 4), 200, np.float32))
+    answer = graft("verify", *paths, *layers, "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"] == [
+        "the weights 'wt' differ in 16 of 16 elements, and no output shows it: the inputs may not reach them",
+        "no run executed then_branch of node 'If_2' (If), so nothing was compared of it",
+    ]
+    # Inputs that reach it find the difference.
+    assert graft("verify", *paths, *layers, "--range", "x=90..300").code == 1
+
+
+def test_branches_that_were_executed_are_not_named(graft, tmp_path):
+    """The largest of eight numbers is on both sides of its median in twenty runs."""
+    path = branches(tmp_path / "a.onnx", WEIGHT[:4], 1.4)
+    assert graft("verify", path, path, "--seeds", "20", "--json").json["unreached"] == []
+
+
+def test_a_loop_that_never_runs_is_named(graft, tmp_path):
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Mul", ["v", "f"], ["w"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", I64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("v", F32, None),
+        ],
+        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), helper.make_tensor_value_info("w", F32, None)],
+    )
+
+    def loop(name, factor):
+        return network(
+            tmp_path / name,
+            [
+                ("ReduceMax", "x", "m", {"keepdims": 0}),
+                ("Sub", "m hundred", "d"),
+                ("Relu", "d", "p"),
+                ("Cast", "p", "n", {"to": I64}),
+                ("Loop", "n yes x", "y", {"body": body}),
+            ],
+            [("x", F32, ["N", 4])],
+            [("y", F32, ["N", 4])],
+            hundred=np.float32(100),
+            yes=np.array(True),
+            f=np.float32(factor),
+        )
+
+    paths = loop("a.onnx", 2), loop("b.onnx", 3)
+    assert differ(paths, x=np.full((2, 4), 102, np.float32))
+    answer = graft("verify", *paths, "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"][1:] == ["no run executed the body of node 'Loop_4' (Loop), so nothing was compared of it"]
