@@ -158,7 +158,7 @@ struct JudgedModel {
                     .output = output,
                     .node = {},
                     .tensor = {},
-                    .difference = difference.to_string()};
+                    .difference = text_of(difference)};
     onnx::Model marked = model.clone();
     marked.metadata[SplitEngine::mark] = "";
     try {
@@ -169,7 +169,7 @@ struct JudgedModel {
         dispute.node = layer->reference_node;
         dispute.tensor = layer->reference;
         // A fault that needs the nodes around it is not there where the node is run alone.
-        dispute.difference = (layer->local && !layer->local->equal() ? *layer->local : layer->difference).to_string();
+        dispute.difference = text_of(layer->local && !layer->local->equal() ? *layer->local : layer->difference);
       }
     } catch (const Error& refused) {
       // Where a tensor inside cannot be returned the node is not known, and the dispute stands.
@@ -177,6 +177,18 @@ struct JudgedModel {
     }
     dispute.known_fault = known_fault(dispute.tensor);
     return dispute;
+  }
+
+  /// Names the engines in the place of the reference and the candidate.
+  [[nodiscard]] std::string text_of(const Difference& difference) const {
+    std::string text = difference.to_string();
+    const auto replace_all = [&](std::string_view side, std::string_view engine) {
+      for (std::size_t at = text.find(side); at != std::string::npos; at = text.find(side, at + engine.size()))
+        text.replace(at, side.size(), engine);
+    };
+    replace_all("the reference", first.name());
+    replace_all("the candidate", second.name());
+    return text;
   }
 
   /// Of the node that makes a tensor of the main graph, or of the whole model where that is not known.
