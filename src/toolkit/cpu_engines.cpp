@@ -110,6 +110,22 @@ std::string known_for(const std::string& engine, const graft::onnx::Model& model
                      fmt::join(operators, ", "));
 }
 
+/// OpenVINO's CPU plugin converts f64 to f32.
+bool has_f64(const graft::onnx::Model& model) {
+  const auto is_f64 = [](const graft::onnx::Value* value) {
+    return value != nullptr && value->type == graft::onnx::ElementType::f64;
+  };
+  const auto& graph = model.graph();
+  bool found = std::any_of(graph.inputs().begin(), graph.inputs().end(), is_f64) ||
+               std::any_of(graph.outputs().begin(), graph.outputs().end(), is_f64);
+  graph.for_each_node([&](const graft::onnx::Node& node) {
+    found = found || std::any_of(node.inputs.begin(), node.inputs.end(), is_f64) ||
+            std::any_of(node.outputs.begin(), node.outputs.end(), is_f64) ||
+            (node.is("Cast") && node.int_or("to", 0) == static_cast<std::int64_t>(graft::onnx::ElementType::f64));
+  });
+  return found;
+}
+
 class NotingEngine final : public runtime::Engine {
  public:
   NotingEngine(const runtime::Engine& engine, UsedEngines& used) : engine_(engine), used_(used) {}
@@ -132,6 +148,10 @@ class NotingEngine final : public runtime::Engine {
   const runtime::Engine& engine_;
   UsedEngines& used_;
 };
+
+std::string f64_line(std::string_view engine, const graft::onnx::Model& model) {
+  return fmt::format("{} computes the f64 tensors of {} in f32, to about 7 digits", engine, model.source);
+}
 
 template <class Text>
 void add_once(std::vector<std::string>& texts, Text text) {
@@ -157,6 +177,8 @@ std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine cho
   for (const graft::onnx::Model* model : models) {
     std::string line = left_out(choice, *model);
     if (!line.empty()) add_once(lines, std::move(line));
+    const bool runs_in_openvino = used.names().find(openvino_in_table) != std::string::npos;
+    if (runs_in_openvino && has_f64(*model)) add_once(lines, f64_line(openvino_in_table, *model));
   }
   return lines;
 }
@@ -174,6 +196,8 @@ void UsedEngines::note(const graft::onnx::Model& model, const runtime::CompiledM
   const std::size_t line_end = answer.reason.find('\n');
   add_once(reasons_, fmt::format("{} ran {}: {}{}{}", answer.engine, model.source, answer.reason.substr(0, line_end),
                                  known.empty() ? "" : "; ", known));
+  if (answer.engine.starts_with(openvino_in_table) && has_f64(model))
+    add_once(reasons_, f64_line(answer.engine, model));
   if (line_end != std::string::npos) add_once(reasons_, answer.reason.substr(line_end + 1));
 }
 
