@@ -160,13 +160,19 @@ std::string NoiseFloor::to_string() const {
 
 void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
              const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor) {
-  if (second.runs() == 0) return;
+  if (second.runs() == 0) {
+    floor.set_unconfirmed(
+        fmt::format("{} cannot confirm this: it does not run the reference where rounding is added", engine));
+    return;
+  }
   Difference again = compare(reference, candidate, tolerance, &second);
   if (again.equal()) {
     floor.set_confirmed_by(engine);
   } else {
     difference = std::move(again);
     floor = second;
+    floor.set_unconfirmed(
+        fmt::format("{} measured this, and does not confirm that rounding explains the difference", engine));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "onnx/tensor_data.hpp"
@@ -63,6 +64,10 @@ class NoiseFloor {
   [[nodiscard]] bool is_suspect() const;
   /// The engine that confirmed the measurement.
   void set_confirmed_by(std::string_view engine) { confirmed_by_ = engine; }
+  /// Says why a second engine did not confirm the measurement, in a sentence that begins with the engine's name.
+  void set_unconfirmed(std::string why) { why_unconfirmed_ = std::move(why); }
+  /// Empty where it is confirmed, or no second engine measured it.
+  [[nodiscard]] const std::string& why_unconfirmed() const { return why_unconfirmed_; }
   /// Whether it may excuse a difference: it is small, or it is confirmed.
   [[nodiscard]] bool is_trusted() const { return !is_suspect() || !confirmed_by_.empty(); }
   /// Whether the noise is as large as the numbers, so that hardly anything would be called a difference.
@@ -89,6 +94,7 @@ class NoiseFloor {
   bool has_other_kind_ = false;  ///< A number became NaN or infinite.
   std::size_t runs_ = 0;
   std::string confirmed_by_;
+  std::string why_unconfirmed_;
 };
 
 /// Whether only the noise floor makes a tensor equal, and the floor may not be relied on: rounding alone takes the

@@ -107,10 +107,13 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
     return tensor.floor && tensor.floor->says_little();
   });
   if (found == tensors.end()) return {};
-  const char* unconfirmed = found->floor->is_trusted()
-                                ? ""
-                                : "; no second CPU engine confirms this: install one with python3 "
-                                  "-m pip install onnxruntime, and leave --engine out";
+  std::string unconfirmed = found->floor->why_unconfirmed();
+  if (unconfirmed.empty() && verify::needs_confirmation(found->difference, *found->floor)) {
+    unconfirmed =
+        "no second CPU engine confirms this: install one with python3 -m pip install onnxruntime, and leave --engine "
+        "out";
+  }
+  if (!unconfirmed.empty()) unconfirmed.insert(0, "; ");
   return {fmt::format(
       "'{}' says little: {}{}; {}", found->reference, found->floor->to_string(), unconfirmed,
       has_data

@@ -1,0 +1,44 @@
+// What is warned of where rounding alone moves the reference far.
+#include "present/text/verify_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace graft::present {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+onnx::TensorData tensor(const std::vector<double>& numbers) {
+  return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+}
+
+/// The warning of a tensor that noise moves by 0.1 to 0.4; the candidate's last element is given.
+std::string warning_for(double last, const std::string& why_unconfirmed) {
+  const onnx::TensorData reference = tensor({1, 2, 3, 4});
+  const auto tolerance = verify::Tolerance::of_network(onnx::ElementType::f32);
+  verify::NoiseFloor floor(tolerance);
+  floor.add(reference, reference, tensor({1.1, 2.1, 3.1, 4.1}));
+  ComparedTensor compared;
+  compared.reference = "y";
+  compared.difference = verify::compare(reference, tensor({1, 2, 3, last}), tolerance, &floor);
+  floor.set_unconfirmed(why_unconfirmed);
+  compared.floor = floor;
+  return noise_warnings({compared}, false).at(0);
+}
+
+TEST(VerifyText, a_second_engine_is_to_be_installed_only_where_there_is_none) {
+  const auto install = HasSubstr("install one with python3 -m pip install onnxruntime");
+  EXPECT_THAT(warning_for(4.2, ""), install);
+  const std::string why = "another engine cannot confirm this: it does not run the reference";
+  EXPECT_THAT(warning_for(4.2, why), Not(install));
+  EXPECT_THAT(warning_for(4.2, why), HasSubstr(why));
+  EXPECT_THAT(warning_for(9, ""), Not(HasSubstr("second CPU engine"))) << "no engine was asked: it differs anyway";
+}
+
+}  // namespace
+}  // namespace graft::present
