@@ -234,7 +234,8 @@ void add_verify(Program& program) {
       ->add_option("--range", arguments->ranges,
                    "numbers of a synthetic input, NAME=0..255; once for each. Without it what the first layers show: a "
                    "division by 255, a subtraction of means, the rows of a table; otherwise they are normally "
-                   "distributed, and integers are 0 to 3")
+                   "distributed, and integers are 0 to 3, from the second run on large ones too where they become no "
+                   "size, index or real number")
       ->type_name("RANGE");
   command
       ->add_option("--seeds", arguments->seeds,

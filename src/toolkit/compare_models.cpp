@@ -196,6 +196,7 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
       layers.seeds = options.common.seeds;
       if (!outputs.equal()) compared.report = compare_layers(work.engine(), reference, candidate, layers);
       compared.report.unreached = outputs.unreached;
+      compared.report.large_integers = outputs.large_integers;
     }
     add_engines(compared.report, work, options, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);

@@ -328,13 +328,19 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
   for (;;) {
     options.ranges = narrowed_;
     options.ranges.insert(given.begin(), given.end());
+    if (refuses_large_) options.large_integers.clear();
     run.inputs = make_inputs(model, options);
     try {
       run.expected = compiled.run(run.inputs);
+      if (!options.large_integers.empty()) large_integers_ = options.large_integers;
       return true;
     } catch (const runtime::EngineLimit&) {
       throw;  // the network runs with these inputs, in another engine
     } catch (const Error& error) {
+      if (!options.large_integers.empty()) {
+        refuses_large_ = true;
+        continue;
+      }
       if (!refusal_) refusal_ = error;
       if (!narrow(model, given)) return false;
     }

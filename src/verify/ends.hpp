@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,7 +75,8 @@ struct IoPair {
 /// dimension of 1, and then the sizes that shapes inside the network hold: exporters freeze a batch or a length there
 /// that the inputs declare dynamic. At last one named size differs from the others: a decoder with a cache takes a mask
 /// that is longer than its past by the new tokens. Integers that become an index or a count (a mask whose sums are
-/// positions) are tried from 0 to 3, then in narrower ranges. What worked is used again.
+/// positions) are tried from 0 to 3, then in narrower ranges. Without large ones where it does not run with them. What
+/// worked is used again.
 class MadeUpInputs {
  public:
   /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. Throws Error where it does not
@@ -84,6 +86,8 @@ class MadeUpInputs {
 
   /// Those with narrower ranges than usual, without which the model did not run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
+  /// Those of the options that were large in a run.
+  [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
   /// "'net.onnx' runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"; empty
   /// where the usual sizes worked.
   [[nodiscard]] const std::string& why_sizes() const { return why_sizes_; }
@@ -113,6 +117,8 @@ class MadeUpInputs {
   std::optional<Error> refusal_;  ///< The first one: of the usual numbers and the smallest size.
   std::size_t narrowings_ = 0;
   InputRanges narrowed_;
+  std::set<std::string, std::less<>> large_integers_;
+  bool refuses_large_ = false;  ///< The model did not run with large integers.
   std::string why_sizes_;
 };
 

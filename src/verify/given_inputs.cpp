@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "graft/error.hpp"
+#include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
 #include "verify/ends.hpp"
 #include "verify/input_ranges.hpp"
@@ -137,6 +139,31 @@ InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& can
   return ranges;
 }
 
+/// Of the reference's inputs those that may be large in both models.
+std::set<std::string, std::less<>> find_large_integers(const onnx::Model& reference, const onnx::Model& candidate,
+                                                       const InputRanges& ranges) {
+  const auto needs_none = [&](const onnx::Value* input) {
+    return ranges.contains(input->name) || !input->type || !is_integer(*input->type);
+  };
+  const std::vector<const onnx::Value*> inputs = fed_inputs(reference);
+  if (std::all_of(inputs.begin(), inputs.end(), needs_none)) return {};
+  const auto find = [](const onnx::Model& model) {
+    onnx::Model inferred = model.clone();
+    infer_around_faults(inferred, [](const onnx::Node&, const Error&) {});  // a fault is reported when the model runs
+    return inputs_of_large_integers(inferred);
+  };
+  const auto in_reference = find(reference);
+  if (in_reference.empty()) return {};
+  const auto in_candidate = find(candidate);
+  std::set<std::string, std::less<>> both;
+  std::vector<std::string> ignored;
+  for (const IoPair& pair : pair_io(inputs, fed_inputs(candidate), "input", ignored)) {
+    const bool may_be = in_reference.contains(pair.reference->name) && in_candidate.contains(pair.candidate->name);
+    if (may_be && !ranges.contains(pair.reference->name)) both.insert(pair.reference->name);
+  }
+  return both;
+}
+
 }  // namespace
 
 PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
@@ -178,6 +205,7 @@ void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate,
   }
   fix_dynamic_dimensions(reference, candidate, options.shapes);
   options.ranges = complete_ranges(reference, candidate, options.ranges, names.ranges);
+  options.large_integers = find_large_integers(reference, candidate, options.ranges);
 }
 
 }  // namespace graft::verify

@@ -30,8 +30,8 @@ PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candi
 
 /// After place_inputs. Data are split into runs where a model has a fixed batch. Without data, dynamic dimensions of
 /// the reference that the candidate fixes get its sizes, ranges are brought to the names of the reference, and those
-/// that were not given are inferred from its first layers. Throws Error for a range of an input that neither model has,
-/// and for data that a fixed batch does not divide.
+/// that were not given are inferred from its first layers; integers that may be large in both models are found. Throws
+/// Error for a range of an input that neither model has, and for data that a fixed batch does not divide.
 void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
                      const GivenNames& names = {});
 

@@ -116,53 +116,157 @@ std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Nod
   return std::nullopt;
 }
 
-/// How many rows there are to choose from along the axis; nothing where the file does not say it.
-std::optional<std::int64_t> rows_of(const onnx::Node& node) {
-  const onnx::Value* table = node.input(0);
-  if (table == nullptr) return std::nullopt;
-  const std::int64_t axis = node.int_or("axis", 0);
-  const auto place = [axis](std::size_t rank) {
-    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
-  };
-  if (table->initializer) {
-    const std::vector<std::int64_t>& dims = table->initializer->dims;
-    return place(dims.size()) < dims.size() ? std::optional(dims[place(dims.size())]) : std::nullopt;
-  }
-  if (!table->shape || place(table->shape->size()) >= table->shape->size()) return std::nullopt;
-  const Dim& dim = (*table->shape)[place(table->shape->size())];
+/// The size of an axis; nothing where the file does not say it.
+std::optional<std::int64_t> size_of_axis(const onnx::Value& value, std::int64_t axis) {
+  const std::size_t rank = value.initializer ? value.initializer->dims.size() : value.shape ? value.shape->size() : 0;
+  const auto place = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+  if (place >= rank) return std::nullopt;
+  if (value.initializer) return value.initializer->dims[place];
+  const Dim& dim = (*value.shape)[place];
   return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
 }
 
-/// Of integers that are, moved alone, the indices of a Gather: all its rows; of several, those of the smallest table.
-std::optional<InputRange> range_of_index(const onnx::Model& model, const onnx::Value& input) {
+/// The smallest of the axes that the indices of a GatherND or ScatterND choose from; all of them where the length of an
+/// index is not known.
+std::optional<std::int64_t> smallest_axis(const onnx::Value& data, const onnx::Value& indices, std::int64_t first) {
+  const std::size_t rank = data.initializer ? data.initializer->dims.size() : data.shape ? data.shape->size() : 0;
+  const auto length = size_of_axis(indices, -1);
+  const std::int64_t end =
+      std::min(static_cast<std::int64_t>(rank), length ? first + *length : static_cast<std::int64_t>(rank));
+  std::optional<std::int64_t> smallest;
+  for (std::int64_t axis = first; axis < end; ++axis) {
+    const auto size = size_of_axis(data, axis);
+    if (!size) return std::nullopt;
+    smallest = std::min(smallest.value_or(*size), *size);
+  }
+  return smallest;
+}
+
+/// How many integers from 0 on a node takes at one of its inputs; nothing where the file does not say it.
+std::optional<std::int64_t> rows_of(const onnx::Node& node, std::size_t place) {
+  const onnx::Value* data = node.input(0);
+  if (data == nullptr) return std::nullopt;
+  if (place == 0 && node.is("OneHot")) {
+    const auto depth = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+    const auto number = depth ? depth->scalar() : std::nullopt;
+    return number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;
+  }
+  if (place != 1) return std::nullopt;
+  if (has_trait(node, onnx::trait::indexes_axis) || is_any_of(node, {"ScatterElements", "Scatter"}))
+    return size_of_axis(*data, node.int_or("axis", 0));
+  if (node.is("GatherND")) return smallest_axis(*data, *node.input(1), node.int_or("batch_dims", 0));
+  if (node.is("ScatterND")) return smallest_axis(*data, *node.input(1), 0);
+  return std::nullopt;
+}
+
+/// The lowest and the highest element of a constant with few elements.
+std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
+  constexpr std::int64_t few = 1024;
+  const auto constant = value == nullptr ? std::nullopt : value->constant();
+  if (!constant || constant->element_count() == 0 || constant->element_count() > few) return std::nullopt;
+  const auto numbers = constant->numbers();
+  if (!numbers) return std::nullopt;
+  const auto [lowest, highest] = std::minmax_element(numbers->begin(), numbers->end());
+  return std::pair(*lowest, *highest);
+}
+
+/// Integers on both sides of what a node compares an input with, or clips it to; nothing where 0 to 3 are on both
+/// sides, or numbers are large, which may become sizes.
+std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place) {
+  constexpr double largest = 1024;
+  std::optional<std::pair<double, double>> limits;
+  if (node.is("Clip") && place == 0) {
+    const auto lowest = limits_of(node.input(1));
+    const auto highest = limits_of(node.input(2));
+    if (lowest && highest) limits.emplace(lowest->first, highest->second);
+  } else if (is_any_of(node, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})) {
+    limits = limits_of(node.input(1 - place));
+  }
+  if (!limits || (limits->first >= 0 && limits->second <= 2)) return std::nullopt;
+  if (limits->first < -largest || limits->second > largest) return std::nullopt;
+  return InputRange{.lowest = limits->first == 0 ? 0 : limits->first - 1,
+                    .highest = limits->second + 1,
+                    .why = fmt::format("{} {} {:g}{}", onnx::describe(node),
+                                       node.is("Clip") ? "clips it to" : "compares it with", limits->first,
+                                       limits->first == limits->second ? "" : fmt::format(" to {:g}", limits->second))};
+}
+
+/// What a node adds to an integer; nothing where that is no constant.
+std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
+  if (!node.is("Add") && !(node.is("Sub") && place == 0)) return std::nullopt;
+  const auto limits = limits_of(node.input(1 - place));
+  if (!limits || limits->first != limits->second) return std::nullopt;
+  return node.is("Add") ? limits->first : -limits->first;
+}
+
+/// Of integers that are, moved or shifted by a constant, indices: all rows; of several tables, those of the smallest.
+/// Of others that are compared with constants, or clipped: what is on both sides.
+std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx::Value& input) {
   if (!input.type || !is_integer(*input.type)) return std::nullopt;
-  std::optional<InputRange> range;
-  std::vector<const onnx::Value*> waiting{&input};
+  std::optional<InputRange> rows;
+  std::optional<InputRange> around;
+  struct Moved {
+    const onnx::Value* value;
+    double added;
+  };
+  std::vector<Moved> waiting{{&input, 0}};
   std::set<const onnx::Value*> seen;
   while (!waiting.empty()) {
-    const onnx::Value* value = waiting.back();
+    const auto [value, added] = waiting.back();
     waiting.pop_back();
     if (!seen.insert(value).second) continue;
     for (const auto& use : value->uses) {
       const onnx::Node& node = *use.node;
       if (node.graph != &model.graph()) continue;
-      const bool is_index = has_trait(node, onnx::trait::indexes_axis) && use.index == 1;
-      const auto rows = is_index ? rows_of(node) : std::nullopt;
-      if (rows && *rows > 0 && (!range || static_cast<double>(*rows - 1) < range->highest)) {
-        range = InputRange{.lowest = 0,
-                           .highest = static_cast<double>(*rows - 1),
-                           .why = fmt::format("{} takes one of {} rows by it", onnx::describe(node), *rows)};
+      const auto count = rows_of(node, use.index);
+      if (count && *count > 0) {
+        InputRange found{.lowest = 0 - added,
+                         .highest = static_cast<double>(*count - 1) - added,
+                         .why = node.is("OneHot")
+                                    ? fmt::format("{} has a depth of {}", onnx::describe(node), *count)
+                                    : fmt::format("{} takes one of {} rows by it", onnx::describe(node), *count)};
+        if (!rows || found.highest - found.lowest < rows->highest - rows->lowest) {
+          if (rows)
+            std::swap(found, *rows);
+          else
+            rows = found;
+        }
+        // What all tables have; where there is nothing such, the rows of the smallest.
+        const double lowest = std::max(found.lowest, rows->lowest);
+        const double highest = std::min(found.highest, rows->highest);
+        if (lowest <= highest) {
+          rows->lowest = lowest;
+          rows->highest = highest;
+        }
+        continue;
       }
-      if (is_index || !gives_on(node) || (use.index != 0 && !node.is("Concat"))) continue;
+      if (auto found = range_around(node, use.index); found && !around) {
+        around = std::move(found);
+        around->lowest -= added;
+        around->highest -= added;
+      }
+      const auto more = added_by(node, use.index);
+      if (!more && (!gives_on(node) || (use.index != 0 && !node.is("Concat")))) continue;
       for (const onnx::Value* output : node.outputs) {
-        if (output != nullptr) waiting.push_back(output);
+        if (output != nullptr) waiting.push_back({output, added + more.value_or(0)});
       }
     }
   }
-  const bool has_8_bits = *input.type == onnx::ElementType::i8 || *input.type == onnx::ElementType::u8;
-  if (range && has_8_bits)
-    range->highest = std::min(range->highest, *input.type == onnx::ElementType::i8 ? 127.0 : 255.0);
-  return range;
+  std::optional<InputRange> range = rows ? std::move(rows) : std::move(around);
+  if (!range) return std::nullopt;
+  const auto [lowest, highest] = [&]() -> std::pair<double, double> {
+    switch (*input.type) {
+      case onnx::ElementType::i8: return {-128, 127};
+      case onnx::ElementType::u8: return {0, 255};
+      case onnx::ElementType::u16:
+      case onnx::ElementType::u32:
+      case onnx::ElementType::u64: return {0, range->highest};
+      default: return {range->lowest, range->highest};
+    }
+  }();
+  range->lowest = std::max(range->lowest, lowest);
+  range->highest = std::min(range->highest, highest);
+  return range->lowest <= range->highest ? std::move(range) : std::nullopt;
 }
 
 }  // namespace
@@ -171,7 +275,7 @@ InputRanges infer_input_ranges(const onnx::Model& model) {
   InputRanges ranges;
   for (const onnx::Value* input : model.graph().inputs()) {
     if (input->initializer) continue;
-    if (auto range = range_of_index(model, *input)) ranges.emplace(input->name, std::move(*range));
+    if (auto range = range_of_integer(model, *input)) ranges.emplace(input->name, std::move(*range));
     std::vector<const onnx::Value*> waiting{input};
     std::set<const onnx::Value*> seen;
     while (!waiting.empty() && !ranges.contains(input->name)) {

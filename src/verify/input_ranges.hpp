@@ -19,7 +19,9 @@ using InputRanges = std::map<std::string, InputRange, std::less<>>;
 /// Inputs that are images of 0 to 255: after casts and movements alone they are divided by 255, 127.5 or the like,
 /// means of about that half are subtracted, or they are cast to 8 bits. And those of 0 to 1, which are multiplied by
 /// 255. And those that are rounded to 8 bits with one scale, which holds the range. And integers that are the indices
-/// of a table, from its first row to its last. Others are not in it.
+/// of a table, also after a constant was added, from its first row to its last, or that OneHot expands to a depth; and
+/// those that are compared with constants beyond 0 to 2, or clipped to these, to one more on both sides. Others are not
+/// in it.
 [[nodiscard]] InputRanges infer_input_ranges(const onnx::Model& model);
 
 }  // namespace graft::verify

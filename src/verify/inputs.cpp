@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "onnx/extract.hpp"
+#include "onnx/schema.hpp"
 
 namespace graft::verify {
 namespace {
@@ -55,6 +56,16 @@ double largest_of(onnx::ElementType type) {
     default: return std::numeric_limits<double>::max();
   }
 }
+
+/// Whether a node of ai.onnx brings whatever integers into a range that is known before.
+bool bounds_numbers(const onnx::Node& node) {
+  const auto is_constant = [&](std::size_t i) { return node.input(i) != nullptr && node.input(i)->constant(); };
+  if (node.is("Mod")) return is_constant(1);
+  if (node.is("Clip")) return is_constant(1) && is_constant(2);
+  return is_any_of(node, {"ArgMax", "ArgMin", "Sign"});
+}
+
+bool has_8_bits(const std::optional<onnx::ElementType>& type) { return type && onnx::bits_of(*type) <= 8; }
 
 /// The inputs of an operator of ai.onnx that are indices, axes, sizes, counts or exponents.
 std::vector<std::size_t> counting_operands(std::string_view op_type) {
@@ -129,6 +140,26 @@ std::pair<std::int64_t, std::int64_t> integer_range(onnx::ElementType type, bool
   }
 }
 
+/// The numbers that a type holds; integers of 64 bits as far as f64, in which ranges are given, holds all of them.
+std::pair<double, double> limits_of(onnx::ElementType type) {
+  if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
+  constexpr double of_32_bits = 2147483647;
+  constexpr double exact_in_f64 = 9007199254740992;
+  switch (type) {
+    case onnx::ElementType::boolean: return {0, 1};
+    case onnx::ElementType::i8: return {-128, 127};
+    case onnx::ElementType::u8: return {0, 255};
+    case onnx::ElementType::i16: return {-32768, 32767};
+    case onnx::ElementType::u16: return {0, 65535};
+    case onnx::ElementType::i4: return {-8, 7};
+    case onnx::ElementType::u4: return {0, 15};
+    case onnx::ElementType::i32: return {-of_32_bits - 1, of_32_bits};
+    case onnx::ElementType::u32: return {0, 2 * of_32_bits + 1};
+    case onnx::ElementType::u64: return {0, exact_in_f64};
+    default: return {-exact_in_f64, exact_in_f64};
+  }
+}
+
 onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, std::vector<std::int64_t> dims,
                              const InputOptions& options) {
   onnx::TensorData shape_only;
@@ -145,6 +176,7 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
                                  choice <= static_cast<double>(highest_integer);
     if (fits) choices.push_back(choice);
   }
+  const bool is_large = options.large_integers.contains(name) && options.values == InputValues::normal && !real;
   const auto range = options.ranges.find(name);
   const bool spreads = options.values == InputValues::normal || options.values == InputValues::uniform ||
                        (!real && options.values == InputValues::negative);
@@ -153,6 +185,16 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
     for (double& number : numbers) {
       number = real ? lowest + (highest - lowest) * uniform(generator)
                     : std::floor(lowest + (highest - lowest + 1) * (1 - uniform(generator)));
+    }
+    return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
+  }
+  if (is_large) {
+    constexpr double bits = 31;
+    const auto [lowest, highest] = limits_of(type);
+    for (double& number : numbers) {
+      const double magnitude = std::floor(std::exp2(bits * (1 - uniform(generator))));
+      const bool is_negative = lowest < 0 && generator() % 2 == 1;
+      number = std::clamp(is_negative ? -magnitude : magnitude, lowest, highest);
     }
     return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
   }
@@ -189,26 +231,6 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
     }
   }
   return onnx::TensorData::from_numbers(type, std::move(dims), numbers);
-}
-
-/// The numbers that a type holds; integers of 64 bits as far as f64, in which ranges are given, holds all of them.
-std::pair<double, double> limits_of(onnx::ElementType type) {
-  if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
-  constexpr double of_32_bits = 2147483647;
-  constexpr double exact_in_f64 = 9007199254740992;
-  switch (type) {
-    case onnx::ElementType::boolean: return {0, 1};
-    case onnx::ElementType::i8: return {-128, 127};
-    case onnx::ElementType::u8: return {0, 255};
-    case onnx::ElementType::i16: return {-32768, 32767};
-    case onnx::ElementType::u16: return {0, 65535};
-    case onnx::ElementType::i4: return {-8, 7};
-    case onnx::ElementType::u4: return {0, 15};
-    case onnx::ElementType::i32: return {-of_32_bits - 1, of_32_bits};
-    case onnx::ElementType::u32: return {0, 2 * of_32_bits + 1};
-    case onnx::ElementType::u64: return {0, exact_in_f64};
-    default: return {-exact_in_f64, exact_in_f64};
-  }
 }
 
 void check_range(const onnx::Model& model, const onnx::Value& input, const InputRange& range) {
@@ -254,6 +276,53 @@ std::set<std::string, std::less<>> inputs_of_any_integers(const onnx::Model& mod
 std::set<std::string, std::less<>> symbols_of(const Dim& dim) {
   std::set<std::string, std::less<>> names;
   add_symbols(dim, names);
+  return names;
+}
+
+std::set<std::string, std::less<>> inputs_of_large_integers(const onnx::Model& model) {
+  enum class Use : std::uint8_t { size, index, number };
+  std::vector<std::pair<const onnx::Value*, Use>> waiting;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (!node.domain.empty() || !node.subgraphs().empty()) {
+      for (const onnx::Value* value : values_read_by(node)) waiting.emplace_back(value, Use::size);
+      return;
+    }
+    const bool takes_indices =
+        is_any_of(node, {"Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"});
+    const std::vector<std::size_t> counting = counting_operands(node.op_type);
+    for (const std::size_t operand : counting) {
+      if (const onnx::Value* value = node.input(operand))
+        waiting.emplace_back(value, takes_indices ? Use::index : Use::size);
+    }
+    const bool is_real = std::any_of(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* output) {
+      return output != nullptr && (!output->type || is_floating_point(*output->type));
+    });
+    if (!is_real) return;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const onnx::Value* value = node.inputs[i];
+      if (value == nullptr || (value->type && !is_integer(*value->type))) continue;
+      if (std::find(counting.begin(), counting.end(), i) == counting.end()) waiting.emplace_back(value, Use::number);
+    }
+  });
+  std::set<std::pair<const onnx::Value*, Use>> reached;
+  while (!waiting.empty()) {
+    const auto [value, use] = waiting.back();
+    waiting.pop_back();
+    if (!reached.emplace(value, use).second || value->producer == nullptr) continue;
+    const onnx::Node& producer = *value->producer;
+    if (has_trait(producer, onnx::trait::reads_shape)) continue;
+    if (use != Use::size && (value->type == onnx::ElementType::boolean || bounds_numbers(producer))) continue;
+    if (use == Use::number && has_8_bits(value->type)) continue;
+    for (const onnx::Value* input : producer.inputs) {
+      if (input != nullptr) waiting.emplace_back(input, use);
+    }
+  }
+  std::set<std::string, std::less<>> names;
+  for (const onnx::Value* input : model.graph().inputs()) {
+    const bool is_used =
+        std::any_of(reached.begin(), reached.end(), [&](const auto& use) { return use.first == input; });
+    if (!is_used && input->type && is_integer(*input->type) && !has_8_bits(input->type)) names.insert(input->name);
+  }
   return names;
 }
 

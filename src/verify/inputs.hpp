@@ -30,6 +30,9 @@ struct InputOptions {
   double scale = 1;  ///< Of floating-point inputs; numbers beyond the range of the type become its largest.
   /// Inputs whose integers are from -1000 to 1000 (0 to 1000 of unsigned types), where the type holds that.
   std::set<std::string, std::less<>> wide_integers = {};
+  /// Inputs whose integers are of any size up to 2^31 - 1, as far as the type holds that, and of both signs: small ones
+  /// as often as large ones. `ranges` come first.
+  std::set<std::string, std::less<>> large_integers = {};
   std::vector<double> choices = {};
   /// Inputs whose numbers are evenly spread over a range, integers too, where `values` is normal or uniform;
   /// integers also where it is negative.
@@ -50,6 +53,11 @@ struct InputOptions {
 /// The inputs that become no index, size or count: their integers may be anything. What goes into a sub-graph, or into
 /// an operator that is not of ai.onnx, may become one.
 [[nodiscard]] std::set<std::string, std::less<>> inputs_of_any_integers(const onnx::Model& model);
+
+/// The integer inputs of more than 8 bits that may be large: they become no size, count or operand of an operator that
+/// is not of ai.onnx, go into no sub-graph, and become an index or a real number only where they were bounded before,
+/// by a Mod, a Clip, a comparison or a conversion to 8 bits. Types inside the model have to be known.
+[[nodiscard]] std::set<std::string, std::less<>> inputs_of_large_integers(const onnx::Model& model);
 
 /// The shape of each input that has no default, as make_inputs gives it.
 [[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const onnx::Model& model,

@@ -50,6 +50,7 @@ class Layers {
     made_up.dims = state_.options.dims;
     made_up.shapes = state_.options.shapes;
     made_up.ranges = state_.options.ranges;
+    if (run > 0) made_up.large_integers = state_.options.large_integers;
     if (!whole_) {
       whole_ = engine_.compile(state_.reference.model(),
                                {.kernels = state_.options.reference_kernels, .threads = state_.options.threads});
@@ -57,6 +58,7 @@ class Layers {
     runtime::TensorMap ignored;
     runtime::TensorMap inputs = made_up_.inputs(*whole_, state_.reference.model(), made_up, ignored);
     state_.report.narrowed = made_up_.narrowed();
+    state_.report.large_integers = made_up_.large_integers();
     state_.report.why_sizes = made_up_.why_sizes();
     return inputs;
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct LayerOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
   InputRanges ranges = {};                                                    ///< As in InputOptions.
+  std::set<std::string, std::less<>> large_integers = {};                     ///< As in VerifyOptions.
   std::optional<double> relative = {};  ///< Instead of layer_tolerance; the other one is then 0.
   std::optional<double> absolute = {};
   std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
@@ -150,8 +152,9 @@ struct LayerReport {
   std::vector<LargeConstant> large_constants;  ///< Of the candidate, beyond the range of the emulated type.
   std::vector<std::string> problems;           ///< Inputs or outputs that one of the models lacks.
   std::vector<std::string> inputs;             ///< "image: f32[2, 1, 8, 8]", of the first run.
-  InputRanges narrowed;   ///< Of synthetic integers, so that the reference runs; not those of the options.
-  std::string why_sizes;  ///< As in VerifyReport.
+  InputRanges narrowed;  ///< Of synthetic integers, so that the reference runs; not those of the options.
+  std::set<std::string, std::less<>> large_integers = {};  ///< As in VerifyReport.
+  std::string why_sizes;                                   ///< As in VerifyReport.
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;

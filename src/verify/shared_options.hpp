@@ -11,6 +11,7 @@ void copy_shared_options(const From& from, To& to) {
   to.dims = from.dims;
   to.shapes = from.shapes;
   to.ranges = from.ranges;
+  to.large_integers = from.large_integers;
   to.relative = from.relative;
   to.absolute = from.absolute;
   to.snr_db = from.snr_db;

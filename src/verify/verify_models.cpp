@@ -220,8 +220,10 @@ class Verification {
     options.dims = options_.dims;
     options.shapes = options_.shapes;
     options.ranges = options_.ranges;
+    if (run > 0 && run < options_.seeds) options.large_integers = options_.large_integers;
     inputs = made_up_.inputs(reference, reference_, options, expected);
     report_.narrowed = made_up_.narrowed();
+    report_.large_integers = made_up_.large_integers();
     report_.why_sizes = made_up_.why_sizes();
   }
 

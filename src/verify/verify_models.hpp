@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct VerifyOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
   InputRanges ranges = {};                                                    ///< As in InputOptions.
+  std::set<std::string, std::less<>> large_integers = {};  ///< As in InputOptions, of all runs but the first.
   std::optional<double> relative =
       {};  ///< Instead of Tolerance::of_network of each output's type and the noise floor; the other one is then 0.
   std::optional<double> absolute = {};
@@ -76,7 +78,8 @@ struct VerifyReport {
   std::vector<std::string> problems;  ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::vector<std::string> inputs;    ///< "image: f32[2, 1, 8, 8]", of the first run.
   InputRanges narrowed;               ///< Of synthetic integers, so that the reference runs; not those of the options.
-  std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
+  std::set<std::string, std::less<>> large_integers = {};  ///< Those of the options with which the reference runs.
+  std::string why_sizes;  ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
   /// Where the verdict is `same`: what find_unreached found.
   std::vector<std::string> unreached = {};

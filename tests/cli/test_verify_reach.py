@@ -1,5 +1,7 @@
 # graft verify of networks that differ where inputs rarely come: what was not reached is said, and synthetic integers
 # reach more. That the files differ is shown by ONNX Runtime with other inputs.
+import math
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -84,7 +86,9 @@ def test_weights_that_something_else_makes_up_for_are_not_named(graft, tmp_path)
     paths = scaled(tmp_path / "a.onnx", 1, 5), scaled(tmp_path / "b.onnx", 2, 6)
     answer = graft("verify", *paths, "--json")
     assert answer.code == 0
-    assert [text.split(", and")[0] for text in answer.json["unreached"]] == ["the weights 'c' differ in 4 of 8 elements"]
+    assert [text.split(", and")[0] for text in answer.json["unreached"]] == [
+        "the weights 'c' differ in 4 of 8 elements"
+    ]
 
 
 def branches(path, then_weight, threshold):
@@ -160,4 +164,179 @@ def test_a_loop_that_never_runs_is_named(graft, tmp_path):
     assert differ(paths, x=np.full((2, 4), 102, np.float32))
     answer = graft("verify", *paths, "--json")
     assert answer.code == 0
-    assert answer.json["unreached"][1:] == ["no run executed the body of node 'Loop_4' (Loop), so nothing was compared of it"]
+    assert answer.json["unreached"][1:] == [
+        "no run executed the body of node 'Loop_4' (Loop), so nothing was compared of it"
+    ]
+
+
+def one_hot(path, weight):
+    return network(
+        path,
+        [("OneHot", "ids depth values", "hot"), ("MatMul", "hot w", "y")],
+        [("ids", I64, ["N", 6])],
+        [("y", F32, ["N", 6, 4])],
+        depth=np.array(10),
+        values=np.array([0, 1], np.float32),
+        w=weight,
+    )
+
+
+def table(path, weight, nodes, **constants):
+    return network(path, nodes, [("ids", I64, ["N", 6])], [("y", F32, None)], w=weight, **constants)
+
+
+def shifted_table(path, weight):
+    return table(
+        path, weight, [("Sub", "ids c", "i"), ("Cast", "i", "j", {"to": I32}), ("Gather", "w j", "y")], c=np.array(50)
+    )
+
+
+def clipped_table(path, weight):
+    nodes = [("Clip", "ids low high", "i"), ("Gather", "w i", "y")]
+    return table(path, weight, nodes, low=np.array(0), high=np.array(9))
+
+
+def table_of_tuples(path, weight):
+    return network(
+        path, [("GatherND", "w ids", "y")], [("ids", I64, ["N", 6, 1])], [("y", F32, ["N", 6, 4])], w=weight
+    )
+
+
+def table_by_elements(path, weight):
+    nodes = [("Transpose", "ids", "i", {"perm": [1, 0]}), ("GatherElements", "w i", "y", {"axis": 0})]
+    return table(path, weight, nodes)
+
+
+def compared(path, weight):
+    """Every id is compared with 0 to 9, as another spelling of OneHot does."""
+    return network(
+        path,
+        [
+            ("Unsqueeze", "ids last", "i"),
+            ("Equal", "i all", "e"),
+            ("Cast", "e", "f", {"to": F32}),
+            ("MatMul", "f w", "y"),
+        ],
+        [("ids", I64, ["N", 6])],
+        [("y", F32, None)],
+        last=np.array([-1]),
+        all=np.arange(10),
+        w=weight,
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [one_hot, shifted_table, clipped_table, table_of_tuples, table_by_elements, compared],
+    ids=lambda f: f.__name__,
+)
+def test_integers_reach_all_rows_of_a_table(graft, tmp_path, make):
+    changed = WEIGHT.copy()
+    changed[4:] = 0
+    paths = make(tmp_path / "a.onnx", WEIGHT), make(tmp_path / "b.onnx", changed)
+    assert graft("verify", paths[0], paths[0]).code == 0
+    answer = graft("verify", *paths, "--json")
+    assert answer.code == 1, answer.json["ranges"]
+    assert answer.json["verdict"] == "not the same"
+
+
+def wrapped(path, type, before=()):
+    """A step of a random number generator, with and without a node before it."""
+    numpy_type = {I32: np.int32, I64: np.int64}[type]
+    name = "b" if before else "a"
+    return network(
+        path,
+        [*before, ("Mul", f"{name} m", "p"), ("Mod", "p d", "r")],
+        [("a", type, ["N"])],
+        [("p", type, ["N"]), ("r", type, ["N"])],
+        m=np.array(1103515245, numpy_type),
+        d=np.array(7, numpy_type),
+        low=np.array(-100, numpy_type),
+        high=np.array(100, numpy_type),
+    )
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+@pytest.mark.parametrize(
+    ("type", "before"), [(I64, ("Clip", "a low high", "b")), (I32, ("Abs", "a", "b"))], ids=["clip", "abs"]
+)
+def test_later_runs_have_large_and_negative_integers(graft, tmp_path, type, before, layers):
+    paths = wrapped(tmp_path / "a.onnx", type), wrapped(tmp_path / "b.onnx", type, [before])
+    small = np.arange(4, dtype={I32: np.int32, I64: np.int64}[type])
+    assert not differ(paths, a=small)
+    answers = [graft("verify", *paths, *layers, "--json") for _ in range(2)]
+    assert answers[0].code == 1
+    assert answers[0].out == answers[1].out
+    answer = graft("verify", paths[0], paths[0], *layers, "--json")
+    assert answer.code == 0
+    assert answer.json["large_integers"] == ["a"]
+
+
+def test_sizes_counts_and_numbers_stay_small(graft, tmp_path):
+    """Integers from which sizes or real numbers are computed; what is bounded before may be large."""
+    path = network(
+        tmp_path / "a.onnx",
+        [
+            ("ConstantOfShape", "size", "zeros"),
+            ("Cast", "mask", "real", {"to": F32}),
+            ("Exp", "real", "e"),
+            ("Mod", "hash rows", "row"),
+            ("Gather", "w row", "g"),
+            ("Range", "start count one", "steps"),
+        ],
+        [("size", I64, [3]), ("mask", I64, ["N"]), ("hash", I64, ["N"]), ("count", I64, [])],
+        [("zeros", F32, None), ("e", F32, None), ("g", F32, None), ("steps", I64, None)],
+        rows=np.array(10),
+        w=WEIGHT,
+        start=np.array(0),
+        one=np.array(1),
+    )
+    answer = graft("verify", path, path, "--json")
+    assert answer.code == 0
+    assert answer.json["large_integers"] == ["hash"]
+
+
+def test_a_network_that_refuses_large_integers_runs_with_small_ones(graft, tmp_path):
+    """An operator whose own limit no rule knows: ONNX Runtime refuses to repeat a row so often."""
+    path = network(
+        tmp_path / "a.onnx",
+        [("Abs", "n", "m"), ("Concat", "m one", "times", {"axis": 0}), ("Tile", "x times", "y")],
+        [("n", I64, [1]), ("x", F32, [2, 2])],
+        [("y", F32, None)],
+        one=np.array([1]),
+    )
+    answer = graft("verify", path, path, "--json")
+    assert answer.code == 0
+    assert answer.json["large_integers"] == []
+
+
+def test_openvino_says_that_it_computes_f64_in_f32(graft, tmp_path):
+    """ONNX Runtime has no Erf of f64."""
+    path = network(
+        tmp_path / "a.onnx", [("Erf", "x", "y")], [("x", TensorProto.DOUBLE, [64])], [("y", TensorProto.DOUBLE, [64])]
+    )
+    np.save(tmp_path / "x.npy", np.linspace(0.1, 2, 64))
+    said = f"computes the f64 tensors of {path} in f32, to about 7 digits"
+    answer = graft("run", path, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "y.npz", "--json")
+    assert any(said in line for line in answer.json["left_out"])
+    expected = [math.erf(x) for x in np.linspace(0.1, 2, 64)]
+    error = np.max(np.abs(np.load(tmp_path / "y.npz")["y"] / expected - 1))
+    assert 1e-12 < error < 1e-6
+    for engine in ([], ["--engine", "openvino"]):
+        assert any(said in line for line in graft("verify", path, path, *engine, "--json").json["left_out"])
+
+
+def test_a_dispute_names_the_engines(graft, tmp_path):
+    """OpenVINO computes integers of 64 bits in 32."""
+    path = network(
+        tmp_path / "a.onnx",
+        [("Mul", "a m", "p")],
+        [("a", I64, ["N"])],
+        [("p", I64, ["N"])],
+        m=np.array(6364136223846793005),
+    )
+    difference = graft("verify", path, path, "--engine", "both", "--json").json["dispute"]["difference"]
+    assert " in OpenVINO 2" in difference
+    assert " in ONNX Runtime 1" in difference
+    assert "reference" not in difference
+    assert "candidate" not in difference

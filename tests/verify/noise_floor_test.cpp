@@ -448,12 +448,20 @@ TEST(NoiseFloor, ASuspectFloorExcusesNothingThatTheSecondEngineDoesNotExcuse) {
   confirm(reference, candidate, tolerance, small, "another engine", refuted, floor);
   EXPECT_FALSE(refuted.equal());
   EXPECT_EQ(floor.largest(), small.largest());
+  EXPECT_THAT(floor.why_unconfirmed(), HasSubstr("another engine measured this"));
+
+  Difference unmeasured = excused;
+  floor = large;
+  confirm(reference, candidate, tolerance, NoiseFloor(tolerance), "another engine", unmeasured, floor);
+  EXPECT_TRUE(is_lost_in_noise(unmeasured, floor));
+  EXPECT_THAT(floor.why_unconfirmed(), HasSubstr("another engine cannot confirm this: it does not run the reference"));
 
   Difference confirmed = excused;
   floor = large;
   confirm(reference, candidate, tolerance, large, "another engine", confirmed, floor);
   EXPECT_TRUE(confirmed.equal());
   EXPECT_FALSE(is_lost_in_noise(confirmed, floor));
+  EXPECT_EQ(floor.why_unconfirmed(), "");
   EXPECT_THAT(floor.to_string(), HasSubstr("confirmed by another engine"));
 }
 
@@ -538,10 +546,21 @@ TEST(InputRanges, AnIndexOfSingleElementsReachesTheWholeTable) {
   EXPECT_EQ(ranges.at("ids").highest, 29999);
 }
 
-TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {
+TEST(InputRanges, OfTwoIndicesThatAreAConstantApartAreValidForBoth) {
   const onnx::Model model =
       text_model({{"ids", onnx::ElementType::i64, {4}}, {"table", onnx::ElementType::f32, {3, 2}}},
                  "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
+                 "second = Gather(table, next)\ny = Add(first, second)",
+                 {"y"});
+  const InputRanges ranges = infer_input_ranges(model);
+  EXPECT_EQ(ranges.at("ids").lowest, 0);
+  EXPECT_EQ(ranges.at("ids").highest, 1);
+}
+
+TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {
+  const onnx::Model model =
+      text_model({{"ids", onnx::ElementType::i64, {4}}, {"table", onnx::ElementType::f32, {3, 2}}},
+                 "first = Gather(table, ids)\ntwo = Constant<value_ints=[2]>()\nnext = Mul(ids, two)\n"
                  "second = Gather(table, next)\ny = Add(first, second)",
                  {"y"});
   const InputRanges ranges = infer_input_ranges(model);

@@ -142,6 +142,7 @@ Json layers_json(const toolkit::TensorComparison& compared, const VerifiedFiles&
   json["reference"] = files.reference;
   json["candidate"] = files.candidate;
   json["ranges"] = ranges_json(compared.ranges);
+  json["large_integers"] = compared.report.large_integers;
   json["why_sizes"] = compared.report.why_sizes;
   json["without_own_kernels"] = compared.without_own_kernels;
   json["reduced"] = nullptr;

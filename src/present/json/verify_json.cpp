@@ -94,6 +94,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
           {"runs", report.runs},
           {"inputs", report.inputs},
           {"ranges", ranges_json(compared.ranges)},
+          {"large_integers", report.large_integers},
           {"why_sizes", report.why_sizes},
           {"problems", report.problems},
           {"dispute", to_json(report.dispute)},

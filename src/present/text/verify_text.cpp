@@ -62,7 +62,8 @@ std::string result_text(verify::Verdict verdict) {
   return "";
 }
 
-Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const std::string& why_sizes,
+Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
+                    const std::set<std::string, std::less<>>& large_integers, const std::string& why_sizes,
                     const std::string& ran_in, const std::vector<std::string>& left_out) {
   Listing text;
   text.add(fmt::format("reference {}, candidate {}{}{}", files.reference, files.candidate,
@@ -71,6 +72,10 @@ Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& range
   for (const auto& [name, range] : ranges) {
     text.add(fmt::format("synthetic '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
                          range.why.empty() ? "" : ", since " + range.why),
+             Color::faint);
+  }
+  for (const std::string& name : large_integers) {
+    text.add(fmt::format("synthetic '{}' is 0 to 3 in the first run, and has integers of any size in the others", name),
              Color::faint);
   }
   if (!why_sizes.empty()) text.add(why_sizes, Color::faint);

@@ -1,6 +1,7 @@
 // `graft verify` in words.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,13 @@ namespace graft::present {
 
 /// The files, which CPU engine ran them and which did not, and what the synthetic inputs are made of.
 [[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
+                                  const std::set<std::string, std::less<>>& large_integers,
                                   const std::string& why_sizes, const std::string& ran_in,
                                   const std::vector<std::string>& left_out);
 /// The same of a report of outputs or of all tensors.
 template <class Report>
 [[nodiscard]] Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges, const Report& report) {
-  return inputs_text(files, ranges, report.why_sizes, report.ran_in, report.left_out);
+  return inputs_text(files, ranges, report.large_integers, report.why_sizes, report.ran_in, report.left_out);
 }
 
 /// Of models on which two engines disagree.
