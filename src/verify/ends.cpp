@@ -19,9 +19,9 @@
 namespace graft::verify {
 namespace {
 
-bool has_empty(const runtime::TensorMap& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const auto& entry) { return entry.second.element_count() == 0; });
+std::size_t count_empty(const runtime::TensorMap& tensors) {
+  return static_cast<std::size_t>(std::count_if(
+      tensors.begin(), tensors.end(), [](const auto& entry) { return entry.second.element_count() == 0; }));
 }
 
 /// A size that a node of the main graph holds as a constant.
@@ -370,6 +370,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   std::set<std::map<std::string, std::vector<std::int64_t>, std::less<>>> tried;
   std::optional<Run> with_empty;
   InputRanges narrowed_with_empty;
+  std::size_t fewest_empty = 0;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Sizes sizes = attempts[i];
     InputOptions shaped = options;
@@ -380,13 +381,20 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
       narrowings_ = 0;
       narrowed_.clear();
       if (attempt(compiled, model, options, sizes, run)) {
-        chosen_ = sizes;
-        if (!has_empty(run.expected) || has_empty(run.inputs)) {
+        const std::size_t empty = count_empty(run.expected);
+        if (empty == 0 || count_empty(run.inputs) != 0) {
+          chosen_ = sizes;
           why_sizes_ = why(model, options, sizes);
           return take(run);
         }
-        with_empty = std::move(run);
-        narrowed_with_empty = narrowed_;
+        // An output may be empty whatever the sizes are: only sizes that leave fewer empty are better than the usual
+        // ones.
+        if (!with_empty || empty < fewest_empty) {
+          chosen_ = sizes;
+          fewest_empty = empty;
+          with_empty = std::move(run);
+          narrowed_with_empty = narrowed_;
+        }
       }
     }
     if (i + 1 == usual && !with_empty) {

@@ -310,6 +310,19 @@ def test_a_network_that_refuses_large_integers_runs_with_small_ones(graft, tmp_p
     assert answer.json["large_integers"] == []
 
 
+def test_an_output_that_is_always_empty_needs_no_other_batch(graft, tmp_path):
+    path = network(
+        tmp_path / "a.onnx",
+        [("Slice", "x from to axis", "e"), ("Relu", "e", "z"), ("Neg", "x", "y")],
+        [("x", F32, ["N", 5])],
+        [("y", F32, ["N", 5]), ("z", F32, None)],
+        **{"from": np.array([3]), "to": np.array([3]), "axis": np.array([1])},
+    )
+    answer = graft("verify", path, path, "--json")
+    assert answer.json["inputs"] == ["x: f32[2, 5]"]
+    assert answer.json["why_sizes"] == ""
+
+
 def test_openvino_says_that_it_computes_f64_in_f32(graft, tmp_path):
     """ONNX Runtime has no Erf of f64."""
     path = network(
