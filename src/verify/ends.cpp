@@ -11,6 +11,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "onnx/bytes_part.hpp"
+#include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 #include "runtime/engine_limit.hpp"
@@ -20,8 +21,8 @@ namespace graft::verify {
 namespace {
 
 std::size_t count_empty(const runtime::TensorMap& tensors) {
-  return static_cast<std::size_t>(std::count_if(
-      tensors.begin(), tensors.end(), [](const auto& entry) { return entry.second.element_count() == 0; }));
+  return static_cast<std::size_t>(std::count_if(tensors.begin(), tensors.end(),
+                                                [](const auto& entry) { return entry.second.element_count() == 0; }));
 }
 
 /// A size that a node of the main graph holds as a constant.
@@ -77,6 +78,106 @@ std::vector<HeldSize> held_sizes(const onnx::Model& model) {
     }
   }
   return held;
+}
+
+/// Integers that a model takes as the sizes of a tensor, by input.
+struct FittingSizes {
+  std::map<std::string, std::vector<double>, std::less<>> numbers;
+  std::string why;
+};
+
+/// Sizes of as many dimensions with the elements of the given ones: the first ones multiplied, or some of 1 before
+/// them.
+std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t rank) {
+  std::vector<double> sizes(rank, 1);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::size_t from_end = dims.size() - 1 - i;
+    sizes[rank - 1 - std::min(from_end, rank - 1)] *= static_cast<double>(dims[i]);
+  }
+  return sizes;
+}
+
+/// Sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty where none are known. At
+/// first other sizes than the data's: those in reverse, axes of 1 enlarged, images enlarged; then the data's own.
+std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool is_other) {
+  const onnx::Value* data = node.input(0);
+  if (data == nullptr || rank == 0) return {};
+  std::vector<std::int64_t> dims;
+  if (!data->shape ||
+      !std::all_of(data->shape->begin(), data->shape->end(), [](const Dim& d) { return d.is_constant(); })) {
+    if (node.is("Resize")) return {};
+    std::vector<double> sizes(rank, 1);
+    if (node.is("Reshape")) sizes[is_other ? 0 : rank - 1] = -1;
+    return sizes;
+  }
+  for (const Dim& dim : *data->shape) dims.push_back(dim.value());
+  if (node.is("Reshape")) {
+    if (is_other) std::reverse(dims.begin(), dims.end());
+    return regroup(dims, rank);
+  }
+  if (dims.size() > rank || (node.is("Resize") && dims.size() != rank)) return {};
+  std::vector<double> sizes(rank - dims.size(), is_other ? 2 : 1);
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    const bool grows = is_other && (node.is("Resize") ? axis >= 2 : dims[axis] == 1);
+    sizes.push_back(static_cast<double>(dims[axis] * (grows ? 2 : 1)));
+  }
+  return sizes;
+}
+
+/// For the inputs that are the sizes of a Reshape, Expand or Resize, directly or in another type, and have no given
+/// range.
+std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const InputOptions& options) {
+  struct Taker {
+    std::string input;
+    const onnx::Node* node;
+    std::size_t rank;
+  };
+  std::vector<Taker> takers;
+  const auto shapes = input_shapes(model, options);
+  for (const onnx::Value* input : fed_inputs(model)) {
+    const auto range = options.ranges.find(input->name);
+    const bool is_given = range != options.ranges.end() && range->second.why.empty();
+    const auto& dims = shapes.at(input->name);
+    if (is_given || !input->type || !is_integer(*input->type) || dims.size() != 1) continue;
+    for (const onnx::Value* value = input; value != nullptr;) {
+      const onnx::Value* next = nullptr;
+      for (const onnx::Use& use : value->uses) {
+        const bool takes = ((use.node->is("Reshape") || use.node->is("Expand")) && use.index == 1) ||
+                           (use.node->is("Resize") && use.index == 3);
+        const bool is_first = takers.empty() || takers.back().input != input->name;
+        if (takes && is_first && use.node->graph == &model.graph())
+          takers.push_back({input->name, use.node, static_cast<std::size_t>(dims[0])});
+        if (use.node->is("Cast") || use.node->is("Identity")) next = use.node->output();
+      }
+      value = next;
+    }
+  }
+  if (takers.empty()) return {};
+  onnx::Model inferred = model.clone();
+  std::map<std::string, Shape, std::less<>> given;
+  for (const auto& [name, dims] : shapes) given.emplace(name, Shape(dims.begin(), dims.end()));
+  infer_around_faults(inferred, given, [](const onnx::Node&, const Error&) {});  // a fault is reported when it runs
+  std::vector<FittingSizes> fitting;
+  for (const bool is_other : {true, false}) {
+    FittingSizes& sizes = fitting.emplace_back();
+    for (const Taker& taker : takers) {
+      const onnx::Value* data = taker.node->input(0);
+      const onnx::Value* known = data == nullptr ? nullptr : inferred.graph().find_local(data->name);
+      if (known == nullptr) continue;
+      const onnx::Node* node = taker.node;
+      for (const onnx::Use& use : known->uses) {
+        if (use.index == 0 && use.node->op_type == node->op_type && use.node->output()->name == node->output()->name)
+          node = use.node;
+      }
+      const std::vector<double> numbers = fitting_sizes(*node, taker.rank, is_other);
+      if (numbers.empty()) continue;
+      sizes.numbers.emplace(taker.input, numbers);
+      sizes.why += fmt::format("{}synthetic '{}' is [{:g}], sizes that fit {}", sizes.why.empty() ? "" : "; ",
+                               taker.input, fmt::join(numbers, ", "), onnx::describe(*taker.node));
+    }
+    if (sizes.numbers.empty()) fitting.pop_back();
+  }
+  return fitting;
 }
 
 /// The symbols of the inputs that are no batch and have no given size, few of them.
@@ -301,6 +402,19 @@ bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
   // 0 to 3 is the usual range.
   if (narrowings_ == 0 && std::none_of(given.begin(), given.end(), is_inferred)) narrowings_ = 1;
   if (narrowings_ == narrower.size()) return false;
+  const std::size_t first = std::none_of(given.begin(), given.end(), is_inferred) ? 1 : 0;
+  const auto tried_before = [&](const onnx::Value& input) {
+    const auto known = given.find(input.name);
+    std::vector<std::string> tried{known == given.end()
+                                       ? "the usual integers"
+                                       : fmt::format("{:g} to {:g}", known->second.lowest, known->second.highest)};
+    if (known == given.end() && onnx::bits_of(*input.type) > 8) tried.front() = "0 to 3";
+    for (std::size_t i = first; i < narrowings_; ++i) {
+      std::string range = fmt::format("{:g} to {:g}", narrower[i].first, narrower[i].second);
+      if (range != tried.front()) tried.push_back(std::move(range));
+    }
+    return fmt::format("{}", fmt::join(tried, ", "));
+  };
   const auto [lowest, highest] = narrower[narrowings_];
   const auto any_integers = inputs_of_any_integers(model);
   bool found = false;
@@ -308,7 +422,7 @@ bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
     if (!input->type || !is_integer(*input->type)) continue;
     const auto known = given.find(input->name);
     if (known != given.end() ? !is_inferred(*known) : any_integers.contains(input->name)) continue;
-    narrowed_[input->name] = {lowest, highest, "the network does not run with other integers"};
+    narrowed_[input->name] = {lowest, highest, "the network did not run with " + tried_before(*input)};
     found = true;
   }
   if (found) ++narrowings_;
@@ -325,7 +439,10 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
                            const Sizes& sizes, Run& run) {
   const InputRanges given = options.ranges;
   apply(sizes, options);
+  const std::vector<FittingSizes> fitting = find_fitting_sizes(model, options);
   for (;;) {
+    options.numbers.clear();
+    if (fit_ < fitting.size()) options.numbers = fitting[fit_].numbers;
     options.ranges = narrowed_;
     options.ranges.insert(given.begin(), given.end());
     if (refuses_large_) options.large_integers.clear();
@@ -333,6 +450,7 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
     try {
       run.expected = compiled.run(run.inputs);
       if (!options.large_integers.empty()) large_integers_ = options.large_integers;
+      why_numbers_ = fit_ < fitting.size() ? fitting[fit_].why : "";
       return true;
     } catch (const runtime::EngineLimit&) {
       throw;  // the network runs with these inputs, in another engine
@@ -342,6 +460,10 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
         continue;
       }
       if (!refusal_) refusal_ = error;
+      if (fit_ < fitting.size()) {
+        ++fit_;
+        continue;
+      }
       if (!narrow(model, given)) return false;
     }
   }
@@ -370,6 +492,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   std::set<std::map<std::string, std::vector<std::int64_t>, std::less<>>> tried;
   std::optional<Run> with_empty;
   InputRanges narrowed_with_empty;
+  std::size_t fit_with_empty = 0;
   std::size_t fewest_empty = 0;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Sizes sizes = attempts[i];
@@ -380,6 +503,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
     if ((needs_other_batch || !sizes.first) && tried.insert(input_shapes(model, shaped)).second) {
       narrowings_ = 0;
       narrowed_.clear();
+      fit_ = 0;
       if (attempt(compiled, model, options, sizes, run)) {
         const std::size_t empty = count_empty(run.expected);
         if (empty == 0 || count_empty(run.inputs) != 0) {
@@ -394,6 +518,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
           fewest_empty = empty;
           with_empty = std::move(run);
           narrowed_with_empty = narrowed_;
+          fit_with_empty = fit_;
         }
       }
     }
@@ -414,8 +539,13 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   }
   if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
   narrowed_ = std::move(narrowed_with_empty);
+  fit_ = fit_with_empty;
   why_sizes_ = why(model, options, *chosen_);
   return take(*with_empty);
+}
+
+std::string MadeUpInputs::why_sizes() const {
+  return why_sizes_ + (why_sizes_.empty() || why_numbers_.empty() ? "" : "; ") + why_numbers_;
 }
 
 std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes) {

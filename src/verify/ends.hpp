@@ -89,8 +89,8 @@ class MadeUpInputs {
   /// Those of the options that were large in a run.
   [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
   /// "'net.onnx' runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"; empty
-  /// where the usual sizes worked.
-  [[nodiscard]] const std::string& why_sizes() const { return why_sizes_; }
+  /// where the usual sizes worked. After it what inputs are that become sizes themselves.
+  [[nodiscard]] std::string why_sizes() const;
 
  private:
   struct Sizes {
@@ -119,7 +119,9 @@ class MadeUpInputs {
   InputRanges narrowed_;
   std::set<std::string, std::less<>> large_integers_;
   bool refuses_large_ = false;  ///< The model did not run with large integers.
+  std::size_t fit_ = 0;  ///< Which of the sizes that fit is used for inputs that become sizes; past the end: none.
   std::string why_sizes_;
+  std::string why_numbers_;
 };
 
 /// Whether a size is 0, as it is declared.

@@ -165,6 +165,9 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
   onnx::TensorData shape_only;
   shape_only.dims = dims;
   std::vector<double> numbers(static_cast<std::size_t>(shape_only.element_count()));
+  const auto known = options.numbers.find(name);
+  if (known != options.numbers.end() && known->second.size() == numbers.size())
+    return onnx::TensorData::from_numbers(type, std::move(dims), known->second);
   std::mt19937_64 generator(hash_of(name) ^ (options.seed * 0x9e3779b97f4a7c15U));
   const bool real = is_floating_point(type);
   const double largest = largest_of(type);

@@ -33,6 +33,8 @@ struct InputOptions {
   /// Inputs whose integers are of any size up to 2^31 - 1, as far as the type holds that, and of both signs: small ones
   /// as often as large ones. `ranges` come first.
   std::set<std::string, std::less<>> large_integers = {};
+  /// Inputs whose elements are these, in this order, whatever else is said of them.
+  std::map<std::string, std::vector<double>, std::less<>> numbers = {};
   std::vector<double> choices = {};
   /// Inputs whose numbers are evenly spread over a range, integers too, where `values` is normal or uniform;
   /// integers also where it is negative.

@@ -310,6 +310,61 @@ def test_a_network_that_refuses_large_integers_runs_with_small_ones(graft, tmp_p
     assert answer.json["large_integers"] == []
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_an_input_that_becomes_a_shape_gets_sizes_that_fit(graft, tmp_path, rank):
+    def reshape(name, shape):
+        return network(
+            tmp_path / name,
+            [("Reshape", f"x {shape}", "r"), ("Relu", "r", "y")],
+            [("x", F32, ["N", 12]), ("size", I64, [rank])],
+            [("y", F32, None)],
+            zeros=np.zeros(min(rank, 2), np.int64),
+        )
+
+    paths = reshape("a.onnx", "size"), reshape("b.onnx", "zeros")
+    answer = graft("verify", paths[0], paths[0], "--json")
+    assert answer.code == 0
+    assert answer.json["ranges"] == {}
+    sizes = {1: "[24]", 2: "[12, 2]", 3: "[1, 12, 2]"}[rank]
+    assert answer.json["why_sizes"] == f"synthetic 'size' is {sizes}, sizes that fit node 'Reshape_0' (Reshape)"
+    if rank == 2:  # zeros keep the sizes of x
+        assert graft("verify", *paths).code == 1
+
+
+@pytest.mark.parametrize("op", ["Expand", "Resize"])
+def test_sizes_of_other_operators_fit_too(graft, tmp_path, op):
+    reads = "x size" if op == "Expand" else "x   size"
+    node = helper.make_node(op, reads.split(" "), ["y"], name="node")
+    path = save(
+        tmp_path / "a.onnx",
+        [node],
+        [("x", ["N", 3, 8, 8]), helper.make_tensor_value_info("size", I64, [4])],
+        [("y", None)],
+        opset=18,
+    )
+    answer = graft("verify", path, path, "--json")
+    assert answer.code == 0
+    assert answer.json["ranges"] == {}
+    fitting = {"Expand": "[2, 3, 8, 8]", "Resize": "[2, 3, 16, 16]"}[op]
+    assert fitting in answer.json["why_sizes"]
+
+
+def test_narrowed_integers_say_what_was_tried(graft, tmp_path):
+    path = network(
+        tmp_path / "a.onnx",
+        [("Tile", "x times", "t"), ("MatMul", "t w", "z"), ("Add", "z bias", "y")],
+        [("x", F32, [2, 4]), ("times", I64, [2])],
+        [("y", F32, None)],
+        w=WEIGHT[:4],
+        bias=WEIGHT[:2],
+    )
+    answer = graft("verify", path, path)
+    assert answer.code == 0
+    assert "synthetic 'times' is 1 to 1, since the network did not run with 0 to 3, 0 to 1" in " ".join(
+        answer.out.split()
+    )
+
+
 def test_an_output_that_is_always_empty_needs_no_other_batch(graft, tmp_path):
     path = network(
         tmp_path / "a.onnx",
