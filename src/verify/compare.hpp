@@ -77,7 +77,8 @@ using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
 [[nodiscard]] double largest_finite(const onnx::TensorData& tensor);
 
 /// Two tensors along an axis whose size depends on rounding: which elements pass a threshold. Their numbers are
-/// compared without their order, each slice of the other axes by itself.
+/// compared without their order: integers of one element of the axis together, such as the row and the column that
+/// NonZero gives; real numbers by each slice of the other axes.
 struct SelectionDifference {
   std::size_t axis = 0;
   std::int64_t lowest = 0;  ///< Of the sizes that the reference has where its arithmetic rounds differently.

@@ -17,6 +17,21 @@ constexpr double unlimited = std::numeric_limits<double>::infinity();
 /// Of 8 bits: what rounding to a step gave, where a deviation has a size.
 bool has_steps(onnx::ElementType type) { return type == onnx::ElementType::i8 || type == onnx::ElementType::u8; }
 
+/// The width of the range that 0 and the finite elements span.
+double range_with_zero(const onnx::TensorData& tensor) {
+  double lowest = 0;
+  double highest = 0;
+  for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
+    const auto numbers = piece_of(tensor, begin, count).numbers();
+    for (const double number : *numbers) {
+      if (!std::isfinite(number)) continue;
+      lowest = std::min(lowest, number);
+      highest = std::max(highest, number);
+    }
+  });
+  return highest - lowest;
+}
+
 double deviation(double reference, double moved, bool has_size) {
   if (reference == moved || (std::isnan(reference) && std::isnan(moved))) return 0;
   return has_size && std::isfinite(reference) && std::isfinite(moved) ? std::abs(reference - moved) : unlimited;
@@ -44,6 +59,7 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
   if (!deviations_) {
     deviations_.emplace(reference.dims);
     largest_reference_ = largest_finite(reference);
+    range_ = range_with_zero(reference);
     unlimited_.resize(static_cast<std::size_t>(reference.element_count()));
   }
   const bool has_size = is_floating_point(reference.type) || has_steps(reference.type);
@@ -54,6 +70,10 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
     const auto expected = piece_of(before, begin, count).numbers();
     const auto found = piece_of(moved, begin, count).numbers();
     for (std::size_t i = 0; i < expected->size(); ++i) {
+      if (!has_size) {
+        add_integer((*compared)[i]);
+        add_integer((*found)[i]);
+      }
       const double off = deviation((*expected)[i], (*found)[i], has_size);
       const auto position = begin + static_cast<std::int64_t>(i);
       if (off != unlimited) {
@@ -74,6 +94,11 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
   most_others_ = std::max(most_others_, others);
 }
 
+void NoiseFloor::add_integer(double integer) {
+  constexpr std::size_t most = 32;  // more than an element can be in all draws
+  if (integers_.size() < most) integers_.insert(integer);
+}
+
 void NoiseFloor::add_other_dims(const onnx::TensorData& reference, const onnx::TensorData& moved) {
   const bool is_first = !has_other_dims_;
   has_other_dims_ = true;
@@ -84,6 +109,7 @@ void NoiseFloor::add_other_dims(const onnx::TensorData& reference, const onnx::T
   if (is_first) selection_ = {.axis = *axis, .lowest = reference.dims[*axis], .highest = reference.dims[*axis]};
   selection_.lowest = std::min(selection_.lowest, size);
   selection_.highest = std::max(selection_.highest, size);
+  selection_elements_ = std::max({selection_elements_, reference.element_count(), moved.element_count()});
   selection_.between_draws =
       std::max(selection_.between_draws, find_partners(reference, moved, *axis, tolerance_).without);
 }
@@ -127,11 +153,26 @@ bool NoiseFloor::says_little() const {
   return has_other_dims_ || has_unlimited_ || share() > much;
 }
 
+bool NoiseFloor::allows_any_integer() const {
+  const auto elements = static_cast<std::int64_t>(unlimited_.size());
+  if (2 * most_others_ > elements) return true;
+  if (factor * expected_new() > most_unseen * static_cast<double>(elements)) return true;
+  const auto is_undetermined = [&](const std::vector<double>& integers) {
+    const std::size_t own = 1;
+    return std::set<double>(integers.begin(), integers.end()).size() + own >= integers_.size();
+  };
+  return 2 * std::count_if(others_.begin(), others_.end(),
+                           [&](const auto& other) { return is_undetermined(other.second); }) >
+         elements;
+}
+
 bool NoiseFloor::allows_anything() const {
-  if (!deviations_ || share() <= 1) return false;
+  if (has_other_dims_) return is_selection_ && 2 * selection_.between_draws >= selection_elements_;
+  if (!deviations_) return false;
+  if (most_others_ > 0) return allows_any_integer();
   const auto elements = static_cast<std::int64_t>(unlimited_.size());
   std::int64_t lost = 0;
-  for (std::int64_t i = 0; i < elements; ++i) lost += at(i) > largest_reference_ ? 1 : 0;
+  for (std::int64_t i = 0; i < elements; ++i) lost += 2 * at(i) > range_ ? 1 : 0;
   return 2 * lost > elements;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +28,8 @@ class NoiseFloor {
  public:
   /// A tensor may be off by so many times its floor. Two models that round differently are both off by one.
   static constexpr double factor = 4;
+  /// The share of integers that may be others than in any draw. A floor that would have to allow more shows nothing.
+  static constexpr double most_unseen = 0.25;
 
   /// `tolerance` says what has a partner in a SelectionDifference.
   explicit NoiseFloor(const Tolerance& tolerance = {}) : tolerance_(tolerance) {}
@@ -72,7 +75,11 @@ class NoiseFloor {
   [[nodiscard]] bool is_trusted() const { return !is_suspect() || !confirmed_by_.empty(); }
   /// Whether the noise is as large as the numbers, so that hardly anything would be called a difference.
   [[nodiscard]] bool says_little() const;
-  /// Whether rounding alone moves most elements by more than the largest number: a change of sign would pass.
+  /// Whether rounding alone changes the tensor so much that hardly any difference would show: most real elements move
+  /// by more than half of the range that zero and the reference span (a change of sign would pass); one draw changes
+  /// most integers; another draw is expected to bring too many new integers; draws gave most elements every integer
+  /// that the tensor holds (a boolean that is true in one draw and false in another); half of a selection has no
+  /// partner.
   [[nodiscard]] bool allows_anything() const;
   /// "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic rounds differently (8
   /// runs); 4 times that is allowed"; of integers "... 3 elements of the reference itself become other integers; ...".
@@ -80,16 +87,21 @@ class NoiseFloor {
 
  private:
   void add_other_dims(const onnx::TensorData& reference, const onnx::TensorData& moved);
+  void add_integer(double integer);
+  [[nodiscard]] bool allows_any_integer() const;
 
   Tolerance tolerance_;
   std::optional<SliceMaxima> deviations_;
   std::vector<bool> unlimited_;                                   ///< By position.
   std::unordered_map<std::int64_t, std::vector<double>> others_;  ///< Integers of the draws, by position.
   std::int64_t most_others_ = 0;
+  std::set<double> integers_;  ///< The first few that the reference and the draws hold.
   double largest_reference_ = 0;
+  double range_ = 0;  ///< From the lowest number of the reference, or 0, to its highest, or 0.
   bool has_other_dims_ = false;
   bool is_selection_ = false;  ///< All other dimensions so far are of another size along `selection_.axis`.
   SelectionDifference selection_;
+  std::int64_t selection_elements_ = 0;  ///< The most that the reference or a draw has.
   bool has_unlimited_ = false;
   bool has_other_kind_ = false;  ///< A number became NaN or infinite.
   std::size_t runs_ = 0;

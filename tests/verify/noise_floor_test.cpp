@@ -9,7 +9,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "runtime/default_engine.hpp"
 #include "tests/support/recent_engine.hpp"
@@ -395,6 +398,111 @@ TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
   NoiseFloor chaotic;
   for (const double drawn : {7, 12, 3, 9, 100, 41}) chaotic.add(tensor({5}), tensor({5}), tensor({drawn}));
   EXPECT_TRUE(compare(tensor({5}), tensor({6}), {}, &chaotic).equal());
+}
+
+/// `elements` numbers for each of the draws, by a function of draw and element; draw 0 is the reference.
+template <class Number>
+NoiseFloor drawn(onnx::ElementType type, std::int64_t elements, const Number& number) {
+  const auto tensor = [&](std::size_t draw) {
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < elements; ++i) numbers.push_back(number(draw, i));
+    return onnx::TensorData::from_numbers(type, {elements}, numbers);
+  };
+  NoiseFloor floor;
+  const onnx::TensorData reference = tensor(0);
+  for (std::size_t draw = 1; draw <= NoisyModel::draws; ++draw) floor.add(reference, reference, tensor(draw));
+  return floor;
+}
+
+/// Any candidate would be within these floors, or nearly any.
+TEST(NoiseFloor, WhereRoundingSettlesNothingNothingIsCompared) {
+  constexpr std::int64_t elements = 64;
+  std::mt19937_64 random(0);
+  const auto any_of_first = [&](std::uint64_t count) {
+    return [&random, count](std::size_t, std::int64_t) { return static_cast<double>(random() % count); };
+  };
+  using onnx::ElementType;
+  for (const std::uint64_t count : {2, 3, 4, 5, 7, 64, 1000}) {
+    EXPECT_TRUE(drawn(ElementType::i64, elements, any_of_first(count)).allows_anything()) << count;
+  }
+  EXPECT_TRUE(drawn(ElementType::boolean, elements, any_of_first(2)).allows_anything());
+  EXPECT_TRUE(drawn(ElementType::u8, elements, any_of_first(200)).allows_anything());
+  EXPECT_TRUE(drawn(ElementType::f32, elements, any_of_first(1000)).allows_anything()) << "no number is negative";
+  // Three of ten in each draw: which ones is chance, and each of them is in the end both.
+  const auto three_of_ten = [&](std::size_t draw, std::int64_t) { return draw != 0 && random() % 10 < 3 ? 1.0 : 0.0; };
+  EXPECT_TRUE(drawn(ElementType::boolean, elements, three_of_ten).allows_anything());
+}
+
+TEST(NoiseFloor, WhereRoundingSettlesMostItIsCompared) {
+  constexpr std::int64_t elements = 64;
+  using onnx::ElementType;
+  const auto few_move = [](std::size_t draw, std::int64_t i) {
+    return static_cast<double>(i % 4 == 0 && draw % 2 == 1 ? i % 2 + 1 : i % 2);
+  };
+  for (const ElementType type : {ElementType::i64, ElementType::boolean, ElementType::f32}) {
+    EXPECT_FALSE(drawn(type, elements, few_move).allows_anything()) << to_string(type);
+  }
+  // An offset of 100 that moves by 1 is well known.
+  const auto near_hundred = [](std::size_t draw, std::int64_t) { return 100 + static_cast<double>(draw % 2); };
+  EXPECT_FALSE(drawn(ElementType::f32, elements, near_hundred).allows_anything());
+}
+
+TEST(NoiseFloor, HalfOfASelectionWithoutPartnerShowsNothing) {
+  const auto tensor = [](std::int64_t first, std::int64_t size) {
+    std::vector<double> numbers(static_cast<std::size_t>(size));
+    std::iota(numbers.begin(), numbers.end(), static_cast<double>(first));
+    return onnx::TensorData::from_numbers(onnx::ElementType::i64, {size}, numbers);
+  };
+  NoiseFloor other;
+  other.add(tensor(0, 32), tensor(0, 32), tensor(20, 33));
+  EXPECT_TRUE(other.allows_anything());
+  NoiseFloor one_more;
+  one_more.add(tensor(0, 32), tensor(0, 32), tensor(0, 33));
+  EXPECT_FALSE(one_more.allows_anything());
+}
+
+/// An engine that confirms its own noise floors, as a second engine does that computes the same.
+class ConfirmedByItself final : public runtime::Engine {
+ public:
+  explicit ConfirmedByItself(const runtime::Engine& engine) : engine_(engine) {}
+
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+  [[nodiscard]] const runtime::Engine* second() const override { return &engine_; }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    return engine_.compile(model, options);
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return engine_.evaluate_constant_graph(model);
+  }
+
+ private:
+  const runtime::Engine& engine_;
+};
+
+/// Sin of numbers that f32 does not tell apart, and what becomes of it.
+TEST(NoiseFloor, IntegersThatAreRoundingAndNothingElseAreNotTheSame) {
+  const auto network_of = [](const std::string& function, const std::string& end) {
+    return text_model({{"x", onnx::ElementType::f32, {64, 16}}},
+                      "c = Constant<value=float(1.2e9)>()\nhundred = Constant<value=float(100.0)>()\n"
+                      "five = Constant<value_ints=[5]>()\nseven = Constant<value_int=7>()\n"
+                      "zero = Constant<value=float(0.0)>()\na = Mul(x, c)\ns = " +
+                          function + "(a)\nl = Mul(s, hundred)\n" + end,
+                      {"y"});
+  };
+  for (const std::string end :
+       {"y = ArgMax<axis=1>(s)", "t, y = TopK<axis=1>(s, five)", "i = Cast<to=int64>(l)\ny = Mod(i, seven)",
+        "y = Cast<to=int64>(l)", "y = Round(l)", "y = Greater(s, zero)", "g = Greater(s, zero)\ny = NonZero(g)"}) {
+    const onnx::Model reference = network_of("Sin", end);
+    const onnx::Model candidate = network_of("Cos", end);
+    // The floor counts as confirmed, as the second engine of the program confirms it.
+    const ConfirmedByItself engine(runtime::default_engine());
+    EXPECT_NE(verify_models(engine, reference, candidate).verdict(), Verdict::same) << end;
+    EXPECT_NE(compare_layers(engine, reference, candidate).verdict(), Verdict::same) << end;
+    const ProofResult proof = prove_region(engine, reference, candidate);
+    EXPECT_FALSE(proof.proven) << end << ": " << proof.text;
+  }
 }
 
 /// OpenVINO may compute an operation on a constant once, and let the next node work in place in the result.
