@@ -568,14 +568,20 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
       return {false, fmt::format("the whole model proves nothing: output '{}' was not compared: {}",
                                  output.reference_name, output.not_compared)};
     }
-    const bool shows_something = std::any_of(
-        report.outputs.begin(), report.outputs.end(),
-        [](const verify::OutputReport& o) { return o.verdict() != graft::verify::Verdict::nothing_compared; });
-    if (report.equal() && shows_something) {
+    const auto without_evidence =
+        std::find_if(report.outputs.begin(), report.outputs.end(), [&](const verify::OutputReport& output) {
+          return !output.is_always_empty && (output.compared == 0 || 2 * output.lost_runs > report.runs);
+        });
+    if (report.equal() && without_evidence == report.outputs.end() && !report.outputs.empty()) {
       return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
     }
     if (report.equal() && !changes_result) {
-      return {false, "the whole model was run, and no output has a number that could be compared"};
+      if (report.outputs.empty()) return {false, "the whole model was run, and it has no output"};
+      const char* why = without_evidence->compared == 0
+                            ? "has no finite number that could be compared"
+                            : "changes by as much where only its arithmetic rounds differently";
+      return {false, fmt::format("the whole model proves nothing: output '{}' {}, in {} runs",
+                                 without_evidence->reference_name, why, report.runs)};
     }
     if (changes_result && report.problems.empty()) {
       std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);

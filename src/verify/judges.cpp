@@ -114,40 +114,50 @@ struct JudgedModel {
   /// Throws Disputed.
   void compare_results(const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
                        const runtime::TensorMap& found) const {
-    std::map<std::string, Difference> different = differences(inputs, expected, found, {});
+    std::map<std::string, Difference> different = differences(inputs, expected, found);
     if (different.empty()) return;
-    std::map<std::string, NoiseFloor> floors;
-    NoisyModel(first, model, options)
-        .run(inputs, [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
-          for (auto& [name, difference] : different) {
-            NoiseFloor& floor = floors.try_emplace(name, tolerances_.at(name)).first->second;
-            floor.add(expected.at(name), still.at(name), moved.at(name));
-          }
-        });
-    different = differences(inputs, expected, found, floors);
-    if (different.empty()) return;
-    throw Disputed(dispute_of(inputs, different.begin()->first, different.begin()->second));
+    std::map<std::string, std::optional<NoiseFloor>> floors;
+    std::vector<DoubtfulTensor> doubtful;
+    for (auto& [name, difference] : different) {
+      doubtful.push_back({.name = name,
+                          .reference = &expected.at(name),
+                          .candidate = &found.at(name),
+                          .tolerance = tolerances_.at(name),
+                          .difference = &difference,
+                          .floor = &floors[name]});
+    }
+    const auto run_draws_in = [&](const runtime::Engine& engine) -> RunDraws {
+      return [&](const std::vector<DoubtfulTensor>& /*all outputs are in each draw*/, const LookAtDraw& look) {
+        NoisyModel(engine, model, options).run(inputs, look);
+      };
+    };
+    judge_by_noise(doubtful, run_draws_in(first), run_draws_in(second), second.name());
+    for (const auto& [name, difference] : different) {
+      const std::optional<NoiseFloor>& floor = floors.at(name);
+      // A floor that the second engine did not confirm may be a fault of the first one.
+      const bool is_explained = difference.equal() && !(floor && needs_confirmation(difference, *floor));
+      if (is_explained || is_of_infinite_inputs(inputs, difference)) continue;
+      throw Disputed(dispute_of(inputs, name, difference));
+    }
   }
 
  private:
   [[nodiscard]] std::map<std::string, Difference> differences(const runtime::TensorMap& inputs,
                                                               const runtime::TensorMap& expected,
-                                                              const runtime::TensorMap& found,
-                                                              const std::map<std::string, NoiseFloor>& floors) const {
+                                                              const runtime::TensorMap& found) const {
     std::map<std::string, Difference> different;
-    std::optional<bool> finite;
     for (const auto& [name, tolerance] : tolerances_) {
-      const auto floor = floors.find(name);
-      Difference difference =
-          compare(expected.at(name), found.at(name), tolerance, floor == floors.end() ? nullptr : &floor->second);
-      if (difference.equal()) continue;
-      // What becomes of NaN and infinity is not the same in all runtimes, and ONNX does not say.
-      const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
-      if (!finite) finite = has_finite_numbers_alone(inputs);
-      if (!*finite && difference.incomparable.empty() && difference.mismatched == apart) continue;
+      Difference difference = compare(expected.at(name), found.at(name), tolerance);
+      if (difference.equal() || is_of_infinite_inputs(inputs, difference)) continue;
       different.emplace(name, std::move(difference));
     }
     return different;
+  }
+
+  /// What becomes of NaN and infinity is not the same in all runtimes, and ONNX does not say.
+  static bool is_of_infinite_inputs(const runtime::TensorMap& inputs, const Difference& difference) {
+    const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
+    return difference.incomparable.empty() && difference.mismatched == apart && !has_finite_numbers_alone(inputs);
   }
 
   [[nodiscard]] Dispute dispute_of(const runtime::TensorMap& inputs, const std::string& output,

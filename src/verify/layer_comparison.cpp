@@ -3,8 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "graft/error.hpp"
 #include "onnx/schema.hpp"
@@ -178,68 +181,37 @@ class PairComparison {
   /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
   void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
                       const runtime::TensorMap& inputs) const {
-    std::vector<std::size_t> doubtful;
+    std::vector<DoubtfulTensor> doubtful;
+    std::map<std::string, const onnx::Value*> values;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool is_known = all[i].difference.equal() || state_.report.layers[begin + i].failed_runs != 0;
-      if (is_known || !all[i].note.empty() || !state_.may_have_floor(all[i].tolerance)) continue;
-      doubtful.push_back(i);
-      all[i].floor.emplace(all[i].tolerance);
-    }
-    if (doubtful.empty()) return;
-    run_noisy(state_.reference.engine(), begin, all, doubtful, inputs,
-              [&](std::size_t i) -> NoiseFloor& { return *all[i].floor; });
-    for (const std::size_t i : doubtful) {
       Compared& compared = all[i];
-      if (compared.floor->runs() == 0) {
-        compared.floor.reset();
-        continue;
-      }
-      const onnx::TensorData& candidate = found.at(state_.rows[begin + i].match.candidate->name);
-      compared.difference = compare(compared.arranged, candidate, compared.tolerance, &*compared.floor);
+      const bool is_known = compared.difference.equal() || state_.report.layers[begin + i].failed_runs != 0;
+      if (is_known || !compared.note.empty() || !state_.may_have_floor(compared.tolerance)) continue;
+      const TensorMatch& match = state_.rows[begin + i].match;
+      values.emplace(match.reference->name, match.reference);
+      DoubtfulTensor& tensor = doubtful.emplace_back(DoubtfulTensor{.name = match.reference->name,
+                                                                    .reference = &compared.arranged,
+                                                                    .candidate = &found.at(match.candidate->name),
+                                                                    .tolerance = compared.tolerance,
+                                                                    .difference = &compared.difference,
+                                                                    .floor = &compared.floor});
+      if (!compared.is_arranged || !compared.layout) continue;
+      tensor.arrange = [&compared](const onnx::TensorData& drawn) {
+        const bool is_same_size = drawn.element_count() == compared.arranged.element_count();
+        return is_same_size ? rearrange(drawn, *compared.layout) : drawn;
+      };
     }
-    confirm_floors(begin, all, found, inputs);
-  }
-
-  /// Adds the draws that an engine runs to the floors of some tensors from `begin` on.
-  template <class FloorOf>
-  void run_noisy(const runtime::Engine& engine, std::size_t begin, const std::vector<Compared>& all,
-                 const std::vector<std::size_t>& some, const runtime::TensorMap& inputs,
-                 const FloorOf& floor_of) const {
-    std::vector<const onnx::Value*> values;
-    for (const std::size_t i : some) values.push_back(state_.rows[begin + i].match.reference);
-    const auto add = [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
-      for (const std::size_t i : some) {
-        const Compared& compared = all[i];
-        const std::string& name = state_.rows[begin + i].match.reference->name;
-        const auto arranged = [&](const onnx::TensorData& tensor) {
-          const bool is_same_size = tensor.element_count() == compared.arranged.element_count();
-          return compared.is_arranged && compared.layout && is_same_size ? rearrange(tensor, *compared.layout) : tensor;
-        };
-        floor_of(i).add(compared.arranged, arranged(still.at(name)), arranged(moved.at(name)));
-      }
+    const auto run_draws_in = [&](const runtime::Engine* engine) -> RunDraws {
+      if (engine == nullptr) return {};
+      return [&, engine](const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look) {
+        std::vector<const onnx::Value*> drawn;
+        for (const DoubtfulTensor& tensor : tensors) drawn.push_back(values.at(tensor.name));
+        state_.reference.run_noisy(*engine, drawn, inputs, look);
+      };
     };
-    state_.reference.run_noisy(engine, values, inputs, add);
-  }
-
-  /// Lets a second engine confirm the suspect floors that are all that makes a tensor equal.
-  void confirm_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
-                      const runtime::TensorMap& inputs) const {
-    const runtime::Engine* second = state_.reference.engine().second();
-    if (second == nullptr) return;
-    std::vector<std::size_t> suspect;
-    std::map<std::size_t, NoiseFloor> floors;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].floor || !needs_confirmation(all[i].difference, *all[i].floor)) continue;
-      suspect.push_back(i);
-      floors.emplace(i, all[i].tolerance);
-    }
-    if (suspect.empty()) return;
-    run_noisy(*second, begin, all, suspect, inputs, [&](std::size_t i) -> NoiseFloor& { return floors.at(i); });
-    for (const std::size_t i : suspect) {
-      const onnx::TensorData& candidate = found.at(state_.rows[begin + i].match.candidate->name);
-      confirm(all[i].arranged, candidate, all[i].tolerance, floors.at(i), second->name(), all[i].difference,
-              *all[i].floor);
-    }
+    const runtime::Engine& first = state_.reference.engine();
+    const runtime::Engine* second = first.second();
+    judge_by_noise(doubtful, run_draws_in(&first), run_draws_in(second), second == nullptr ? "" : second->name());
   }
 
   void keep(std::size_t index, std::size_t run, Compared compared, const onnx::TensorData& reference,
@@ -253,6 +225,7 @@ class PairComparison {
     Difference& difference = compared.difference;
     if (compared.floor && difference.equal() && !compared.is_arranged) compared.layout.reset();
     if (!difference.equal()) ++layer.failed_runs;
+    if (difference.equal() && graft::verify::is_lost_in_noise(difference, compared.floor)) ++layer.lost_runs;
     layer.compared += difference.finite;
     const auto badness = [](const Difference& d) {
       return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);

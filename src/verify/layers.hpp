@@ -98,6 +98,7 @@ struct LayerComparison {
   std::string diagnosis;  ///< What is wrong, where it was recognized: "NaN in the candidate", "transposed ...".
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
+  std::size_t lost_runs = 0;  ///< As in OutputReport.
   /// Why it was not compared: its numbers are random, or one of the models runs, and does not where this tensor is
   /// returned. Empty where it was.
   std::string not_compared;

@@ -13,6 +13,25 @@ onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type)
   return onnx::TensorData::from_numbers(type, tensor.dims, *tensor.numbers());
 }
 
+std::vector<NoiseFloor> measure_floors(const std::vector<DoubtfulTensor>& tensors, const RunDraws& run) {
+  std::vector<NoiseFloor> floors;
+  for (const DoubtfulTensor& tensor : tensors) floors.emplace_back(tensor.tolerance);
+  if (tensors.empty()) return floors;
+  run(tensors, [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const DoubtfulTensor& tensor = tensors[i];
+      const onnx::TensorData& before = still.at(tensor.name);
+      const onnx::TensorData& after = moved.at(tensor.name);
+      if (tensor.arrange) {
+        floors[i].add(*tensor.reference, tensor.arrange(before), tensor.arrange(after));
+      } else {
+        floors[i].add(*tensor.reference, before, after);
+      }
+    }
+  });
+  return floors;
+}
+
 void throw_defect(const Error& error) {
   if (error.kind() == Error::Kind::internal) throw error;
 }
@@ -56,6 +75,26 @@ void NoisyModel::run(const runtime::TensorMap& inputs, const LookAtDraw& look) {
       continue;
     }
     look(still, moved);
+  }
+}
+
+void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& first, const RunDraws& second,
+                    std::string_view second_name) {
+  std::vector<NoiseFloor> floors = measure_floors(tensors, first);
+  std::vector<DoubtfulTensor> suspect;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const DoubtfulTensor& tensor = tensors[i];
+    if (floors[i].runs() == 0) continue;
+    *tensor.difference = compare(*tensor.reference, *tensor.candidate, tensor.tolerance, &floors[i]);
+    if (needs_confirmation(*tensor.difference, floors[i])) suspect.push_back(tensor);
+    *tensor.floor = std::move(floors[i]);
+  }
+  if (suspect.empty() || !second) return;
+  const std::vector<NoiseFloor> confirming = measure_floors(suspect, second);
+  for (std::size_t i = 0; i < suspect.size(); ++i) {
+    const DoubtfulTensor& tensor = suspect[i];
+    confirm(*tensor.reference, *tensor.candidate, tensor.tolerance, confirming[i], second_name, *tensor.difference,
+            **tensor.floor);
   }
 }
 

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
@@ -43,5 +47,26 @@ class NoisyModel {
   std::unique_ptr<runtime::CompiledModel> compiled_;
   bool is_refused_ = false;
 };
+
+/// A tensor that differs by more than its tolerance, and that the noise floor of the reference judges.
+struct DoubtfulTensor {
+  std::string name;  ///< In the outputs of the draws.
+  const onnx::TensorData* reference;
+  const onnx::TensorData* candidate;
+  Tolerance tolerance;
+  Difference* difference;            ///< Is replaced by the difference beyond the floor.
+  std::optional<NoiseFloor>* floor;  ///< Is measured; stays empty where the model does not run with noise.
+  /// Brings a tensor of a draw into the order of `reference`; empty where the order is the same.
+  std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
+};
+
+/// Runs the reference with noise in one engine, and shows draws that hold the named tensors.
+using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
+
+/// Measures the noise floors of tensors, compares again by these, and lets a second engine confirm the suspect floors
+/// that are all that makes a tensor equal. `second` is empty where there is no second engine. Afterwards a tensor may
+/// be equal and yet lost in noise (is_lost_in_noise), which is no evidence that it is the same.
+void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& first, const RunDraws& second,
+                    std::string_view second_name);
 
 }  // namespace graft::verify

@@ -21,6 +21,7 @@
 #include "onnx/shape_inference.hpp"
 #include "runtime/budget.hpp"
 #include "runtime/engine.hpp"
+#include "verify/ends.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noisy_model.hpp"
 #include "verify/random_values.hpp"
@@ -431,7 +432,11 @@ struct Candidate {
 class Proof {
  public:
   Proof(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after, const ProofOptions& options)
-      : engine_(engine), before_(before), after_(after), options_(options), noisy_(engine, before, {}) {
+      : engine_(engine),
+        before_(before),
+        after_(after),
+        options_(options),
+        noisy_(std::in_place, engine, before, runtime::CompileOptions{}) {
     if (const runtime::Engine* second = engine.second())
       second_noisy_.emplace(*second, before, runtime::CompileOptions{});
   }
@@ -493,7 +498,7 @@ class Proof {
     if (fixed != nullptr) {
       if (const std::string why = runtime::refusal_of(*reference_, *fixed); !why.empty()) {
         ProofResult result = proven();
-        result.text += fmt::format("; the sizes of the file were not run: {}", why);
+        if (result.proven) result.text += fmt::format("; the sizes of the file were not run: {}", why);
         return result;
       }
       const std::size_t before = result_.trials;
@@ -506,6 +511,15 @@ class Proof {
 
  private:
   ProofResult proven() {
+    for (const onnx::Value* output : before_.graph().outputs()) {
+      const Evidence& evidence = evidence_[output->name];
+      if (evidence.is_enough() || is_always_empty(*output)) continue;
+      result_.output = output->name;
+      const char* why = evidence.is_in_noise
+                            ? "rounding alone changes the original by as much as the rewrite does wherever it shows"
+                            : "it has no finite number";
+      return not_proven(fmt::format("output '{}' proves nothing: in {} runs {}", output->name, result_.trials, why));
+    }
     result_.proven = true;
     result_.text = fmt::format("{} runs, {}", result_.trials, result_.worst.to_string());
     if (result_.without_elements != 0) {
@@ -606,45 +620,34 @@ class Proof {
       return false;
     }
     ++result_.trials;
-    std::optional<std::map<std::string, NoiseFloor>> floors;
-    std::optional<std::map<std::string, NoiseFloor>> second_floors;
-    bool is_within_noise = false;
+    std::map<std::string, ComparedOutput> compared;
     for (const auto& [name, reference] : expected) {
-      onnx::TensorData& other = found.at(name);
-      if (only_finite) forgive_where_not_finite(reference, other);
-      Difference difference;
-      if (reference.same_as(other) && !result_.output.empty()) continue;
-      if (reference.type != other.type) {
-        difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
-                                              to_string(reference.type), to_string(other.type));
-      } else {
-        const onnx::Value* value = before_.graph().find_local(name);
-        const bool quantized = value != nullptr && is_quantized(*value);
-        Tolerance tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantized));
-        tolerance.absolute += rounding_of_mean(value, inputs);
-        difference = compare(reference, other, tolerance);
-        if (!difference.equal() && !options_.tolerance) {
-          if (!floors) floors = floors_of(noisy_, inputs, expected);
-          if (const auto floor = floors->find(name); floor != floors->end()) {
-            Difference beyond = compare(reference, other, tolerance, &floor->second);
-            if (second_noisy_ && needs_confirmation(beyond, floor->second)) {
-              if (!second_floors) second_floors = floors_of(*second_noisy_, inputs, expected);
-              confirm(reference, other, tolerance, (*second_floors)[name], engine_.second()->name(), beyond,
-                      floor->second);
-            }
-            // Numbers that are there in whatever order prove nothing.
-            if (!beyond.selection) difference = std::move(beyond);
-            is_within_noise = is_within_noise || difference.equal();
-          }
-        }
-        const bool has_steps = quantized && !is_floating_point(reference.type) && !options_.tolerance;
-        if (has_steps && difference.equal()) check_steps(reference, other, difference);
+      if (only_finite) forgive_where_not_finite(reference, found.at(name));
+      if (reference.same_as(found.at(name)) && !result_.output.empty()) {
+        evidence_[name].add(reference);
+        continue;
       }
+      compared.emplace(name, compare_output(name, reference, found.at(name), inputs));
+    }
+    if (!options_.tolerance) judge_by_floors(compared, inputs, expected, found);
+    bool is_within_noise = false;
+    for (auto& [name, output] : compared) {
+      const onnx::TensorData& reference = expected.at(name);
+      Difference& difference = output.difference;
+      if (output.has_steps && difference.equal()) check_steps(reference, found.at(name), difference);
       if (!difference.equal()) {
         result_.output = name;
         result_.text = fmt::format("output '{}' with {}{}: {}", name, where, candidate.how, difference.to_string());
         result_.worst = std::move(difference);
         return false;
+      }
+      Evidence& evidence = evidence_[name];
+      is_within_noise = is_within_noise || difference.within_noise > 0;
+      evidence.is_in_noise = evidence.is_in_noise || difference.within_noise > 0;
+      if (is_lost_in_noise(difference, output.floor)) {
+        evidence.has_lost = true;
+      } else if (2 * difference.within_noise <= difference.count) {
+        evidence.add(reference);
       }
       if (result_.output.empty() || difference.excess > result_.worst.excess) {
         result_.output = name;
@@ -655,14 +658,85 @@ class Proof {
     return true;
   }
 
-  /// How far the original is from itself on these inputs, by rounding alone.
-  static std::map<std::string, NoiseFloor> floors_of(NoisyModel& noisy, const runtime::TensorMap& inputs,
-                                                     const runtime::TensorMap& expected) {
-    std::map<std::string, NoiseFloor> floors;
-    noisy.run(inputs, [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
-      for (const auto& [name, reference] : expected) floors[name].add(reference, still.at(name), moved.at(name));
-    });
-    return floors;
+  /// An output in one trial.
+  struct ComparedOutput {
+    Tolerance tolerance;
+    Difference difference;
+    std::optional<NoiseFloor> floor;
+    bool has_steps = false;  ///< Integers of 8 bits that come from rounding real numbers.
+  };
+
+  /// What the trials so far show of an output.
+  struct Evidence {
+    bool has_finite = false;   ///< Most of it was within the tolerance in a trial in which a number was finite.
+    bool has_nonzero = false;  ///< One of these numbers was not 0.
+    bool is_in_noise = false;  ///< The noise floor excused a difference of a trial.
+    bool has_lost = false;     ///< Only a floor that may not be relied on excused the difference of a trial.
+
+    /// Adds a trial in which most of the output was within the tolerance.
+    void add(const onnx::TensorData& reference) {
+      if (has_nonzero) return;
+      const auto numbers = reference.numbers();
+      if (!numbers) {
+        has_finite = has_nonzero = has_finite || reference.element_count() > 0;
+        return;
+      }
+      for (const double number : *numbers) {
+        has_finite = has_finite || std::isfinite(number);
+        has_nonzero = has_nonzero || (std::isfinite(number) && number != 0);
+      }
+    }
+
+    /// Where inputs of 0 make the output 0 whatever else is computed, a 0 shows nothing of a region that is lost in
+    /// noise for other inputs.
+    [[nodiscard]] bool is_enough() const { return has_lost ? has_nonzero : has_finite; }
+  };
+
+  [[nodiscard]] ComparedOutput compare_output(const std::string& name, const onnx::TensorData& reference,
+                                              const onnx::TensorData& other, const runtime::TensorMap& inputs) const {
+    ComparedOutput output;
+    if (reference.type != other.type) {
+      output.difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
+                                                   to_string(reference.type), to_string(other.type));
+      return output;
+    }
+    const onnx::Value* value = before_.graph().find_local(name);
+    const bool quantized = value != nullptr && is_quantized(*value);
+    output.tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantized));
+    output.tolerance.absolute += rounding_of_mean(value, inputs);
+    output.difference = compare(reference, other, output.tolerance);
+    output.has_steps = quantized && !is_floating_point(reference.type) && !options_.tolerance;
+    return output;
+  }
+
+  /// Judges the outputs that differ by how far the original is from itself on these inputs, by rounding alone.
+  void judge_by_floors(std::map<std::string, ComparedOutput>& compared, const runtime::TensorMap& inputs,
+                       const runtime::TensorMap& expected, const runtime::TensorMap& found) {
+    std::vector<DoubtfulTensor> doubtful;
+    std::map<std::string, Difference> before;
+    for (auto& [name, output] : compared) {
+      if (output.difference.equal() || expected.at(name).type != found.at(name).type) continue;
+      before.emplace(name, output.difference);
+      doubtful.push_back({.name = name,
+                          .reference = &expected.at(name),
+                          .candidate = &found.at(name),
+                          .tolerance = output.tolerance,
+                          .difference = &output.difference,
+                          .floor = &output.floor});
+    }
+    const auto run_draws_of = [&](std::optional<NoisyModel>& noisy) -> RunDraws {
+      if (!noisy) return {};
+      return [&](const std::vector<DoubtfulTensor>& /*all outputs are in each draw*/, const LookAtDraw& look) {
+        noisy->run(inputs, look);
+      };
+    };
+    const runtime::Engine* second = engine_.second();
+    judge_by_noise(doubtful, run_draws_of(noisy_), run_draws_of(second_noisy_),
+                   second == nullptr ? "" : second->name());
+    for (auto& [name, difference] : before) {
+      // Numbers that are there in whatever order prove nothing.
+      if (compared.at(name).difference.selection) compared.at(name).difference = std::move(difference);
+    }
   }
 
   /// Rounding to a step goes the other way where a number lies in the middle, which is rare: many elements one step off
@@ -683,9 +757,10 @@ class Proof {
   bool tries_infinities_ = false;
   bool tries_nan_ = false;
   std::unique_ptr<runtime::CompiledModel> reference_;
-  NoisyModel noisy_;
+  std::optional<NoisyModel> noisy_;
   std::optional<NoisyModel> second_noisy_;
   std::vector<Candidate> candidates_;
+  std::map<std::string, Evidence> evidence_;  ///< By output.
   std::string refusal_;
   ProofResult result_;
 };

@@ -183,6 +183,7 @@ class Verification {
       output.worst_run = layer.worst_run;
       output.floor = layer.floor;
       output.failed_runs = layer.failed_runs;
+      output.lost_runs = layer.lost_runs;
       output.compared = layer.compared;
       output.is_always_empty = layer.is_always_empty;
       if (layer.is_random) output.not_compared = layer.not_compared;
@@ -338,45 +339,32 @@ class Verification {
   /// Only where the tolerance is not enough. One output that differs beyond it is enough for a verdict.
   void measure_floors(std::vector<Compared>& all, const runtime::TensorMap& found, const runtime::TensorMap& inputs) {
     if (options_.relative || options_.absolute) return;
-    std::map<std::size_t, NoiseFloor> floors;
+    std::vector<DoubtfulTensor> doubtful;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const OutputReport& output = report_.outputs[i];
-      if (all[i].difference.equal() || !all[i].note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
+      Compared& compared = all[i];
+      if (compared.difference.equal() || !compared.note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
         continue;
-      floors.emplace(i, output.tolerance);
+      DoubtfulTensor& tensor = doubtful.emplace_back(DoubtfulTensor{.name = output.reference_name,
+                                                                    .reference = &compared.reference,
+                                                                    .candidate = &found.at(output.candidate_name),
+                                                                    .tolerance = output.tolerance,
+                                                                    .difference = &compared.difference,
+                                                                    .floor = &compared.floor});
+      if (!compared.order) continue;
+      tensor.arrange = [&order = *compared.order](const onnx::TensorData& drawn) {
+        return drawn.dims.size() == order.dims.size() ? rearrange(drawn, order) : drawn;
+      };
     }
-    run_noisy(*noisy_, inputs, all, floors);
-    std::map<std::size_t, NoiseFloor> suspect;
-    for (auto& [i, floor] : floors) {
-      if (floor.runs() == 0) continue;
-      const OutputReport& output = report_.outputs[i];
-      all[i].difference = compare(all[i].reference, found.at(output.candidate_name), output.tolerance, &floor);
-      if (needs_confirmation(all[i].difference, floor)) suspect.emplace(i, output.tolerance);
-      all[i].floor = std::move(floor);
-    }
-    if (suspect.empty() || !second_noisy_) return;
-    run_noisy(*second_noisy_, inputs, all, suspect);
-    for (const auto& [i, floor] : suspect) {
-      const OutputReport& output = report_.outputs[i];
-      confirm(all[i].reference, found.at(output.candidate_name), output.tolerance, floor, engine_.second()->name(),
-              all[i].difference, *all[i].floor);
-    }
-  }
-
-  /// Adds the draws of a model to the floors of some outputs, by their places.
-  void run_noisy(NoisyModel& noisy, const runtime::TensorMap& inputs, const std::vector<Compared>& all,
-                 std::map<std::size_t, NoiseFloor>& floors) const {
-    if (floors.empty()) return;
-    noisy.run(inputs, [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
-      for (auto& [i, floor] : floors) {
-        const std::string& name = report_.outputs[i].reference_name;
-        const std::optional<Rearrangement>& order = all[i].order;
-        const auto arranged = [&](const onnx::TensorData& tensor) {
-          return order && tensor.dims.size() == order->dims.size() ? rearrange(tensor, *order) : tensor;
-        };
-        floor.add(all[i].reference, arranged(still.at(name)), arranged(moved.at(name)));
-      }
-    });
+    const auto run_draws_of = [&](std::optional<NoisyModel>& noisy) -> RunDraws {
+      if (!noisy) return {};
+      return [&](const std::vector<DoubtfulTensor>& /*all outputs are in each draw*/, const LookAtDraw& look) {
+        noisy->run(inputs, look);
+      };
+    };
+    const runtime::Engine* second = engine_.second();
+    judge_by_noise(doubtful, run_draws_of(noisy_), run_draws_of(second_noisy_),
+                   second == nullptr ? "" : second->name());
   }
 
   void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
@@ -390,6 +378,7 @@ class Verification {
                                             to_string(reference.type), to_string(candidate.type));
     }
     if (!difference.equal()) ++output.failed_runs;
+    if (difference.equal() && graft::verify::is_lost_in_noise(difference, compared.floor)) ++output.lost_runs;
     output.compared += difference.finite;
     if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
       OutputFigures figures = figures_of(output.reference_name, reference, candidate);

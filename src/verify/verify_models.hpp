@@ -60,6 +60,7 @@ struct OutputReport {
   std::optional<NoiseFloor> floor;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
+  std::size_t lost_runs = 0;  ///< Runs that only a floor which may not be relied on makes equal (is_lost_in_noise).
   std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".
   /// Why its numbers were not compared, only type and rank: they are random. Empty where they were.
   std::string not_compared;

@@ -221,6 +221,15 @@ TEST_P(JudgesOfFaults, of_constants_know_nothing_where_they_disagree) {
               ThrowsMessage<Error>(HasSubstr("First 1 and Second 2 disagree")));
 }
 
+/// The noise floor of the first engine would excuse its own fault: Sin of large numbers is rounding and nothing else.
+TEST(JudgesOf, a_fault_whose_noise_floor_the_other_engine_does_not_confirm) {
+  const FaultyEngine first("First 1", {.op = "Tanh", .computed_as = "Sin"});
+  const FaultyEngine second("Second 2");
+  const auto engine = make_judges(first, second, {.second = Asked::always});
+  const onnx::Model model = network("c = Constant<value=float(1e9)>()\na = Mul(x, c)\nt = Tanh(a)\ny = Identity(t)");
+  EXPECT_THROW(engine->compile(model)->run(make_inputs(model, {.seed = 1})), Disputed);
+}
+
 TEST(JudgesOf, models_that_one_of_them_refuses) {
   const FaultyEngine whole("Whole 1");
   const FaultyEngine refusing("Refusing 1", {.refused = "Tanh"});

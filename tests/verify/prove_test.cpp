@@ -188,6 +188,35 @@ TEST(Proof, OfRandomNumbersThereIsNone) {
   EXPECT_TRUE(prove_region(runtime::default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);
 }
 
+/// Sin of numbers that f32 does not tell apart is rounding and nothing else, which any rewrite is within.
+TEST(Proof, NeedsARunOutsideOfRounding) {
+  const auto of_large = [](const std::string& nodes) {
+    return region("k = Constant<value=float(1e12)>()\na = Add(x, k)\n" + nodes, {32, 32});
+  };
+  const runtime::Engine& engine = runtime::default_engine();
+  const ProofResult other = prove_region(engine, of_large("y = Sin(a)"), of_large("y = Cos(a)"));
+  EXPECT_FALSE(other.proven) << other.text;
+  EXPECT_THAT(other.text, HasSubstr("output 'y' proves nothing"));
+  // Inputs of 0 agree, and nothing else does.
+  const ProofResult zeros =
+      prove_region(engine, of_large("s = Sin(a)\ny = Mul(s, x)"), of_large("s = Cos(a)\ny = Mul(s, x)"));
+  EXPECT_FALSE(zeros.proven) << zeros.text;
+  const ProofResult same = prove_region(engine, of_large("y = Sin(a)"), of_large("b = Add(k, x)\ny = Sin(b)"));
+  EXPECT_TRUE(same.proven) << same.text;
+}
+
+TEST(Proof, NeedsAFiniteNumberOfEachOutput) {
+  const auto of_two = [](const std::string& second) {
+    return text_model(
+        {{"x", onnx::ElementType::f32, {Dim::symbol("n"), 3}}},
+        "zero = Constant<value=float(0.0)>()\nmade = Div(zero, zero)\nn = Mul(x, made)\ny = Neg(x)\n" + second,
+        {"y", "z"});
+  };
+  const ProofResult result = prove_region(runtime::default_engine(), of_two("z = Exp(n)"), of_two("z = Sin(n)"));
+  EXPECT_FALSE(result.proven) << result.text;
+  EXPECT_THAT(result.text, HasSubstr("output 'z' proves nothing: in"));
+}
+
 TEST(Proof, NeedsTheSameNames) {
   EXPECT_THROW((void)prove_region(runtime::default_engine(), region("y = Neg(x)"),
                                   text_model({{"x", onnx::ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
