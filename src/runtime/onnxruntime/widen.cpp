@@ -102,7 +102,7 @@ std::vector<Rounding> roundings_of(onnx::Model& model, bool round_inside) {
     if (has_trait(node, onnx::trait::moves_data)) return;
     for (onnx::Value* value : node.outputs) {
       if (value == nullptr || !is_low_precision(value->type) || value->constant()) continue;
-      if (round_inside || (node.is("Cast") && value->type == ElementType::bf16)) {
+      if (round_inside || is_any_of(node, {"Cast", "CastLike"})) {
         found.push_back({.node = &node, .value = value, .type = *value->type});
       }
     }

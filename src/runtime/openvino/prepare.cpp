@@ -95,8 +95,19 @@ void raise_what_is_misread(onnx::Model& model) {
   if (opset != model.graph().opset()) upgrade_opset(model, opset);
 }
 
-/// The plugin holds f16 and bf16 as f32, so a node of our own rounds after each that makes one.
-void round_narrow_types(onnx::Model& model) {
+bool has_cast_to_f16(const onnx::Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const bool to_f16 = node.is("Cast") && node.int_or("to", 0) == static_cast<std::int64_t>(onnx::ElementType::f16);
+    found = found || to_f16 || node.is("CastLike");
+  });
+  return found;
+}
+
+/// The plugin holds f16 and bf16 as f32, so a node of our own rounds after each node that makes one, or, without
+/// `round_inside`, after each cast to f16; the reader does so for casts to bf16.
+void round_narrow_types(onnx::Model& model, bool round_inside) {
+  if (!round_inside && !has_cast_to_f16(model)) return;
   infer_shapes(model);
   std::set<onnx::Graph*> changed;
   model.graph().for_each_node([&](onnx::Node& node) {
@@ -105,6 +116,8 @@ void round_narrow_types(onnx::Model& model) {
     const std::vector<onnx::Value*> outputs = node.outputs;
     for (onnx::Value* output : outputs) {
       if (output == nullptr || !onnx::is_low_precision(output->type) || output->constant()) continue;
+      const bool is_cast_to_f16 = is_any_of(node, {"Cast", "CastLike"}) && output->type == onnx::ElementType::f16;
+      if (!round_inside && !is_cast_to_f16) continue;
       onnx::Graph& graph = *node.graph;
       onnx::Node* rounding =
           graph.add_node(std::string(engine_rounding), {output}, {output->name}, nullptr, std::string(engine_domain));
@@ -147,7 +160,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
   }
   compute_antialias(copy);
   prepared.integers = compute_integers(copy);
-  if (options.round_inside) round_narrow_types(copy);
+  round_narrow_types(copy, options.round_inside);
   place_operators(prepared, options.kernels == runtime::OperatorKernels::own);
   inline_functions(copy);
   raise_what_is_misread(copy);

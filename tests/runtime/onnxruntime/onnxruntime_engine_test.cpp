@@ -126,6 +126,27 @@ TEST(OnnxruntimeEngine, keeps_integers_of_64_bits_and_doubles) {
   EXPECT_THAT(numbers_of(found, "e"), ElementsAre(1.1 * 1.1));
 }
 
+/// The numbers are those of onnxruntime 1.31 and of numpy.float16 for the same casts.
+TEST(OnnxruntimeEngine, rounds_to_f16_where_the_model_casts_as_openvino_does) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const onnx::Model reals =
+      text_model({{"x", ElementType::f32, {4}}}, "a = Cast<to=float16>(x)\ny = Cast<to=float>(a)", {"y"});
+  const onnx::Model alike =
+      text_model({{"x", ElementType::f32, {4}}},
+                 "h = Constant<value=float16(1.0)>()\na = CastLike(x, h)\ny = Cast<to=float>(a)", {"y"});
+  const onnx::Model integers =
+      text_model({{"x", ElementType::i64, {3}}}, "a = Cast<to=float16>(x)\ny = Cast<to=int64>(a)", {"y"});
+  for (const Engine* engine : {&judge(), &openvino_engine()}) {
+    for (const onnx::Model* model : {&reals, &alike}) {
+      const TensorMap given{{"x", tensor(ElementType::f32, {4}, {70000, 1.0001, 2.123456, -3})}};
+      EXPECT_THAT(numbers_of(engine->compile(*model)->run(given), "y"), ElementsAre(infinity, 1, 2.123046875, -3))
+          << engine->name();
+    }
+    const TensorMap given{{"x", onnx::TensorData::from_ints({2049, -2051, 7})}};
+    EXPECT_THAT(*engine->compile(integers)->run(given).at("y").ints(), ElementsAre(2048, -2052, 7)) << engine->name();
+  }
+}
+
 /// 2049 has no f16, and 1 / 3 no bf16: what is rounded shows in the next sum.
 TEST(OnnxruntimeEngine, rounds_narrow_types_where_they_leave_or_inside) {
   const onnx::Model half =
