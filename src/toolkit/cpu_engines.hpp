@@ -58,9 +58,9 @@ class UsedEngines {
 /// What reaches a caller where nothing makes a verdict of a dispute.
 [[nodiscard]] Error error_of(const verify::Disputed& disputed);
 
-/// Runs what may be disputed.
+/// Runs a function, and throws an Error where two engines dispute its result.
 template <class Function>
-auto believed(Function&& function) {
+auto run_with_disputes_as_errors(Function&& function) {
   try {
     return function();
   } catch (const verify::Disputed& disputed) {

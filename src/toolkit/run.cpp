@@ -104,7 +104,8 @@ const std::string& Session::ran_in() const { return State::of(state_).ran_in; }
 const std::vector<std::string>& Session::left_out() const { return State::of(state_).left_out; }
 
 Tensors Session::run(const Tensors& inputs) {
-  return to_public(believed([&] { return State::model_of(state_).run(to_internal(inputs, "input")); }), "output");
+  return to_public(
+      run_with_disputes_as_errors([&] { return State::model_of(state_).run(to_internal(inputs, "input")); }), "output");
 }
 
 TensorViews Session::run_views(const TensorViews& inputs) {
@@ -112,14 +113,14 @@ TensorViews Session::run_views(const TensorViews& inputs) {
   const runtime::TensorMap given = to_internal(inputs, "input");
   auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
   const runtime::TensorMap outputs =
-      believed([&] { return keeps != nullptr ? keeps->run_and_keep(given) : model.run(given); });
+      run_with_disputes_as_errors([&] { return keeps != nullptr ? keeps->run_and_keep(given) : model.run(given); });
   TensorViews views = views_of(outputs, "output");
   for (auto& [name, view] : views) view.owner = std::make_shared<const onnx::Bytes>(outputs.find(name)->second.bytes);
   return views;
 }
 
 void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {
-  believed([&] {
+  run_with_disputes_as_errors([&] {
     State::model_of(state_).run(to_internal(inputs, "input"),
                                 [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
   });
@@ -162,7 +163,7 @@ RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, r
       compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads}, engine,
                     purpose_of_run(kernels != runtime::OperatorKernels::functions), report);
   const auto started = std::chrono::steady_clock::now();
-  report.outputs = believed([&] { return compiled->run(inputs); });
+  report.outputs = run_with_disputes_as_errors([&] { return compiled->run(inputs); });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return report;
 }

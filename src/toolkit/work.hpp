@@ -41,7 +41,7 @@ class Work {
   auto run(Function&& function) {
     try {
       check_cancelled();
-      auto result = believed(function);
+      auto result = run_with_disputes_as_errors(function);
       report_end();
       return result;
     } catch (const Stopped&) {
