@@ -183,6 +183,33 @@ TEST(Proof, RandomNumbersProveNothing) {
               testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
 }
 
+/// Sin of numbers that f32 does not tell apart is within rounding of anything; that another output agrees says nothing.
+TEST(Proof, AWholeModelProvesNothingOfAnOutputThatIsLostInNoise) {
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {32, 32}}},
+                                          "o = Exp(x)\nk = Constant<value=float(1e12)>()\na = Add(o, k)\ny = Sin(a)\n"
+                                          "z = Relu(x)\n",
+                                          {"y", "z"});
+  ConvertOptions options;
+  options.extra_passes = {{"unprovable", "to be left out", [](Rewriter& rewriter) {
+                             onnx::Graph& graph = rewriter.model().graph();
+                             onnx::Value* o = graph.find("o");
+                             o->shape.reset();  // so that the region cannot be run by itself
+                             onnx::Value* y = graph.find("y");
+                             const bool done = rewriter.apply(
+                                 {.nodes = {graph.find("a")->producer, y->producer},
+                                  .inputs = {o},
+                                  .outputs = {y},
+                                  .replacement = "Cos",
+                                  .reason = "nobody can tell",
+                                  .by_definition = "",
+                                  .edit = [](onnx::Graph& edited) { edited.find("y")->producer->op_type = "Cos"; }});
+                             EXPECT_FALSE(done);
+                           }}};
+  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  ASSERT_EQ(report.rejected.size(), 1U);
+  EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("the whole model proves nothing: output 'y' changes by as"));
+}
+
 TEST(Proof, UnknownPassIsRefusedByName) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
