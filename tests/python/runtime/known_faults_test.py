@@ -16,10 +16,11 @@ EVIDENCE = re.findall(ROW, TABLE)
 
 
 @pytest.mark.parametrize(("operator", "kind", "seed"), EVIDENCE)
-def test_is_wrong_in_openvino_and_right_in_onnxruntime(operator, kind, seed):
+def test_is_not_right_in_openvino_and_right_in_onnxruntime(operator, kind, seed):
     case = seeded_nodes.plain(seeded_nodes.seeded_case(kind, int(seed)))
     assert case.model.graph.node[0].op_type == operator
-    assert seeded_nodes.outcome("openvino", *case[1:5])[0] == seeded_nodes.WRONG
+    # Refused is what src/runtime/openvino keeps from OpenVINO, or an output of another shape.
+    assert seeded_nodes.outcome("openvino", *case[1:5])[0] in (seeded_nodes.WRONG, seeded_nodes.REFUSED)
     assert seeded_nodes.outcome("onnxruntime", *case[1:5]) == (seeded_nodes.RIGHT, "")
 
 
