@@ -68,7 +68,13 @@ double products_per_element(const onnx::Node& node) {
   return 0;
 }
 
-/// How often the body of a node runs. 1 where it has none, or where the number is computed.
+/// Returns how many of the inputs of a Scan are scanned: the last ones.
+std::size_t scanned_inputs(const onnx::Node& node) {
+  const auto declared = static_cast<std::size_t>(std::max<std::int64_t>(node.int_or("num_scan_inputs", 0), 0));
+  return std::min(node.inputs.size(), declared);
+}
+
+/// Returns how often the body of a node runs. 1 where it has none, or where the number is computed.
 double iterations_of(const onnx::Node& node) {
   if (node.is("Loop") && node.input(0) != nullptr) {
     const auto limit = node.input(0)->constant();
@@ -76,18 +82,17 @@ double iterations_of(const onnx::Node& node) {
     if (numbers && numbers->size() == 1) return std::max(1.0, static_cast<double>(numbers->front()));
   }
   if (!node.is("Scan")) return 1;
-  const std::int64_t scanned = node.int_or("num_scan_inputs", 0);
+  const std::size_t first = node.inputs.size() - scanned_inputs(node);
   const std::vector<std::int64_t> axes = node.ints("scan_input_axes").value_or(std::vector<std::int64_t>{});
   double iterations = 1;
-  for (std::int64_t i = 0; i < scanned && i < static_cast<std::int64_t>(node.inputs.size()); ++i) {
-    const auto place = node.inputs.size() - static_cast<std::size_t>(scanned - i);
-    const onnx::Value* input = place < node.inputs.size() ? node.input(place) : nullptr;
-    if (input == nullptr || !input->shape || input->shape->empty()) continue;
+  for (std::size_t i = first; i < node.inputs.size(); ++i) {
+    const onnx::Value* input = node.inputs[i];
+    if (input == nullptr || !input->shape) continue;
     const auto rank = static_cast<std::int64_t>(input->shape->size());
-    const std::int64_t axis = static_cast<std::size_t>(i) < axes.size() ? axes[static_cast<std::size_t>(i)] : 0;
-    const std::int64_t from_front = axis < 0 ? axis + rank : axis;
-    if (from_front < 0 || from_front >= rank) continue;
-    const Dim& dim = (*input->shape)[static_cast<std::size_t>(from_front)];
+    std::int64_t axis = i - first < axes.size() ? axes[i - first] : 0;
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) continue;
+    const Dim& dim = (*input->shape)[static_cast<std::size_t>(axis)];
     if (dim.is_constant()) iterations = std::max(iterations, static_cast<double>(dim.value()));
   }
   return iterations;
@@ -123,13 +128,10 @@ class Estimate {
     }
   }
 
-  /// What a Loop or Scan joins of all its iterations: the outputs of its body behind those that it carries.
+  /// Adds the outputs that a Loop or Scan joins of all its iterations: those of its body behind the carried ones.
   void add_stacked(const onnx::Node& node, const onnx::Graph& body, double iterations) {
     const std::size_t stacked_from =
-        node.is("Loop")
-            ? std::max<std::size_t>(node.inputs.size(), 2) - 1
-            : node.inputs.size() - std::min(node.inputs.size(), static_cast<std::size_t>(std::max<std::int64_t>(
-                                                                    node.int_or("num_scan_inputs", 0), 0)));
+        node.is("Loop") ? std::max<std::size_t>(node.inputs.size(), 2) - 1 : node.inputs.size() - scanned_inputs(node);
     for (std::size_t i = stacked_from; i < body.outputs().size(); ++i) add(bytes_of(*body.outputs()[i]) * iterations);
   }
 

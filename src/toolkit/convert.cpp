@@ -164,8 +164,8 @@ void compare_values(Work& work, Conversion& conversion, const ConvertOptions& op
   }
 }
 
-/// What the public function and the program share: the passes, the warnings of sizes that they left, the comparison of
-/// values, and the verdicts on what came of it.
+/// The part that the public function and the program share: the passes, the warnings of sizes that they left, the
+/// comparison of values, and the verdicts on what came of it.
 void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
              const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
   graft::onnx::Model& model = conversion.model;

@@ -11,7 +11,8 @@
 
 namespace graft::toolkit {
 
-/// What `graft verify` finds of the two models with the same options: one function judges in all three commands.
+/// The comparison that `graft verify` makes of the two models with the same options: one function judges in all three
+/// commands.
 struct ValueCheck {
   std::optional<verify::VerifyReport> report;  ///< Nothing where the models were not compared.
   std::string failure;                         ///< Why they could not be compared, where that was tried.

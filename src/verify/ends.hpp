@@ -86,7 +86,7 @@ class MadeUpInputs {
 
   /// Those with narrower ranges than usual, without which the model did not run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
-  /// Those of the options that were large in a run.
+  /// The inputs of InputOptions::large_integers that were large in a run.
   [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
   /// "'net.onnx' runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"; empty
   /// where the usual sizes worked. After it what inputs are that become sizes themselves.

@@ -139,7 +139,7 @@ InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& can
   return ranges;
 }
 
-/// Of the reference's inputs those that may be large in both models.
+/// Returns the inputs of the reference that may be large in both models.
 std::set<std::string, std::less<>> find_large_integers(const onnx::Model& reference, const onnx::Model& candidate,
                                                        const InputRanges& ranges) {
   const auto needs_none = [&](const onnx::Value* input) {

@@ -191,7 +191,7 @@ std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place
                                        limits->first == limits->second ? "" : fmt::format(" to {:g}", limits->second))};
 }
 
-/// What a node adds to an integer; nothing where that is no constant.
+/// Returns what a node adds to an integer; nothing where that is no constant.
 std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   if (!node.is("Add") && !(node.is("Sub") && place == 0)) return std::nullopt;
   const auto limits = limits_of(node.input(1 - place));
@@ -199,8 +199,8 @@ std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   return node.is("Add") ? limits->first : -limits->first;
 }
 
-/// Of integers that are, moved or shifted by a constant, indices: all rows; of several tables, those of the smallest.
-/// Of others that are compared with constants, or clipped: what is on both sides.
+/// Integers that are indices, moved or shifted by a constant, get all rows; of several tables, those of the smallest.
+/// Others that are compared with constants, or clipped, get numbers on both sides.
 std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx::Value& input) {
   if (!input.type || !is_integer(*input.type)) return std::nullopt;
   std::optional<InputRange> rows;
@@ -231,7 +231,7 @@ std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx:
           else
             rows = found;
         }
-        // What all tables have; where there is nothing such, the rows of the smallest.
+        // The rows that all tables have; where there are none, the rows of the smallest.
         const double lowest = std::max(found.lowest, rows->lowest);
         const double highest = std::min(found.highest, rows->highest);
         if (lowest <= highest) {

@@ -154,7 +154,7 @@ struct JudgedModel {
     return different;
   }
 
-  /// What becomes of NaN and infinity is not the same in all runtimes, and ONNX does not say.
+  /// Runtimes differ in what becomes of NaN and infinity, and ONNX does not say.
   static bool is_of_infinite_inputs(const runtime::TensorMap& inputs, const Difference& difference) {
     const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
     return difference.incomparable.empty() && difference.mismatched == apart && !has_finite_numbers_alone(inputs);

@@ -78,6 +78,11 @@ void NoisyModel::run(const runtime::TensorMap& inputs, const LookAtDraw& look) {
   }
 }
 
+RunDraws draws_of(std::optional<NoisyModel>& noisy, const runtime::TensorMap& inputs) {
+  if (!noisy) return {};
+  return [&](const std::vector<DoubtfulTensor>& /*tensors*/, const LookAtDraw& look) { noisy->run(inputs, look); };
+}
+
 void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& first, const RunDraws& second,
                     std::string_view second_name) {
   std::vector<NoiseFloor> floors = measure_floors(tensors, first);

@@ -63,6 +63,9 @@ struct DoubtfulTensor {
 /// Runs the reference with noise in one engine, and shows draws that hold the named tensors.
 using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
 
+/// Runs a model whose draws hold all of its outputs, as long as both arguments live. Empty where there is no model.
+[[nodiscard]] RunDraws draws_of(std::optional<NoisyModel>& noisy, const runtime::TensorMap& inputs);
+
 /// Measures the noise floors of tensors, compares again by these, and lets a second engine confirm the suspect floors
 /// that are all that makes a tensor equal. `second` is empty where there is no second engine. Afterwards a tensor may
 /// be equal and yet lost in noise (is_lost_in_noise), which is no evidence that it is the same.

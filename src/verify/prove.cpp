@@ -666,7 +666,7 @@ class Proof {
     bool has_steps = false;  ///< Integers of 8 bits that come from rounding real numbers.
   };
 
-  /// What the trials so far show of an output.
+  /// The evidence of the trials so far about an output.
   struct Evidence {
     bool has_finite = false;   ///< Most of it was within the tolerance in a trial in which a number was finite.
     bool has_nonzero = false;  ///< One of these numbers was not 0.
@@ -724,14 +724,8 @@ class Proof {
                           .difference = &output.difference,
                           .floor = &output.floor});
     }
-    const auto run_draws_of = [&](std::optional<NoisyModel>& noisy) -> RunDraws {
-      if (!noisy) return {};
-      return [&](const std::vector<DoubtfulTensor>& /*all outputs are in each draw*/, const LookAtDraw& look) {
-        noisy->run(inputs, look);
-      };
-    };
     const runtime::Engine* second = engine_.second();
-    judge_by_noise(doubtful, run_draws_of(noisy_), run_draws_of(second_noisy_),
+    judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
                    second == nullptr ? "" : second->name());
     for (auto& [name, difference] : before) {
       // Numbers that are there in whatever order prove nothing.

@@ -356,14 +356,8 @@ class Verification {
         return drawn.dims.size() == order.dims.size() ? rearrange(drawn, order) : drawn;
       };
     }
-    const auto run_draws_of = [&](std::optional<NoisyModel>& noisy) -> RunDraws {
-      if (!noisy) return {};
-      return [&](const std::vector<DoubtfulTensor>& /*all outputs are in each draw*/, const LookAtDraw& look) {
-        noisy->run(inputs, look);
-      };
-    };
     const runtime::Engine* second = engine_.second();
-    judge_by_noise(doubtful, run_draws_of(noisy_), run_draws_of(second_noisy_),
+    judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
                    second == nullptr ? "" : second->name());
   }
 

@@ -70,13 +70,13 @@ std::string why_to_build(const toolkit::Inspection& inspection) {
   return inspection.probe ? "its parser takes it; it was not built" : "no rule is against it; it was not built";
 }
 
-/// The same of a conversion.
+/// Says the same of the result of a conversion.
 std::string why_to_build(const toolkit::Conversion& conversion) {
   if (conversion.check && conversion.check->is_built) return "nothing is in the way: TensorRT built it";
   return conversion.check ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
 }
 
-/// What a model has of loaded libraries of operators.
+/// The operators of a model that are from loaded libraries.
 struct OperatorsOfLibraries {
   std::set<std::string> operators;
   std::vector<std::string> files;  ///< The libraries that have plugins.

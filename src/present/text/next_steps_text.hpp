@@ -23,8 +23,8 @@ struct NextCommand {
 /// The commands name the model's file and files beside it.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
 
-/// What comes after a conversion that was written whole: the build, or where values differ or could not be compared,
-/// the comparison.
+/// Returns the next steps after a conversion that was written whole: the build, and before it the comparison where
+/// values differ or could not be compared.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion);
 
 /// The command that compares the model before and after; empty where values were not compared.

@@ -12,7 +12,7 @@ namespace graft::present {
 /// Why the check does not accept the model. `reference` is what it was compared with, as "the f32 one".
 [[nodiscard]] std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference);
 
-/// What the check found, and then the command that repeats it, unless it is empty. Empty where nothing was compared.
+/// Says what the check found, and which command repeats it, unless that is empty. Empty where nothing was compared.
 [[nodiscard]] Listing check_text(const toolkit::ValueCheck& check, const std::string& verify);
 
 }  // namespace graft::present

@@ -46,8 +46,8 @@ namespace graft::runtime {
 namespace {
 
 bool is_narrow_integer(onnx::ElementType type) {
-  return type == onnx::ElementType::i8 || type == onnx::ElementType::u8 || type == onnx::ElementType::i16 ||
-         type == onnx::ElementType::u16;
+  const int bits = onnx::bits_of(type);
+  return is_integer(type) && (bits == 8 || bits == 16);
 }
 
 std::string fault_of(const onnx::Node& node) {

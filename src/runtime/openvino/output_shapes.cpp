@@ -27,10 +27,9 @@ bool fits(const Shape& expected, const std::vector<std::int64_t>& found) {
 
 void OutputShapes::check(const TensorMap& inputs, const TensorMap& outputs) {
   std::map<std::string, Shape, std::less<>> shapes = shapes_of(inputs);
-  if (!is_inferred_ || shapes != input_shapes_) {
+  if (shapes != input_shapes_) {
     infer(shapes, outputs);
     input_shapes_ = std::move(shapes);
-    is_inferred_ = true;
   }
   for (const auto& [name, tensor] : outputs) {
     const auto expected = expected_.find(name);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,8 @@ class OutputShapes {
 
   std::shared_ptr<const onnx::Model> model_;
   /// The last inputs' shapes and what follows from them: most runs have the shapes of the run before.
-  std::map<std::string, Shape, std::less<>> input_shapes_;
+  std::optional<std::map<std::string, Shape, std::less<>>> input_shapes_;
   std::map<std::string, Shape> expected_;
-  bool is_inferred_ = false;
 };
 
 }  // namespace graft::runtime
