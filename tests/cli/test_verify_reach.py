@@ -197,9 +197,7 @@ def clipped_table(path, weight):
 
 
 def table_of_tuples(path, weight):
-    return network(
-        path, [("GatherND", "w ids", "y")], [("ids", I64, ["N", 6, 1])], [("y", F32, ["N", 6, 4])], w=weight
-    )
+    return network(path, [("GatherND", "w ids", "y")], [("ids", I64, ["N", 6, 1])], [("y", F32, ["N", 6, 4])], w=weight)
 
 
 def table_by_elements(path, weight):

@@ -495,15 +495,14 @@ TEST(CpuEngine, RefusesToReturnOutputsOfAnotherShape) {
 TEST(CpuEngine, ChecksIndicesOfConstants) {
   const auto far = onnx::TensorData::from_numbers(onnx::ElementType::i64, {1, 1}, {1e9});
   for (const char* nodes : {"g = GatherND(d, far)\ny = Add(x, g)", "g = GatherElements(d, far)\ny = Add(x, g)"}) {
-    const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {1}},
-                                          {"d", tensor(onnx::ElementType::f32, {4, 1}, {1, 2, 3, 4})},
-                                          {"far", far}},
-                                         nodes, {"y"});
+    const onnx::Model model = text_model(
+        {{"x", onnx::ElementType::f32, {1}}, {"d", tensor(onnx::ElementType::f32, {4, 1}, {1, 2, 3, 4})}, {"far", far}},
+        nodes, {"y"});
     EXPECT_THAT([&] { (void)openvino_engine().compile(model); },
                 ThrowsMessage<Error>(HasSubstr("an index lies outside of the tensor: 1000000000")));
   }
-  const onnx::Model sum = text_model({{"x", onnx::ElementType::f32, {2}}},
-                                     "axis = Constant<value=int64(7)>()\ny = CumSum(x, axis)", {"y"});
+  const onnx::Model sum =
+      text_model({{"x", onnx::ElementType::f32, {2}}}, "axis = Constant<value=int64(7)>()\ny = CumSum(x, axis)", {"y"});
   EXPECT_THAT([&] { (void)openvino_engine().compile(sum); },
               ThrowsMessage<Error>(HasSubstr("the axis 7 lies outside of a tensor of 1 dimensions")));
 }
