@@ -13,6 +13,7 @@
 #include "graft/setting.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/schema.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -281,6 +282,12 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
     forms.push_back({"recurrent_activations",
                      "other activations in the reverse pass than in the forward one; TensorRT takes the same"});
   }
+  constexpr std::size_t lengths = 4;
+  if (node.input(lengths) != nullptr && is_type_of(node.input(0), {onnx::ElementType::f16, onnx::ElementType::bf16})) {
+    // The parser chooses between the steps of a sequence and zeros of f32, and refuses its own layer then.
+    forms.push_back({"recurrent_lengths_half",
+                     fmt::format("TensorRT takes {} with lengths of sequences in f32 only", node.op_type)});
+  }
   if (node.is("LSTM") && node.int_or("input_forget", 0) != 0) {
     forms.push_back({"lstm_input_forget", "input_forget, which TensorRT's LSTM does not have"});
   }
@@ -470,7 +477,8 @@ bool is_quantized_before(const onnx::Node& node) {
 
 /// The tensor whose type is not among those in which an operator runs.
 std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& fact, std::string_view types) {
-  std::vector<const onnx::Value*> values = {node.input(fact.port)};
+  const bool is_random = is_any_of(node, {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"});
+  std::vector<const onnx::Value*> values = {is_random ? node.output() : node.input(fact.port)};
   if (node.is("Cast")) values.push_back(node.output());
   if (node.is("CastLike")) values.push_back(node.input(1));
   for (const onnx::Value* value : values) {

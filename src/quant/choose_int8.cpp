@@ -474,6 +474,7 @@ class Int8Chooser {
     ChooseOptions options;
     options.precision = *options_.rest;
     options.narrow_before_int8 = true;
+    options.refusal = options_.refusal;
     options.threads = options_.threads;
     options.progress = options_.progress;
     for (const Int8Node& node : chosen.plan.nodes) {

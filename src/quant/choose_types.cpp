@@ -124,7 +124,8 @@ class Chooser {
     TypedOptions options{.precision = options_.precision,
                          .typed_io = options_.typed_io,
                          .narrow_before_int8 = options_.narrow_before_int8,
-                         .kept = {}};
+                         .kept = {},
+                         .refusal = options_.refusal};
     for (const auto& [key, node] : kept) options.kept.emplace(key, node.reason);
     return make_typed(prepared_, options);
   }

@@ -30,6 +30,7 @@ struct ChooseOptions {
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output has to have; nothing: limit_of.
   int threads = 0;
   std::int64_t memory = std::int64_t{1} << 30;  ///< As in LayerOptions.
+  NodeRefusal refusal = {};                     ///< As in TypedOptions.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 

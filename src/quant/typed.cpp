@@ -123,6 +123,8 @@ struct Plan {
   NodeType type = NodeType::none;
   bool flexible = false;  ///< It works in any type without rounding: the casts around it decide.
   bool by_form = false;
+  bool refused_in_f32 = false;  ///< TypedOptions::refusal refuses it in any type.
+  std::string key;              ///< By key_of, before tensors are renamed.
   std::string reason;
   std::vector<bool> inputs;   ///< Takes the node's type.
   std::vector<bool> outputs;  ///< Has the node's type.
@@ -131,20 +133,28 @@ struct Plan {
 /// From where a value comes, or what a reader wants.
 enum class Side : std::uint8_t { f32, narrow, either };
 
+/// Nodes by key_of, and why they are refused.
+using Refused = std::map<std::string, std::string, std::less<>>;
+
 class Typing {
  public:
-  Typing(const onnx::Model& prepared, const TypedOptions& options)
-      : options_(options), narrow_(element_type_of(options.precision)) {
+  Typing(const onnx::Model& prepared, const TypedOptions& options, const Refused& known)
+      : options_(options), known_(known), narrow_(element_type_of(options.precision)) {
     result_.model = prepared.clone();
   }
 
   TypedModel run() {
-    for (const onnx::Node* node : graph().nodes()) plans_.emplace(node, plan_of(*node));
+    for (const onnx::Node* node : graph().nodes()) {
+      Plan& plan = plans_.emplace(node, plan_of(*node)).first->second;
+      plan.key = key_of(*node);
+      plan.refused_in_f32 = plan.type == NodeType::narrow && refusal(*node);
+    }
     settle_flexible_nodes();
     note_nodes();
     const std::vector<onnx::Value*> values = graph().values();
     for (onnx::Value* value : values) retype(*value);
     change_attributes();
+    find_refused();
     graph().topological_sort();
     remove_idle_casts();
     graph().remove_dead();
@@ -153,6 +163,9 @@ class Typing {
     attach_functions(result_.model);
     return std::move(result_);
   }
+
+  /// The nodes in the narrow type that TypedOptions::refusal refuses in it.
+  [[nodiscard]] const Refused& refused() const { return refused_; }
 
  private:
   [[nodiscard]] onnx::Graph& graph() { return result_.model.graph(); }
@@ -174,6 +187,7 @@ class Typing {
     if (node.is("Constant") || (!has_f32 && node.subgraphs().empty())) return {};
     if (!node.subgraphs().empty()) return kept("the graphs inside it stay as they are");
     if (auto reason = reason_to_keep(node)) return kept(std::move(*reason));
+    if (const auto found = known_.find(key_of(node)); found != known_.end()) return kept(found->second);
     Plan plan = node.domain == onnx_domain ? operator_plan(node) : standard_plan(node);
     if (plan.type == NodeType::kept) return plan;
     if (auto reason = constants_that_do_not_fit(node, plan)) return kept(std::move(*reason));
@@ -251,10 +265,6 @@ class Typing {
     if (graph().opset() < since) {
       return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
                               narrow_name(narrow_), since, graph().opset()));
-    }
-    // TensorRT's parser chooses between the steps of a sequence and zeros of f32, and refuses its own layer then.
-    if (is_any_of(node, {"LSTM", "GRU", "RNN"}) && node.input(4) != nullptr) {
-      return kept(fmt::format("TensorRT takes {} with lengths of sequences in f32 only", node.op_type));
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       plan.inputs.push_back(is_f32(node.inputs[i]) && can_narrow(*types, types->input_letter(i)));
@@ -476,6 +486,23 @@ class Typing {
     }
   }
 
+  // ---- What is refused in the type
+
+  [[nodiscard]] std::optional<std::string> refusal(const onnx::Node& node) const {
+    return options_.refusal && node.domain.empty() ? options_.refusal(node) : std::nullopt;
+  }
+
+  void find_refused() {
+    for (const onnx::Node* node : graph().nodes()) {
+      const auto found = plans_.find(node);
+      if (found == plans_.end() || found->second.type != NodeType::narrow || found->second.refused_in_f32) continue;
+      if (const auto reason = refusal(*node)) {
+        refused_.emplace(found->second.key,
+                         fmt::format("TensorRT does not build it in {}: {}", narrow_name(narrow_), *reason));
+      }
+    }
+  }
+
   /// Casts of the model's own whose input has the wanted type by now.
   void remove_idle_casts() {
     for (onnx::Node* node : graph().nodes()) {
@@ -486,8 +513,10 @@ class Typing {
   }
 
   const TypedOptions& options_;
+  const Refused& known_;  ///< Nodes that stay in f32 since they are refused in the type.
   onnx::ElementType narrow_;
   TypedModel result_;
+  Refused refused_;
   std::unordered_map<const onnx::Node*, Plan> plans_;
 };
 
@@ -561,7 +590,13 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
 }
 
 TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options) {
-  return Typing(prepared, options).run();
+  // What is kept changes the types around it, and so what else is refused.
+  for (Refused known;;) {
+    Typing typing(prepared, options, known);
+    TypedModel typed = typing.run();
+    if (typing.refused().empty()) return typed;
+    known.insert(typing.refused().begin(), typing.refused().end());
+  }
 }
 
 }  // namespace graft::quant

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,12 +34,17 @@ inline constexpr std::string_view precision_note = "graft.precision";
 /// Whether it does the same in any type: it only moves elements, converts them, fills a tensor, or gives no f32.
 [[nodiscard]] bool works_in_any_type(const onnx::Node& node);
 
+/// Returns why the program that will run a model refuses a node with the types that its tensors have, and nothing where
+/// it builds the node or where that is unknown.
+using NodeRefusal = std::function<std::optional<std::string>(const onnx::Node&)>;
+
 struct TypedOptions {
   verify::Precision precision = verify::Precision::f16;
   bool typed_io = false;  ///< Inputs and outputs take the type as well.
   /// What gives a tensor that QuantizeLinear reads may leave f32 as well: whatever is int8 is among `kept`.
   bool narrow_before_int8 = false;
   std::map<std::string, std::string, std::less<>> kept;  ///< Nodes that stay in f32, by key_of, and why.
+  NodeRefusal refusal = {};  ///< Nodes that it refuses in the type, and not in f32, stay in f32.
 };
 
 enum class NodeType : std::uint8_t {
@@ -74,11 +81,12 @@ struct TypedModel {
 [[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precision);
 
 /// The prepared model in that type. Nodes of operators that take it compute in it; kept ones, those that ONNX has in
-/// f32 only, operators of other libraries, and what reads DequantizeLinear or is read by QuantizeLinear stay in f32,
-/// and so do the insides of If, Loop and Scan. Graft's operators take their own f16 or bf16 form. A tensor is cast once
-/// for all who read it in the other type; nodes that only move elements, make or read them take the type of those
-/// around them, so that no cast is followed by one back. A constant is converted once; numbers beyond the range become
-/// the largest where they stand for infinity (a mask), and an epsilon that would become 0 the smallest.
+/// f32 only, those that TypedOptions::refusal refuses in the type, operators of other libraries, and what reads
+/// DequantizeLinear or is read by QuantizeLinear stay in f32, and so do the insides of If, Loop and Scan. Graft's
+/// operators take their own f16 or bf16 form. A tensor is cast once for all who read it in the other type; nodes that
+/// only move elements, make or read them take the type of those around them, so that no cast is followed by one back. A
+/// constant is converted once; numbers beyond the range become the largest where they stand for infinity (a mask), and
+/// an epsilon that would become 0 the smallest.
 [[nodiscard]] TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options);
 
 }  // namespace graft::quant

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "inspect/tensorrt_support.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
@@ -129,6 +130,7 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
+    options.refusal = inspect::rule_against;
     TypesReport report;
     graft::verify::VerifyOptions common;
     if (!data.empty()) common.data.push_back(data);
@@ -157,6 +159,7 @@ Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, 
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
+    options.refusal = inspect::rule_against;
     Int8Report report;
     const quant::CalibrationData calibration = open(samples, model);
     report.chosen = choose_int8(work.engine(), model, calibration, options);

@@ -615,6 +615,83 @@ def test_tensorrt_builds_them_without_other_islands(graft, tmp_path):
     assert found == announced, (found, announced)
 
 
+# Operators that TensorRT does not build in a narrow type, on `x` [1, 3, 8, 8]: inputs and attributes.
+REFUSED = {
+    "ConvTranspose": ("x w", {}),
+    "GRU": ("s gw gr", {"hidden_size": 5}),
+    "GlobalLpPool": ("x", {}),
+    "HardSwish": ("x", {}),
+    "LpNormalization": ("x", {"axis": 1}),
+    "LpPool": ("x", {"kernel_shape": [2, 2]}),
+    "MeanVarianceNormalization": ("x", {"axes": [0, 2, 3]}),
+    "Mish": ("x", {}),
+}
+# ONNX has these in no narrow type in operator set 22.
+NOT_OF_ONNX = {"Celu", "OneHot", "Scatter", "Shrink", "Upsample"}
+# It was measured with lengths of sequences, which test_recurrent_layers_with_lengths_stay_in_f32 has.
+LSTM_WITH_LENGTHS = {"LSTM"}
+
+
+def test_the_cases_of_refused_types_are_those_of_the_table():
+    measured = json.loads((SOURCE / "src" / "inspect" / "tensorrt_measured.json").read_text())
+    newest = list(measured.values())[-1]["types"]
+    lacking = {
+        op
+        for op, of in newest.items()
+        if "f32" in of["types"].split() and not {"f16", "bf16"} <= {*of["types"].split()}
+    }
+    assert lacking - NOT_OF_ONNX - LSTM_WITH_LENGTHS == REFUSED.keys() - {"GlobalLpPool"}
+
+
+def network_of_refused_types(path):
+    """Beside each of these operators a Tanh, which TensorRT builds in every type."""
+    random = np.random.default_rng(4)
+    shapes = {"w": [3, 2, 3, 3], "gw": [1, 15, 8], "gr": [1, 15, 5]}
+    weights = [constant(name, random.standard_normal(shape) / 4) for name, shape in shapes.items()]
+    weights.append(constant("shape", [2, 12, 8], np.int64))
+    nodes = [node("Reshape", "x shape", "s")]
+    outputs = []
+    for op, (inputs, attributes) in REFUSED.items():
+        nodes += [node(op, inputs, op, **attributes), node("Tanh", op, f"{op}_t")]
+        outputs.append(helper.make_tensor_value_info(f"{op}_t", F32, None))
+    return save(path, nodes, [("x", [1, 3, 8, 8])], outputs, weights, opset=22)
+
+
+@pytest.mark.parametrize(("precision", "narrow"), [("f16", F16), ("bf16", BF16)])
+def test_what_tensorrt_does_not_build_in_a_type_stays_in_f32(graft, tmp_path, precision, narrow):
+    model = network_of_refused_types(tmp_path / "m.onnx")
+    out = tmp_path / "o.onnx"
+    result = quantize(graft, model, out, precision=precision)
+    of = {n["operator"]: n for n in result["nodes"]}
+    in_f32 = {op for op in REFUSED if of[op]["type"] == "f32"}
+    assert in_f32 == ({"MeanVarianceNormalization"} if precision == "f16" else REFUSED.keys())
+    assert of["Tanh"]["type"] == precision
+    for op in in_f32:
+        assert of[op]["why"] == "form"
+        assert f"TensorRT does not build it in {precision}" in of[op]["reason"]
+    types = types_of(out)
+    assert all(types[n.input[0]] == narrow for n in load(out).graph.node if n.op_type == "Tanh")
+    answer = graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm120")
+    assert answer.code == 0, answer.err
+    words = graft("quantize", model, "-o", out, "--precision", precision)
+    assert "TensorRT builds MeanVarianceNormalization in f32, f64 (measured in TensorRT-RTX" in " ".join(
+        words.out.split()
+    )
+
+
+def test_lstm_without_lengths_takes_the_type(graft, tmp_path):
+    random = np.random.default_rng(4)
+    shapes = {"w": [1, 20, 4], "r": [1, 20, 5]}
+    weights = [constant(name, random.standard_normal(shape) / 4) for name, shape in shapes.items()]
+    nodes = [node("LSTM", "x w r", "y", hidden_size=5)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [6, 2, 4])], [("y", [6, 1, 2, 5])], weights)
+    for precision in ("f16", "bf16"):
+        result = quantize(graft, model, tmp_path / "o.onnx", precision=precision)
+        assert [n["type"] for n in result["nodes"]] == [precision]
+        answer = graft("build", tmp_path / "o.onnx", "-o", tmp_path / "o.engine", "--target", "sm120")
+        assert answer.code == 0, answer.err
+
+
 # ---- Wrong use
 
 
