@@ -17,6 +17,7 @@
 #include "quant/node_patterns.hpp"
 #include "verify/compare.hpp"
 #include "verify/ends.hpp"
+#include "verify/layers.hpp"
 #include "verify/match_tensors.hpp"
 #include "verify/partial_runs.hpp"
 
@@ -74,6 +75,8 @@ class Chooser {
 
  private:
   [[nodiscard]] const onnx::Graph& graph() const { return prepared_.graph(); }
+  /// The signal to noise ratio that the search looks for.
+  [[nodiscard]] double wanted_db() const { return result_.limit_db + options_.margin_db; }
   [[nodiscard]] double largest() const { return largest_of(options_.precision); }
 
   void say(const std::string& what, std::size_t done, std::size_t total) const {
@@ -274,7 +277,7 @@ class Chooser {
   /// then all of it is kept together, since a mask is made and read by several nodes.
   void keep_infinite(std::vector<verify::OutputFigures>& outputs) {
     if (infinite_.empty()) return;
-    if (!score_of(outputs).meets(result_.limit_db)) {
+    if (!score_of(outputs).meets(wanted_db())) {
       KeptNodes before = kept_;
       for (const auto& [value, what] : infinite_) keep_makers_and_readers(*value, WhyKept::overflow, what);
       std::vector<verify::OutputFigures> figures = try_types(kept_);
@@ -535,7 +538,7 @@ class Chooser {
       tried = best.size();
       std::vector<verify::OutputFigures> figures = try_types(best);
       const verify::Score all = score_of(figures);
-      if (!all.is_better_than(before) || (wholly && !all.meets(result_.limit_db))) continue;
+      if (!all.is_better_than(before) || (wholly && !all.meets(wanted_db()))) continue;
       std::size_t lowest = 1;
       std::size_t highest = losing.size();
       while (lowest < highest && result_.trials < most_trials) {
@@ -543,8 +546,8 @@ class Chooser {
         KeptNodes fewer = kept_with(losing, middle, steps);
         std::vector<verify::OutputFigures> of_fewer = try_types(fewer);
         const verify::Score score = score_of(of_fewer);
-        const bool as_good = all.meets(result_.limit_db) ? score.meets(result_.limit_db)
-                                                         : score.is_better_than(before) && !all.is_better_than(score);
+        const bool as_good = all.meets(wanted_db()) ? score.meets(wanted_db())
+                                                    : score.is_better_than(before) && !all.is_better_than(score);
         if (!as_good) {
           lowest = middle + 1;
           continue;
@@ -562,10 +565,10 @@ class Chooser {
 
   void search(std::vector<verify::OutputFigures>& outputs) {
     const std::size_t before = kept_.size();
-    while (!score_of(outputs).meets(result_.limit_db) && result_.trials < most_trials && improve(outputs)) {
+    while (!score_of(outputs).meets(wanted_db()) && result_.trials < most_trials && improve(outputs)) {
     }
     result_.met = score_of(outputs).meets(result_.limit_db);
-    if (result_.met && kept_.size() != before) give_back(outputs);
+    if (score_of(outputs).meets(wanted_db()) && kept_.size() != before) give_back(outputs);
   }
 
   /// What the outputs meet the limit without: halves first, then halves of what is left.
@@ -582,7 +585,7 @@ class Chooser {
         KeptNodes fewer = kept_;
         std::for_each(first, last, [&](const std::string& key) { fewer.erase(key); });
         std::vector<verify::OutputFigures> figures = try_types(fewer);
-        if (!score_of(figures).meets(result_.limit_db)) {
+        if (!score_of(figures).meets(wanted_db())) {
           begin += count;
           continue;
         }
@@ -632,11 +635,7 @@ class Chooser {
 
 }  // namespace
 
-double limit_of(verify::Precision precision) {
-  constexpr double of_f16 = 40;
-  constexpr double of_bf16 = 25;
-  return precision == verify::Precision::f16 ? of_f16 : of_bf16;
-}
+double limit_of(verify::Precision precision) { return verify::narrow_limit_db(element_type_of(precision)).value(); }
 
 std::string_view to_string(WhyKept why) {
   switch (why) {

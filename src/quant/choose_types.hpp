@@ -28,13 +28,14 @@ struct ChooseOptions {
   std::vector<runtime::TensorMap> data;  ///< Inputs to decide by, run by run; without them they are made up.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of synthetic inputs.
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output has to have; nothing: limit_of.
+  double margin_db = 0;  ///< How much more than the limit the search looks for, since other inputs may have less.
   int threads = 0;
   std::int64_t memory = std::int64_t{1} << 30;  ///< As in LayerOptions.
   NodeRefusal refusal = {};                     ///< As in TypedOptions.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// 40 dB in f16, an error of 1 % of the signal; 25 dB in bf16, which has an eighth of the digits.
+/// verify::narrow_limit_db, so that verify accepts what meets the limit.
 [[nodiscard]] double limit_of(verify::Precision precision);
 
 enum class WhyKept : std::uint8_t {

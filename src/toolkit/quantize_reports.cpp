@@ -87,6 +87,20 @@ bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& rep
   return options.kept.size() != before;
 }
 
+/// Lets the search look for as much more as the outputs lack of the signal to noise ratio that verify requires. False
+/// where none lacks any.
+bool raise_margin(const verify::VerifyReport& report, quant::ChooseOptions& options) {
+  constexpr double more_db = 1;
+  double lacking_db = 0;
+  for (const verify::OutputReport& output : report.outputs) {
+    const verify::Difference& worst = output.worst;
+    if (!worst.missed_snr_db || !worst.snr_db) continue;
+    lacking_db = std::max(lacking_db, *worst.missed_snr_db - *worst.snr_db + more_db);
+  }
+  options.margin_db += lacking_db;
+  return lacking_db > 0;
+}
+
 quant::CalibrationData open(const Samples& samples, const graft::onnx::Model& model) {
   if (!samples.path.empty()) return open_calibration_data(samples.path, model, samples.recipe, samples.limit);
   if (samples.tensors.empty()) return {};
@@ -143,7 +157,9 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
       report.check = check_values(model, report.chosen.typed.model, common, engine, watch);
       if (report.met() || !report.chosen.met || !report.check.report || attempt == steps_to_keep.size()) break;
       work.check_cancelled();
-      if (!keep_what_decides(model, *report.check.report, steps_to_keep[attempt], options)) break;
+      const bool is_raised = raise_margin(*report.check.report, options);
+      const bool is_kept = keep_what_decides(model, *report.check.report, steps_to_keep[attempt], options);
+      if (!is_raised && !is_kept) break;
     }
     report.weights = {.before = bytes_of_weights(model), .after = bytes_of_weights(report.chosen.typed.model)};
     return report;

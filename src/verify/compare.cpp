@@ -84,6 +84,7 @@ class Comparison {
       result_.snr_db = decibels * std::log10(squares_reference_ / squares_error_);
     }
     if (tolerance_.snr_db) judge_all();
+    if (tolerance_.least_snr_db) judge_ratio(*tolerance_.least_snr_db);
     if (others_ != 0) judge_others();
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
       result_.cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
@@ -108,12 +109,17 @@ class Comparison {
       result_.max_relative = difference / std::abs(reference);
       max_relative_at_ = result_.count;
     }
+    if (tolerance_.least_snr_db && floor_ != nullptr) {
+      const double allowed = NoiseFloor::factor * noise();
+      squares_floor_ += std::isfinite(allowed) ? allowed * allowed : difference * difference;
+    }
+    if (difference > 0 && differing_++ == 0) first_differing_ = {result_.count, reference, candidate};
     if (difference > 0 && tolerance_.snr_db) {
-      if (differing_++ == 0) keep_first(reference, candidate);
+      // judge_all judges all elements together.
     } else if (difference > 0) {
       double allowed = of_element_.at(result_.count, reference);
       if (difference > allowed && floor_ != nullptr && floor_->most_others() > 0) {
-        if (others_++ == 0) keep_first(reference, candidate);
+        if (others_++ == 0) keep_first({result_.count, reference, candidate});
         if (noise() == 0) {
           ++unexpected_;
         } else if (!floor_->has_given(result_.count, candidate)) {
@@ -137,24 +143,48 @@ class Comparison {
   [[nodiscard]] double noise() const { return floor_ == nullptr ? 0 : floor_->at(result_.count); }
 
   void mismatch(double reference, double candidate, double excess) {
-    if (result_.mismatched++ == 0) keep_first(reference, candidate);
+    if (result_.mismatched++ == 0) keep_first({result_.count, reference, candidate});
     result_.excess = std::max(result_.excess, excess);
   }
 
-  void keep_first(double reference, double candidate) {
-    result_.first_index = index_of(result_.count, dims_);
-    result_.first_reference = reference;
-    result_.first_candidate = candidate;
+  /// An element of both tensors.
+  struct Element {
+    std::int64_t position = 0;
+    double reference = 0;
+    double candidate = 0;
+  };
+
+  void keep_first(const Element& element) {
+    result_.first_index = index_of(element.position, dims_);
+    result_.first_reference = element.reference;
+    result_.first_candidate = element.candidate;
   }
 
   /// The error of all elements, divided by what is allowed of it.
   void judge_all() {
     if (differing_ == 0) return;
+    if (result_.mismatched == 0) keep_first(first_differing_);
     const double missing = result_.snr_db ? *tolerance_.snr_db - *result_.snr_db : infinity;
     constexpr double of_amplitude = 20;
     const double excess = std::pow(10.0, missing / of_amplitude);
     result_.excess = std::max(result_.excess, excess);
     if (excess > 1) result_.mismatched += differing_;
+  }
+
+  /// The error of all elements, besides that of each.
+  void judge_ratio(double least_db) {
+    if (!(squares_reference_ > 0) || !(squares_error_ > 0)) return;
+    const double of_limit = squares_reference_ * std::pow(10.0, -least_db / decibels);
+    if (squares_error_ <= of_limit) return;
+    const double allowed = std::max(of_limit, squares_floor_);
+    result_.excess = std::max(result_.excess, std::sqrt(squares_error_ / allowed));
+    if (squares_error_ <= allowed) {
+      if (result_.mismatched == 0) result_.within_noise = differing_;
+      return;
+    }
+    if (result_.mismatched == 0) keep_first(first_differing_);
+    result_.missed_snr_db = std::min(least_db, decibels * std::log10(squares_reference_ / allowed));
+    result_.mismatched = std::max(result_.mismatched, differing_);
   }
 
   /// Integers without a size: NoiseFloor::factor times as many as in one draw, hardly any that no draw changed, and
@@ -190,7 +220,9 @@ class Comparison {
   std::int64_t others_ = 0;      // integers where the floor has no size
   std::int64_t unexpected_ = 0;  // of those, where no draw changed any
   std::int64_t unseen_ = 0;      // of those, where draws gave other integers than this
-  std::int64_t differing_ = 0;   // where they are judged together
+  std::int64_t differing_ = 0;   // elements that are not the same number
+  Element first_differing_;
+  double squares_floor_ = 0;  // of what the floor allows, where Tolerance::least_snr_db is judged
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
   std::optional<std::int64_t> max_relative_at_;
@@ -453,6 +485,9 @@ std::string Difference::to_string() const {
       first_index.empty() ? "" : fmt::format(", first at {}", first_index), first_reference, first_candidate);
   if (nan_disagreements != 0) text += fmt::format("; {} are NaN on one side only", nan_disagreements);
   if (infinity_disagreements != 0) text += fmt::format("; {} are infinite on one side only", infinity_disagreements);
+  if (missed_snr_db && snr_db) {
+    text += fmt::format("; the signal to noise ratio is {:.1f} dB, and {:.3g} dB is required", *snr_db, *missed_snr_db);
+  }
   if (max_absolute != 0) text += "; " + largest();
   return text + both_nan;
 }

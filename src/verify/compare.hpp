@@ -28,6 +28,9 @@ struct Tolerance {
   /// In place of the others, of all elements together: 10 log10 of the reference's squares divided by the error's has
   /// to be as much. NaN and infinities have to agree all the same.
   std::optional<double> snr_db = {};
+  /// Besides the others, of all elements together: the same ratio has to be as much, or as much as the ratio of the
+  /// reference to NoiseFloor::factor times its noise floor, where that is less.
+  std::optional<double> least_snr_db = {};
 
   /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type:
   /// relative 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded
@@ -101,6 +104,8 @@ struct Difference {
   std::vector<std::int64_t> max_relative_at;
   double excess = 0;             ///< Largest of that divided by what is allowed; at most 1 where all agree.
   std::optional<double> snr_db;  ///< Of the finite elements; nothing where nothing differs, or there is no signal.
+  /// The ratio that Tolerance::least_snr_db and the noise floor require, where the tensor has less.
+  std::optional<double> missed_snr_db;
   std::optional<double> cosine;  ///< Of the angle between both as vectors; nothing if one is 0 or not finite.
 
   std::vector<std::int64_t> first_index;  ///< Of the first mismatch.

@@ -113,9 +113,9 @@ class PairComparison {
     const auto snr = is_output ? state_.options.snr_db : std::nullopt;
     if (const auto given = given_tolerance(state_.options.relative, state_.options.absolute, snr, reference))
       return *given;
-    const Tolerance usual = state_.usual_tolerance(row, reference, candidate);
-    if (!is_output || !state_.quantized) return usual;
-    return output_tolerance(reference, candidate, true,
+    if (!is_output) return state_.usual_tolerance(row, reference, candidate);
+    return output_tolerance(rounding_type(state_.reference_narrow, *row.match.reference, reference),
+                            rounding_type(state_.candidate_narrow, *row.match.candidate, candidate), state_.quantized,
                             is_quantized(*row.match.reference) || is_quantized(*row.match.candidate));
   }
 

@@ -1,6 +1,8 @@
 // How far tensors of networks may differ, by the types that they are computed in.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "verify/layers.hpp"
 
 namespace graft::verify {
@@ -21,7 +23,25 @@ Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candida
 Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized, bool rounded) {
   const bool real = is_floating_point(reference) && is_floating_point(candidate);
   if (quantized && real) return {.snr_db = quantized_limit_db};
-  return layer_tolerance(reference, candidate, quantized, rounded);
+  Tolerance tolerance = layer_tolerance(reference, candidate, quantized, rounded);
+  if (real && reference != candidate) {
+    const std::optional<double> of_reference = narrow_limit_db(reference);
+    const std::optional<double> of_candidate = narrow_limit_db(candidate);
+    tolerance.least_snr_db = of_reference && of_candidate ? std::min(of_reference, of_candidate)
+                             : of_reference               ? of_reference
+                                                          : of_candidate;
+  }
+  return tolerance;
+}
+
+std::optional<double> narrow_limit_db(onnx::ElementType type) {
+  constexpr double of_f16 = 40;
+  constexpr double of_bf16 = 25;
+  switch (type) {
+    case onnx::ElementType::f16: return of_f16;
+    case onnx::ElementType::bf16: return of_bf16;
+    default: return std::nullopt;
+  }
 }
 
 std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,

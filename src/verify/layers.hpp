@@ -56,9 +56,15 @@ struct LayerOptions {
 /// `quantize` where no other is given.
 inline constexpr double quantized_limit_db = 20;
 
+/// The least signal to noise ratio of an output that one of two models computes in f16 or bf16, and the other in a
+/// wider type: 40 dB in f16, an error of 1 % of the signal; 25 dB in bf16, which has an eighth of the digits. Nothing
+/// for other types.
+[[nodiscard]] std::optional<double> narrow_limit_db(onnx::ElementType type);
+
 /// The same for an output: the errors of many layers of 8 bits add up, and how far each element may be off depends on
 /// what the network is for. So it is judged as a whole: a `quantized` candidate may have a tenth of the signal as
-/// noise, an SNR of 20 dB.
+/// noise, an SNR of 20 dB. Of f16 and bf16 against a wider type the whole is judged besides the elements, by
+/// narrow_limit_db.
 [[nodiscard]] Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
                                          bool rounded);
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "tests/support/text_model.hpp"
+#include "verify/noise_floor.hpp"
 
 namespace graft::verify::compare_test {
 namespace {
@@ -104,6 +105,46 @@ TEST(Compare, ASignalToNoiseRatioIsOfAllElementsTogether) {
   EXPECT_TRUE(compare(reference, reference, {.snr_db = 100}).equal());
   EXPECT_FALSE(compare(f32({2}, {0, 0}), f32({2}, {0, 1e-9}), {.snr_db = 1}).equal());
   EXPECT_FALSE(compare(f32({2}, {1, 2}), f32({2}, {1, nan}), {.snr_db = -100}).equal());
+}
+
+TEST(Compare, ALeastSignalToNoiseRatioIsBesidesTheOthers) {
+  const onnx::TensorData reference = f32({2, 2}, {10, 10, 10, 10});
+  const onnx::TensorData candidate = f32({2, 2}, {10, 10.2, 9.8, 10});  // 400 over 0.08: 37 dB
+  const Tolerance wide{.relative = 0.05};
+  EXPECT_TRUE(compare(reference, candidate, wide).equal());
+  const auto with = [&](double least_db) { return Tolerance{.relative = wide.relative, .least_snr_db = least_db}; };
+  const Difference enough = compare(reference, candidate, with(36.9));
+  EXPECT_TRUE(enough.equal());
+  EXPECT_TRUE(enough.first_index.empty());
+  EXPECT_FALSE(enough.missed_snr_db.has_value());
+  const Difference noisy = compare(reference, candidate, with(43));
+  EXPECT_EQ(noisy.mismatched, 2);
+  EXPECT_THAT(noisy.first_index, ElementsAre(0, 1));
+  EXPECT_EQ(noisy.missed_snr_db, 43);
+  EXPECT_NEAR(noisy.excess, 2, 0.01);
+  EXPECT_THAT(noisy.to_string(), HasSubstr("37.0 dB, and 43 dB is required"));
+  EXPECT_FALSE(compare(reference, f32({2, 2}, {10, 11, 10, 10}), with(0)).equal()) << "one element is too far off";
+  EXPECT_TRUE(compare(reference, reference, with(200)).equal());
+  EXPECT_TRUE(compare(f32({2}, {0, 0}), f32({2}, {0, 0}), with(200)).equal());
+}
+
+TEST(Compare, ALeastSignalToNoiseRatioIsNoMoreThanTheNoiseFloorExplains) {
+  const onnx::TensorData reference = f32({2, 2}, {10, 10, 10, 10});
+  const onnx::TensorData candidate = f32({2, 2}, {10, 10.2, 9.8, 10});
+  const Tolerance tolerance{.relative = 0.05, .least_snr_db = 60};
+  const auto floor_of = [&](double deviation) {
+    NoiseFloor floor(tolerance);
+    floor.add(reference, reference, f32({2, 2}, {10, 10 + deviation, 10, 10 + deviation}));
+    return floor;
+  };
+  const NoiseFloor wide = floor_of(0.051);  // four times that of two elements: 37 dB
+  const Difference excused = compare(reference, candidate, tolerance, &wide);
+  EXPECT_TRUE(excused.equal());
+  EXPECT_EQ(excused.within_noise, 2);
+  const NoiseFloor narrow = floor_of(0.005);  // 57 dB
+  const Difference missed = compare(reference, candidate, tolerance, &narrow);
+  EXPECT_EQ(missed.mismatched, 2);
+  EXPECT_NEAR(*missed.missed_snr_db, 57, 0.1);
 }
 
 TEST(Compare, NaNAndInfinityHaveToAgree) {

@@ -110,6 +110,30 @@ TEST(VerifyModels, AQuantizedCandidateIsJudgedAsAWhole) {
   EXPECT_FALSE(rounded_to("0.03", {.absolute = 0.001, .may_be_narrower = true}).equal());
 }
 
+TEST(VerifyModels, ANarrowCandidateHasTheSignalToNoiseRatioThatQuantizeRequires) {
+  const auto in = [](const std::string& type, const std::string& factor) {
+    return with("h = Cast<to=" + type + ">(x)\nf = Constant<value=float(" + factor + ")>()\nc = Cast<to=" + type +
+                    ">(f)\nm = Mul(h, c)\ny = Cast<to=float>(m)",
+                {"y"});
+  };
+  const auto verified = [&](const onnx::Model& candidate, const VerifyOptions& options) {
+    return verify_models(runtime::default_engine(), with("y = Identity(x)", {"y"}), candidate, options);
+  };
+  const VerifyOptions narrow{.may_be_narrower = true};
+  const VerifyReport fine = verified(in("float16", "1.0"), narrow);
+  EXPECT_TRUE(fine.equal());
+  EXPECT_EQ(fine.outputs.at(0).tolerance.least_snr_db, 40);
+  // 1.25 % is within the tolerance of each element, and 38 dB.
+  const VerifyReport off = verified(in("float16", "1.0125"), narrow);
+  EXPECT_FALSE(off.equal());
+  EXPECT_EQ(off.outputs.at(0).worst.missed_snr_db, 40);
+  EXPECT_TRUE(verified(in("float16", "1.0125"), {.snr_db = 35, .may_be_narrower = true}).equal());
+  EXPECT_TRUE(verified(in("bfloat16", "1.03125"), narrow).equal());
+  const VerifyReport coarse = verified(in("bfloat16", "1.0625"), narrow);  // 24 dB
+  EXPECT_FALSE(coarse.equal());
+  EXPECT_EQ(coarse.outputs.at(0).worst.missed_snr_db, 25);
+}
+
 TEST(VerifyModels, ReportsTheOutputThatDiffers) {
   const VerifyReport report =
       verify_models(runtime::default_engine(), with("a = Neg(x)\nb = LeakyRelu<alpha=0.1>(x)", {"a", "b"}),

@@ -184,6 +184,7 @@ std::string tolerance_text(const verify::Tolerance& tolerance) {
     text += fmt::format(" + {:.2g} of the largest{}", tolerance.of_largest, tolerance.by_slice ? " of its slice" : "");
   }
   if (tolerance.absolute != 0) text += fmt::format(" + absolute {:.2g}", tolerance.absolute);
+  if (tolerance.least_snr_db) text += fmt::format(", and an SNR of at least {:.3g} dB", *tolerance.least_snr_db);
   return text;
 }
 

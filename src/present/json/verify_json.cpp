@@ -69,8 +69,13 @@ Json to_json(const std::optional<verify::Dispute>& dispute) {
 }
 
 Json tolerance_json(const verify::Tolerance& tolerance, const std::string& why) {
-  return {{"relative", tolerance.relative}, {"absolute", tolerance.absolute},     {"of_largest", tolerance.of_largest},
-          {"by_slice", tolerance.by_slice}, {"snr_db", number(tolerance.snr_db)}, {"why", why}};
+  return {{"relative", tolerance.relative},
+          {"absolute", tolerance.absolute},
+          {"of_largest", tolerance.of_largest},
+          {"by_slice", tolerance.by_slice},
+          {"snr_db", number(tolerance.snr_db)},
+          {"least_snr_db", number(tolerance.least_snr_db)},
+          {"why", why}};
 }
 
 Json ranges_json(const verify::InputRanges& ranges) {
