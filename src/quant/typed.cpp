@@ -118,6 +118,12 @@ bool may_grow(const onnx::Node& node, std::size_t input) {
          (input == bias && is_any_of(node, {"Conv", "ConvTranspose", "Gemm"}));
 }
 
+/// Whether the node's `dtype` is the type of its output, which is that of its input without the attribute: the schemas
+/// say nothing of that.
+bool has_type_of_output(const onnx::Node& node) {
+  return is_any_of(node, {"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"});
+}
+
 /// What a node does with each port, and what was decided.
 struct Plan {
   NodeType type = NodeType::none;
@@ -270,7 +276,8 @@ class Typing {
       plan.inputs.push_back(is_f32(node.inputs[i]) && can_narrow(*types, types->input_letter(i)));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      plan.outputs.push_back(is_f32(node.outputs[i]) && can_narrow(*types, types->output_letter(i)));
+      plan.outputs.push_back(is_f32(node.outputs[i]) &&
+                             (has_type_of_output(node) || can_narrow(*types, types->output_letter(i))));
     }
     const auto is_set = [](bool port) { return port; };
     if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_set)) {
@@ -475,6 +482,9 @@ class Typing {
       if (found == plans_.end() || found->second.type != NodeType::narrow) continue;
       if (node->is("Cast")) {
         node->attributes.insert_or_assign("to",
+                                          onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(narrow_))));
+      } else if (has_type_of_output(*node) && found->second.outputs.at(0)) {
+        node->attributes.insert_or_assign("dtype",
                                           onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(narrow_))));
       } else if (node->is("ConstantOfShape")) {
         const onnx::NodeAttribute* value = node->attribute("value");

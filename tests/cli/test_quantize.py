@@ -692,6 +692,55 @@ def test_lstm_without_lengths_takes_the_type(graft, tmp_path):
         assert answer.code == 0, answer.err
 
 
+# ---- Types that follow an input
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+@pytest.mark.parametrize("dtype", [None, F32, TensorProto.INT64])
+def test_a_type_that_follows_the_input_is_written_as_dtype(graft, tmp_path, precision, dtype):
+    """All operators of ONNX whose output has the input's type unless `dtype` says another: those whose attribute has no
+    default."""
+    following = {
+        schema.name
+        for schema in onnx.defs.get_all_schemas()
+        if schema.domain == "" and "dtype" in schema.attributes and schema.inputs
+        if not schema.attributes["dtype"].default_value.type
+    }
+    attributes = {} if dtype is None else {"dtype": dtype}
+    if dtype == TensorProto.INT64:
+        following = {"EyeLike"}
+    nodes, outputs = [node("Sigmoid", "x", "p")], []
+    for op in sorted(following):
+        nodes += [
+            node(op, "p", op, **attributes),
+            node("Cast", op, f"{op}_f", to=F32),
+            node("Mul", f"{op}_f p", f"{op}_y"),
+        ]
+        outputs.append((f"{op}_y", [4, 4]))
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 4])], outputs, opset=18)
+    out = tmp_path / "o.onnx"
+    # Random numbers are not compared, so the exit code is 1.
+    quantize(graft, model, out, precision=precision, code=0 if dtype == TensorProto.INT64 else 1)
+    load(out)
+    types = types_of(out)
+    for n in onnx.load(out).graph.node:
+        if n.op_type in following:
+            assert types[n.output[0]] == {a.name: a.i for a in n.attribute}.get("dtype", types[n.input[0]])
+    if precision == "f16":  # ONNX Runtime has hardly anything in bf16
+        assert run(out, x=np.zeros((4, 4), np.float32))
+
+
+@pytest.mark.parametrize(("precision", "narrow"), [("f16", F16), ("bf16", BF16)])
+@pytest.mark.parametrize("attributes", [{}, {"dtype": F32}])
+def test_an_eye_takes_the_type(graft, tmp_path, precision, narrow, attributes):
+    nodes = [node("Sigmoid", "x", "p"), node("EyeLike", "p", "e", **attributes), node("Add", "e p", "y")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 4])], [("y", [4, 4])], opset=18)
+    out = tmp_path / "o.onnx"
+    result = quantize(graft, model, out, precision=precision)
+    assert [n["type"] for n in result["nodes"]] == [precision] * 3
+    assert {types_of(out)[name] for name in ("p", "e")} == {narrow}
+
+
 # ---- Wrong use
 
 

@@ -6,9 +6,11 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <istream>
 #include <limits>
+#include <new>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/frontend/onnx/frontend.hpp>
 #include <openvino/op/add.hpp>
@@ -508,7 +510,11 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     keep_nan(*result);
     round_before_bf16(*result);
     return result;
-  } catch (const ov::Exception& refused) {
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& refused) {  // the functions of ONNX that it builds throw exceptions of their own
     throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +
                 foreign_nodes(model));
   }
