@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 F16, F32, BF16 = TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16
 RANDOM = np.random.default_rng(3)
+RANDOM_OF_ITS_OWN = np.random.default_rng(5)  # others' numbers stay as they are
 
 
 def constant(name, values, dtype=np.float32):
@@ -739,6 +740,29 @@ def test_an_eye_takes_the_type(graft, tmp_path, precision, narrow, attributes):
     result = quantize(graft, model, out, precision=precision)
     assert [n["type"] for n in result["nodes"]] == [precision] * 3
     assert {types_of(out)[name] for name in ("p", "e")} == {narrow}
+
+
+def test_operators_of_a_raised_set_run(graft, tmp_path):
+    """bf16 needs operator set 22, in which ONNX Runtime implements neither of these."""
+    filters = constant("w", RANDOM_OF_ITS_OWN.standard_normal((4, 3, 3, 3)) / 5)
+    weights = [filters, constant("rois", [[0, 0, 5, 5], [1, 1, 7, 6]]), constant("batch", [0, 0], np.int64)]
+    nodes = [
+        node("Conv", "x w", "c"),
+        node("RoiAlign", "c rois batch", "r", mode="max", output_height=2, output_width=2),
+        node("GlobalLpPool", "r", "g"),
+    ]
+    model = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", [1, 3, 10, 10])],
+        [("r", [2, 4, 2, 2]), ("g", [2, 4, 1, 1])],
+        weights,
+        opset=18,
+    )
+    result = quantize(graft, model, tmp_path / "o.onnx", precision="bf16")
+    assert result["check"]["ran_in"].startswith("ONNX Runtime")
+    assert {n["operator"]: n["type"] for n in result["nodes"]}["Conv"] == "bf16"
+    assert load(tmp_path / "o.onnx").opset_import[0].version == 22
 
 
 # ---- Wrong use

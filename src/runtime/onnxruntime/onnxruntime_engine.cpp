@@ -14,6 +14,8 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/standard_operators.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
 #include "runtime/onnxruntime/widen.hpp"
@@ -48,6 +50,32 @@ struct ForOnnxruntime {
   NarrowTypes narrow;
 };
 
+/// Lowers a model in operator set 22 to 21, where all its nodes mean the same in both. Most operators of 22 differ by
+/// bf16 alone, which is widened, and ONNX Runtime implements some of them in the older set only: RoiAlign,
+/// GlobalLpPool.
+void lower_opset(onnx::Model& model) {
+  if (std::as_const(model).graph().opset() != onnx::bf16_opset) return;
+  constexpr std::int64_t lower = onnx::bf16_opset - 1;
+  bool is_the_same = true;
+  const auto look = [&](const onnx::Node& node) {
+    if (!node.domain.empty()) return;
+    const std::int64_t first = onnx::first_version(node.op_type);
+    is_the_same =
+        is_the_same && first != 0 && first <= lower && !onnx::form_changed(node.op_type, lower, onnx::bf16_opset);
+  };
+  std::as_const(model).graph().for_each_node(look);
+  for (const auto& [key, function] : model.functions) {
+    const onnx::Graph& body = *function.body;
+    body.for_each_node(look);
+  }
+  if (!is_the_same) return;
+  model.graph().opset_imports[""] = lower;
+  for (auto& [key, function] : model.functions) {
+    const auto own = function.body->opset_imports.find("");
+    if (own != function.body->opset_imports.end()) own->second = std::min(own->second, lower);
+  }
+}
+
 ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOptions& options) {
   check_operators(given);
   ForOnnxruntime prepared{.model = given.clone(), .narrow = {}};
@@ -65,6 +93,7 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
                     "CPU kernel",
                     model.source, onnx::describe(*node)));
   }
+  lower_opset(model);
   return prepared;
 }
 
