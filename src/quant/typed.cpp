@@ -16,6 +16,7 @@
 #include "graft/setting.hpp"
 #include "onnx/body_types.hpp"
 #include "onnx/functions.hpp"
+#include "onnx/low_precision.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
@@ -377,11 +378,25 @@ class Typing {
 
   // ---- The graph
 
+  /// Returns the type of the first f16 or bf16 tensor that a node makes or reads.
+  static std::optional<onnx::ElementType> low_precision_of(const onnx::Node& node) {
+    for (const std::vector<onnx::Value*>* values : {&node.outputs, &node.inputs}) {
+      for (const onnx::Value* value : *values) {
+        if (value != nullptr && onnx::is_low_precision(value->type)) return value->type;
+      }
+    }
+    return std::nullopt;
+  }
+
   void note_nodes() {
     for (onnx::Node* node : graph().nodes()) {
       if (node->is("Constant")) continue;
       const Plan& plan = plans_.at(node);
-      result_.nodes.push_back({ref_of(*node), plan.type, plan.reason, plan.by_form});
+      result_.nodes.push_back({.node = ref_of(*node),
+                               .type = plan.type,
+                               .reason = plan.reason,
+                               .by_form = plan.by_form,
+                               .before = plan.type == NodeType::none ? low_precision_of(*node) : std::nullopt});
       if (plan.type == NodeType::kept) node->metadata[std::string(precision_note)] = "f32: " + plan.reason;
     }
   }

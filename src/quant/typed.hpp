@@ -58,8 +58,9 @@ enum class NodeType : std::uint8_t {
 struct TypedNode {
   NodeRef node;  ///< Its id is key_of.
   NodeType type = NodeType::none;
-  std::string reason;    ///< Why it is kept.
-  bool by_form = false;  ///< It is kept for what it is, not because of TypedOptions::kept.
+  std::string reason;                            ///< Why it is kept.
+  bool by_form = false;                          ///< It is kept for what it is, not because of TypedOptions::kept.
+  std::optional<onnx::ElementType> before = {};  ///< f16 or bf16, where it was in one of them and has no f32 tensors.
 };
 
 /// A constant of which the type does not hold a number, and what stands there instead.

@@ -1,6 +1,9 @@
 // Squares, counts and the places of the largest.
 #include "verify/output_figures.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -40,6 +43,7 @@ double OutputFigures::decibels() const {
 void OutputFigures::add(const OutputFigures& other) {
   largest_error = std::max(largest_error, other.largest_error);
   elements += other.elements;
+  if (incomparable.empty()) incomparable = other.incomparable;
   differing += other.differing;
   not_finite += other.not_finite;
   rows += other.rows;
@@ -64,6 +68,11 @@ OutputFigures figures_of(const std::string& name, const onnx::TensorData& refere
   figures.is_real = is_floating_point(reference.type);
   const auto expected = reference.numbers();
   const auto given = found.numbers();
+  if (reference.dims != found.dims) {
+    figures.incomparable = fmt::format("dimensions differ: {} in f32, {} here", reference.dims, found.dims);
+    if (!figures.is_real) figures.differing = figures.elements;
+    return figures;
+  }
   if (!expected || !given || expected->size() != given->size()) return figures;
   add_errors(figures, *expected, *given);
   if (!figures.is_real) return figures;

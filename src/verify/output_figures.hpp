@@ -23,6 +23,7 @@ struct OutputFigures {
   std::int64_t rows = 0;        ///< Of reals, along the last axis; 0 where there is only one column.
   std::int64_t same_top = 0;    ///< Rows whose largest element is at the same place.
   bool is_real = false;
+  std::string incomparable;  ///< "dimensions differ: [3, 4] in f32, [3, 3] here", of the first run in which they do.
 
   double signal = 0;  ///< The sum of squares of f32's finite numbers.
   double noise = 0;   ///< The sum of squared errors.

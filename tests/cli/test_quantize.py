@@ -765,6 +765,22 @@ def test_operators_of_a_raised_set_run(graft, tmp_path):
     assert load(tmp_path / "o.onnx").opset_import[0].version == 22
 
 
+# ---- What is said
+
+
+def test_nodes_that_had_the_type_before_are_counted(graft, tmp_path):
+    half = [numpy_helper.from_array(RANDOM_OF_ITS_OWN.standard_normal((4, 4)).astype(np.float16), "w")]
+    values = [helper.make_tensor_value_info(name, F16, [2, 4]) for name in ("x", "y")]
+    model = save(
+        tmp_path / "m.onnx", [node("MatMul", "x w", "m"), node("Tanh", "m", "y")], values[:1], values[1:], half
+    )
+    words = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16")
+    assert "2 nodes in f16 (2 of them before), 0 kept in f32, 0 casts" in words.out, words.out
+    assert [n["type"] for n in quantize(graft, model, tmp_path / "o.onnx")["nodes"]] == ["f16", "f16"]
+    words = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "bf16")
+    assert "0 nodes in bf16, 0 kept in f32, 2 in f16 as before, 0 casts" in words.out, words.out
+
+
 # ---- Wrong use
 
 

@@ -10,7 +10,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from conftest import DIGITS, DIGITS_DATA, PROGRAM, interrupted_leaves_nothing, save
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 RANDOM = np.random.default_rng(11)
 DIGITS_INPUT = f"image={DIGITS_DATA}:images"
@@ -577,6 +577,22 @@ def test_synthetic_inputs_have_the_range_that_was_calibrated(quantize, graft, di
     assert "QuantizeLinear" in found["why"]
     assert answer.code == 0 or "give real ones with --data" in answer.err
     assert "give real ones with --data" not in graft("verify", digits, out, "--data", DIGITS_INPUT).err
+
+
+def test_an_output_of_another_size_is_not_called_the_same(quantize, tmp_path):
+    """How many numbers are not 0 depends on rounding to 8 bits."""
+    x = np.linspace(-1, 1, 2 * 16, dtype=np.float32).reshape(2, 16)
+    x[:, 3] = 1e-4
+    np.savez(tmp_path / "x.npz", x=x)
+    weights = [numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("NonZero", ["m"], ["nz"])]
+    outputs = [("m", [2, 16]), helper.make_tensor_value_info("nz", TensorProto.INT64, [2, "n"])]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 16])], outputs, weights)
+    _, result = quantize(model, tmp_path / "x.npz", code=1)
+    of = {output["name"]: output for output in result["outputs"]}
+    assert of["nz"]["incomparable"] == "dimensions differ: [2, 32] in f32, [2, 30] here"
+    assert of["nz"]["differing"] == of["nz"]["elements"]
+    assert of["m"]["incomparable"] == ""
 
 
 # ---- Calibration caches

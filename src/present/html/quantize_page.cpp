@@ -63,16 +63,18 @@ std::string type_name(const quant::ChosenNode& node, verify::Precision precision
     case quant::NodeType::narrow: return std::string(to_string(precision));
     case quant::NodeType::kept:
     case quant::NodeType::follows: return "f32";
-    case quant::NodeType::none: return "";
+    case quant::NodeType::none: break;
   }
-  return "";
+  return node.node.before ? std::string(to_string(*node.node.before)) : "";
 }
 
 std::string explanation(const quant::ChosenNode& node) {
   switch (node.node.type) {
     case quant::NodeType::kept: return node.node.reason;
     case quant::NodeType::follows: return "all around it is f32";
-    case quant::NodeType::none: return "it computes nothing in f32";
+    case quant::NodeType::none:
+      return node.node.before ? fmt::format("it is {} already", to_string(*node.node.before))
+                              : "it computes nothing in f32";
     case quant::NodeType::narrow: break;
   }
   if (!node.has_figures) return "it reads what is there, and gives no f32";
@@ -83,6 +85,7 @@ std::string explanation(const quant::ChosenNode& node) {
 }
 
 std::string quality_text(const verify::OutputFigures& output) {
+  if (!output.incomparable.empty()) return output.incomparable;
   if (!output.is_real) {
     return output.differing == 0 ? fmt::format("the same {} elements", output.elements)
                                  : fmt::format("{} of {} elements differ", output.differing, output.elements);

@@ -11,7 +11,7 @@ namespace graft::present {
 namespace {
 
 Json to_json(const verify::OutputFigures& output) {
-  Json json = {{"name", output.name}, {"elements", output.elements}};
+  Json json = {{"name", output.name}, {"elements", output.elements}, {"incomparable", output.incomparable}};
   if (!output.is_real) {
     json["differing"] = output.differing;
     return json;

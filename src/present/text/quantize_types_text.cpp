@@ -56,10 +56,19 @@ std::string types_summary(const toolkit::TypesReport& report, verify::Precision 
         std::count_if(chosen.nodes.begin(), chosen.nodes.end(),
                       [type](const quant::ChosenNode& node) { return node.node.type == type; }));
   };
-  return fmt::format("{} in {}, {} kept in f32, {}, {} of weights ({} before)",
-                     count_text(count(quant::NodeType::narrow), "node"), to_string(precision),
-                     count(quant::NodeType::kept), count_text(chosen.typed.casts, "cast"),
-                     bytes_text(report.weights.after), bytes_text(report.weights.before));
+  const onnx::ElementType narrow = quant::element_type_of(precision);
+  std::size_t already = 0;
+  std::size_t other = 0;
+  for (const quant::ChosenNode& node : chosen.nodes) {
+    if (node.node.before) ++(*node.node.before == narrow ? already : other);
+  }
+  const std::string_view other_name = narrow == onnx::ElementType::f16 ? "bf16" : "f16";
+  return fmt::format("{} in {}{}, {} kept in f32{}, {}, {} of weights ({} before)",
+                     count_text(count(quant::NodeType::narrow) + already, "node"), to_string(precision),
+                     already == 0 ? "" : fmt::format(" ({} of them before)", already), count(quant::NodeType::kept),
+                     other == 0 ? "" : fmt::format(", {} in {} as before", other, other_name),
+                     count_text(chosen.typed.casts, "cast"), bytes_text(report.weights.after),
+                     bytes_text(report.weights.before));
 }
 
 Listing types_text(const toolkit::TypesReport& report, verify::Precision precision, bool has_data, bool explain) {
