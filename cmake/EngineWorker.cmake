@@ -1,11 +1,11 @@
-# Where the worker program is that runs OpenVINO in a process of its own (src/runtime/worker), for the tests' environment.
+# Names the worker program, which runs OpenVINO in a process of its own (src/runtime/worker), in the tests' environment.
 #
-# A build with OpenVINO has it. One without, such as those with sanitizers, which OpenVINO in the same process would defeat,
-# builds it in a tree of its own, optimized and without sanitizers, as GRAFT_ENGINE_WORKER=ON asks. That tree lies beside
-# this one, as deep as the release preset's: the compiler cache, which goes by relative paths, then has its objects.
+# A build with OpenVINO has the program. A build with sanitizers, which OpenVINO was not compiled for, sets
+# GRAFT_ENGINE_WORKER=ON: it builds the program in a tree of its own, optimized and without sanitizers. That tree lies
+# beside this one, as deep as the release preset's, so that the compiler cache, which uses relative paths, has its objects.
 set(graft_engine_worker "")
 if(GRAFT_WITH_OPENVINO)
-  set(graft_engine_worker "${PROJECT_BINARY_DIR}/libexec/graft_engine_worker")
+  set(graft_engine_worker "${GRAFT_OUTPUT_DIR}/libexec/graft_engine_worker")
 elseif(GRAFT_ENGINE_WORKER)
   include(ExternalProject)
   set(graft_engine_worker "${PROJECT_BINARY_DIR}-worker/libexec/graft_engine_worker")

@@ -8,24 +8,24 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/graft")
 set(GRAFT_INSTALL_SOURCE_DIR "${CMAKE_INSTALL_DATADIR}/graft/src")
 
-# The CPU engine's libraries go with the program, in a folder of their own: OpenVINO finds its plugin and its reader of
-# ONNX beside itself. Its plugins for GPUs and NPUs and its readers of other formats are not used.
-if(TARGET graft AND GRAFT_WITH_OPENVINO)
+# The worker program runs models in OpenVINO, whose libraries go into a folder of their own: OpenVINO finds its plugin and
+# its reader of ONNX beside itself. Its plugins for GPUs and NPUs and its readers of other formats are not used.
+if(TARGET graft_engine_worker)
   install(DIRECTORY "${GRAFT_SITE_PACKAGES}/openvino/libs/" DESTINATION "${CMAKE_INSTALL_LIBDIR}/graft"
           FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so*" PATTERN "libopenvino_onnx_frontend.so*"
                          PATTERN "libtbb*.so*" PATTERN "libhwloc.so*")
   file(GLOB licenses "${GRAFT_SITE_PACKAGES}/openvino-*.dist-info/licenses")
   install(DIRECTORY "${licenses}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/openvino")
-  file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/graft")
+  file(RELATIVE_PATH up "/libexec" "/${CMAKE_INSTALL_LIBDIR}/graft")
   # Built as it is installed, with a link in the place of the folder: CMake ends a search path that it is to change while
   # installing with an empty entry, and the loader takes that for the working directory.
-  set_target_properties(graft PROPERTIES INSTALL_RPATH "$ORIGIN/${up}" BUILD_WITH_INSTALL_RPATH ON)
-  get_filename_component(libraries_link "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${up}" ABSOLUTE)
+  set_target_properties(graft_engine_worker PROPERTIES INSTALL_RPATH "$ORIGIN/${up}" BUILD_WITH_INSTALL_RPATH ON)
+  get_filename_component(libraries_link "${GRAFT_OUTPUT_DIR}/libexec/${up}" ABSOLUTE)
   get_filename_component(libraries_folder "${libraries_link}" DIRECTORY)
   file(MAKE_DIRECTORY "${libraries_folder}")
   file(CREATE_LINK "${GRAFT_SITE_PACKAGES}/openvino/libs" "${libraries_link}" SYMBOLIC)
-  # The link lies beside libgraft.so too, as both are built into <output>/bin and <output>/lib.
-  set_target_properties(graft_toolkit PROPERTIES INSTALL_RPATH "$ORIGIN/graft" BUILD_WITH_INSTALL_RPATH ON)
+  # Programs look for it in ../libexec, so it stays there also where a system keeps its own elsewhere.
+  install(TARGETS graft_engine_worker RUNTIME DESTINATION libexec)
 endif()
 install(TARGETS graft_toolkit EXPORT graftToolkitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT graftToolkitTargets NAMESPACE graft:: DESTINATION "${package_dir}" COMPONENT package)
@@ -133,6 +133,9 @@ install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/g
 if(TARGET graft_python_toolkit)
   set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)
   install(TARGETS graft RUNTIME DESTINATION bin ${in_wheel})
+  if(TARGET graft_engine_worker)
+    install(TARGETS graft_engine_worker RUNTIME DESTINATION libexec ${in_wheel})
+  endif()
   install(FILES "$<TARGET_FILE:graft_toolkit>" DESTINATION lib RENAME "$<TARGET_SONAME_FILE_NAME:graft_toolkit>" ${in_wheel})
   foreach(target graft_plugins graft_stand_ins graft_onnx_names)
     if(TARGET ${target})

@@ -1,9 +1,7 @@
 // Finds the engine driver, runs it and turns its events into calls, a result or an error.
 #include "engine/driver.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/executable_folder.hpp"
 #include "engine/process.hpp"
 #include "graft/setting.hpp"
 
@@ -260,20 +259,6 @@ std::optional<fs::path> find_on_path(std::string_view program) {
     folders = end == std::string_view::npos ? "" : folders.substr(end + 1);
   }
   return std::nullopt;
-}
-
-fs::path executable_folder() {
-  Dl_info ignored{};
-  link_map* file = nullptr;
-  const bool is_known = ::dladdr1(reinterpret_cast<const void*>(&executable_folder), &ignored,
-                                  reinterpret_cast<void**>(&file), RTLD_DL_LINKMAP) != 0;
-  std::error_code failed;
-  // The loader has no name for the program itself.
-  if (is_known && file->l_name != nullptr && *file->l_name != '\0') {
-    return fs::absolute(file->l_name, failed).lexically_normal().parent_path();
-  }
-  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  return failed ? fs::path() : self.parent_path();
 }
 
 void set_python(const fs::path& interpreter) { callers_python() = interpreter; }

@@ -73,8 +73,6 @@ class DriverSession {
 /// Returns the file that a shell runs for the name of a program; empty where PATH has none.
 [[nodiscard]] std::optional<std::filesystem::path> find_on_path(std::string_view program);
 
-/// The folder of the file that holds this code: the running program's, or that of the shared library which it is in.
-[[nodiscard]] std::filesystem::path executable_folder();
 /// The Python environment that a wheel installed this program or libgraft.so into, which then lies in its
 /// lib/python3.11/site-packages/graft. Nothing where it comes from elsewhere.
 [[nodiscard]] std::optional<std::filesystem::path> environment_of_wheel();

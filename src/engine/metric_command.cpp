@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "engine/process.hpp"
-#include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/temporary_folder.hpp"
 
 namespace graft::engine {
 namespace {
@@ -69,7 +69,7 @@ Error failure(const MetricCommand& command, const std::string& what, const Said&
 }  // namespace
 
 double measure(const MetricCommand& command, const onnx::Model& model) {
-  const TemporaryFolder folder;
+  const onnx::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "model.onnx";
   onnx::write_onnx(model, path);
   Said said;

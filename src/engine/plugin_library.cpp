@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/executable_folder.hpp"
 #include "engine/driver.hpp"
 
 namespace graft::engine {

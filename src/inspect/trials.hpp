@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "engine/driver.hpp"
-#include "engine/temporary_folder.hpp"
 #include "onnx/model.hpp"
+#include "onnx/temporary_folder.hpp"
 
 namespace graft::inspect {
 
@@ -142,7 +142,7 @@ class DriverTrials final : public Trials {
   TrialOptions options_;
   TrialCallbacks callbacks_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  engine::TemporaryFolder folder_;
+  onnx::TemporaryFolder folder_;
   engine::DriverSession session_;
   nlohmann::json ready_;
   std::size_t parses_ = 0;

@@ -47,6 +47,9 @@ struct WriteOptions {
 std::optional<std::filesystem::path> write_onnx(const Model& model, const std::filesystem::path& path,
                                                 const WriteOptions& options = {});
 
+/// Returns the bytes of all initializers and of all tensors in attributes, those of sub-graphs included.
+[[nodiscard]] std::size_t weight_bytes(const Model& model);
+
 /// The file's bytes, all data inside.
 [[nodiscard]] std::string serialize_onnx(const Model& model);
 

@@ -357,6 +357,12 @@ void write_parts(const Model& model, ExternalSink* sink, AtomicFile& file) {
 
 bool wants_external(const Model& model, ExternalData choice) {
   if (choice != ExternalData::automatic) return choice == ExternalData::always;
+  return weight_bytes(model) > automatic_limit;
+}
+
+}  // namespace
+
+std::size_t weight_bytes(const Model& model) {
   std::size_t total = 0;
   const auto count = [&](const Graph& graph) {
     for (const Value* value : graph.initializers()) total += value->initializer->bytes.size();
@@ -364,11 +370,12 @@ bool wants_external(const Model& model, ExternalData choice) {
   count(model.graph());
   model.graph().for_each_node([&](const Node& node) {
     for (const Graph* inner : node.subgraphs()) count(*inner);
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* tensor = attribute.get<TensorData>()) total += tensor->bytes.size();
+    }
   });
-  return total > automatic_limit;
+  return total;
 }
-
-}  // namespace
 
 std::string serialize_onnx(const Model& model) {
   std::string bytes;

@@ -1,28 +1,45 @@
-// The only place that knows which engines were built.
+// Finds the worker program.
 #include "runtime/default_engine.hpp"
 
-#if GRAFT_WITH_OPENVINO
-#include "runtime/openvino/openvino_engine.hpp"
-#else
-#include <cstdlib>
-#include <memory>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "core/executable_folder.hpp"
 #include "runtime/null/null_engine.hpp"
 #include "runtime/worker/worker_engine.hpp"
-#endif
 
 namespace graft::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns an empty path where there is no such program.
+fs::path find_worker() {
+  if (const char* const chosen = std::getenv("GRAFT_ENGINE_WORKER"); chosen != nullptr && *chosen != '\0')
+    return chosen;
+  // From bin and lib, and from the folders one level below those, such as lib/x86_64-linux-gnu.
+  for (const char* const relative : {"../libexec", "../../libexec"}) {
+    const fs::path program = executable_folder() / relative / "graft_engine_worker";
+    std::error_code ignored;
+    if (fs::is_regular_file(program, ignored) && ::access(program.c_str(), X_OK) == 0) {
+      return program.lexically_normal();
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 const Engine& default_engine() {
-#if GRAFT_WITH_OPENVINO
-  return openvino_engine();
-#else
   static const std::unique_ptr<Engine> worker = [] {
-    const char* const program = std::getenv("GRAFT_ENGINE_WORKER");
-    return program != nullptr && *program != '\0' ? make_worker_engine(program) : nullptr;
+    const fs::path program = find_worker();
+    return program.empty() ? nullptr : make_worker_engine(program.string());
   }();
   return worker ? *worker : null_engine();
-#endif
 }
 
 }  // namespace graft::runtime

@@ -10,12 +10,13 @@
 #include <system_error>
 #include <utility>
 
+#include "core/executable_folder.hpp"
 #include "core/suggest.hpp"
 #include "engine/driver.hpp"
-#include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
+#include "onnx/temporary_folder.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/timed_models.hpp"
 #include "toolkit/work.hpp"
@@ -30,7 +31,7 @@ namespace fs = std::filesystem;
 /// The library with the functions of graft_c.h, beside the program as it is built or installed: that of the plugins, or
 /// in a build without CUDA one for the CPU.
 fs::path c_library() {
-  const fs::path folder = engine::executable_folder().parent_path();
+  const fs::path folder = executable_folder().parent_path();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
     for (const char* name : {"libgraft_plugins.so", "libgraft_c.so"}) {
@@ -78,7 +79,7 @@ nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch) {
   Work work(watch);
   try {
     return work.run([&] {
-      std::optional<engine::TemporaryFolder> folder;
+      std::optional<onnx::TemporaryFolder> folder;
       if (bench.device == "cpu" && bench.peers && !bench.seed) {
         folder.emplace();
         write_timed_models(folder->path());

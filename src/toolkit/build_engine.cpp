@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "engine/plugin_library.hpp"
-#include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "onnx/check_operators.hpp"
@@ -17,6 +16,7 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/temporary_folder.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
 #include "toolkit/cuda_architectures.hpp"
@@ -112,7 +112,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   const bool with_plugins = request.plugins && !report.plugin_nodes.empty();
   const std::vector<std::string> libraries =
       with_plugins ? plugin_libraries(request.name, request.libraries, report.plugin_nodes) : request.libraries;
-  std::optional<engine::TemporaryFolder> folder;
+  std::optional<onnx::TemporaryFolder> folder;
   std::string file = request.file;
   engine::Renamings renamings;
   // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/executable_folder.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
@@ -287,7 +288,7 @@ bool is_on_path(const fs::path& program) {
 /// What a shell calls this program by. That of a wheel is started by the script in the environment's folder of
 /// programs.
 std::string program_name() {
-  fs::path program = engine::executable_folder() / "graft";
+  fs::path program = executable_folder() / "graft";
   const std::optional<fs::path> environment = engine::environment_of_wheel();
   std::error_code ignored;
   if (environment && fs::is_regular_file(*environment / "bin" / "graft", ignored)) {
@@ -308,7 +309,7 @@ std::string python_name() {
 
 /// CMake looks beside the folders on PATH by itself, and a project asks `python3` for the package of a wheel.
 void find_package(WrittenProject& written) {
-  const fs::path programs = engine::executable_folder();
+  const fs::path programs = executable_folder();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
     if (!fs::is_regular_file(programs.parent_path() / lib / "cmake" / "graft" / "graftConfig.cmake", ignored)) continue;

@@ -7,7 +7,7 @@ import enum
 import struct
 from typing import NamedTuple
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 NUMBER = struct.Struct("=Q")
 # Elements of tensors lie in a body as the widest of them has to.
 ALIGNMENT = 16
@@ -45,7 +45,7 @@ class Failure(Exception):
 class ModelToCompile(NamedTuple):
     source: str
     threads: int
-    model: bytes
+    model: bytes | str  # A file where it is too large for a message.
 
 
 class Writer:
@@ -98,7 +98,9 @@ class Reader:
         for _ in range(2):
             self.number()  # Streams share the threads; nothing is rounded inside.
         source = self.text()
-        return ModelToCompile(source, threads, bytes(self.block()))
+        file = self.text()
+        content = bytes(self.block())
+        return ModelToCompile(source, threads, file or content)
 
     def _take(self, size: int) -> memoryview:
         if size > len(self._body) - self._place:

@@ -83,7 +83,7 @@ class Session:
         return outputs
 
 
-def inference_session(model: Any, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+def inference_session(model: bytes | str, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
     """Compiles a model of any IR version. ONNX Runtime refuses a newer one than its own by the number alone, whatever the
     model uses; operators and types that it lacks it refuses by their names."""
 
@@ -97,7 +97,12 @@ def inference_session(model: Any, options: onnxruntime.SessionOptions) -> onnxru
         if newest is None:
             raise
         # ModelProto.ir_version is field 1, and of a field that comes twice the last one counts.
-        return compiled(bytes(model) + b"\x08" + bytes([int(newest[1])]))
+        other_version = b"\x08" + bytes([int(newest[1])])
+        if isinstance(model, bytes):
+            return compiled(model + other_version)
+        with open(model, "ab") as file:
+            file.write(other_version)
+        return compiled(model)
 
 
 def shortened(error: Exception) -> str:

@@ -19,7 +19,8 @@ class NullEngine final : public Engine {
  private:
   static Error missing() {
     return Error(Error::Kind::missing_tool,
-                 "this build of Graft has no CPU engine, so no model can be run\nInstall it with: make deps build");
+                 "this build of Graft has no CPU engine, so no model can be run\nBuild libexec/graft_engine_worker, "
+                 "which runs models: make deps build");
   }
 };
 

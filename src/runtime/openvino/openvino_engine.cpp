@@ -2,10 +2,8 @@
 #include "runtime/openvino/openvino_engine.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -29,7 +27,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graft/setting.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/schema.hpp"
 #include "runtime/engine_limit.hpp"
@@ -54,20 +51,6 @@ namespace {
 ov::Core& core() {
   static ov::Core core;
   return core;
-}
-
-/// Throws Error in a process that was forked from one which has used OpenVINO: the threads that compile and run models
-/// do not exist in it, and a call would wait for them for ever.
-void check_not_forked(const std::string& source) {
-  static std::atomic<::pid_t> used_in{0};
-  ::pid_t expected = 0;
-  const ::pid_t own = ::getpid();
-  if (used_in.compare_exchange_strong(expected, own) || expected == own) return;
-  throw Error(
-      fmt::format("{}: this process was forked after OpenVINO had run in it, whose threads a forked process does "
-                  "not have\nFork before Graft runs anything, start processes another way (multiprocessing: "
-                  "the method spawn), or set {} to onnxruntime",
-                  source, setting_name(Setting::cpu_engine)));
 }
 
 /// The plugin keeps 64-bit and unsigned 32-bit integers in 32 signed bits and would cut off the rest without a word.
@@ -249,7 +232,6 @@ class OpenvinoModel final : public CompiledModel, public KeepsOutputs {
 };
 
 State compile_parts(const onnx::Model& model, const CompileOptions& options) {
-  check_not_forked(model.source);
   State own;
   own.source = model.source;
   own.model = std::make_shared<const onnx::Model>(model.clone());
@@ -306,7 +288,6 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
 }
 
 std::unique_ptr<CompiledModel> OpenvinoModel::new_request() const {
-  check_not_forked(state_.source);
   State own = state_;
   try {
     for (Part& part : own.parts) part.request = part.compiled.create_infer_request();
@@ -319,7 +300,6 @@ std::unique_ptr<CompiledModel> OpenvinoModel::new_request() const {
 
 void OpenvinoModel::infer(const TensorMap& inputs) {
   const State& own = state_;
-  check_not_forked(own.source);
   own.inputs.check(inputs);
   const std::vector<DeclaredInputs::Input>& declared = own.inputs.all();
   for (const DeclaredInputs::Input& input : declared) {
@@ -388,7 +368,6 @@ TensorMap OpenvinoModel::run_and_keep(const TensorMap& inputs) {
 }
 
 TensorMap compute(const onnx::Model& model) {
-  check_not_forked(model.source);
   check_constant_graph(model);
   PreparedModel prepared = prepare(model, {});
   fix_defaults(prepared.model);

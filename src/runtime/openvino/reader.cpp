@@ -2,7 +2,6 @@
 #include "runtime/openvino/reader.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -35,6 +34,7 @@
 #include "onnx/elements.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/temporary_folder.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/integer_arithmetic.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
@@ -398,38 +398,6 @@ class MemoryBuffer : public std::streambuf {
   }
 };
 
-/// A folder for a model that is too large for one protobuf message; it goes when the reader is done.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "graft-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error("cannot make a folder like " + pattern + " for a large model; set TMPDIR");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::size_t constant_bytes(const onnx::Model& model) {
-  std::size_t total = 0;
-  for (const onnx::Value* value : model.graph().initializers()) total += value->initializer->bytes.size();
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    for (const auto& [name, attribute] : node.attributes) {
-      if (const auto* tensor = attribute.get<onnx::TensorData>()) total += tensor->bytes.size();
-    }
-  });
-  return total;
-}
-
 /// Where OpenVINO's own words name no node: the nodes that are not of ONNX itself.
 std::string foreign_nodes(const onnx::Model& model) {
   std::set<std::string> found;
@@ -494,8 +462,8 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
 
     std::shared_ptr<ov::Model> result;
     constexpr std::size_t largest_message = std::size_t{3} << 29;
-    if (constant_bytes(model) > largest_message) {
-      const TemporaryFolder folder;
+    if (onnx::weight_bytes(model) > largest_message) {
+      const onnx::TemporaryFolder folder;
       const std::filesystem::path path = folder.path() / "model.onnx";
       onnx::write_onnx(model, path, {.external_data = onnx::ExternalData::always});
       result = reader.convert(reader.load(path.string()));

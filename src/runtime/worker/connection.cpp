@@ -110,15 +110,18 @@ bool Connection::receive_all(std::span<char> bytes, Descriptor& attached) {
   return true;
 }
 
-bool Connection::send(std::uint32_t kind, std::string_view body, int attached) {
-  if (body.size() > largest_body) {
-    throw Error(Error::Kind::internal, fmt::format("a message to the worker takes {} bytes; allowed are at most {}",
-                                                   body.size(), largest_body));
+bool Connection::send(std::uint32_t kind, std::span<const std::string_view> parts, int attached) {
+  std::uint64_t size = 0;
+  for (const std::string_view part : parts) size += part.size();
+  if (size > largest_body) {
+    throw Error(Error::Kind::internal,
+                fmt::format("a message to the worker takes {} bytes; allowed are at most {}", size, largest_body));
   }
-  const Header header{.magic = expected_magic, .kind = kind, .size = body.size()};
+  const Header header{.magic = expected_magic, .kind = kind, .size = size};
   std::array<char, sizeof(Header)> bytes{};
   std::memcpy(bytes.data(), &header, sizeof(Header));
-  return send_all({bytes.data(), bytes.size()}, attached) && send_all(body, -1);
+  return send_all({bytes.data(), bytes.size()}, attached) &&
+         std::all_of(parts.begin(), parts.end(), [&](std::string_view part) { return send_all(part, -1); });
 }
 
 std::optional<Message> Connection::receive() {
@@ -134,6 +137,9 @@ std::optional<Message> Connection::receive() {
   }
   message.kind = header.kind;
   constexpr std::uint64_t step = std::uint64_t{1} << 26U;
+  // Pages that are reserved take no memory until they are written, and a body that fits into them is never moved.
+  constexpr std::uint64_t most_reserved = std::uint64_t{1} << 32U;
+  message.body.reserve(static_cast<std::size_t>(std::min(header.size, most_reserved)));
   while (message.body.size() < header.size) {
     const std::size_t begin = message.body.size();
     message.body.resize(begin + static_cast<std::size_t>(std::min(step, header.size - begin)));

@@ -37,8 +37,12 @@ class Connection {
   /// Two connected ends. Throws Error where the system has no more sockets.
   [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
 
-  /// False where the peer is gone. Throws Error (internal) for a body beyond largest_body.
-  [[nodiscard]] bool send(std::uint32_t kind, std::string_view body, int attached = -1);
+  /// Sends a body that consists of these parts. Returns false where the peer is gone. Throws Error (internal) for a
+  /// body beyond largest_body.
+  [[nodiscard]] bool send(std::uint32_t kind, std::span<const std::string_view> parts, int attached = -1);
+  [[nodiscard]] bool send(std::uint32_t kind, std::string_view body, int attached = -1) {
+    return send(kind, std::span(&body, 1), attached);
+  }
 
   /// Waits for a message; nothing where the peer is gone, also in the middle of one. Throws Error (internal) for bytes
   /// that are no message. The memory for a body grows with what arrives, whatever size is declared.

@@ -1,21 +1,29 @@
-// graft_engine_worker: OpenVINO in a process of its own, for make_worker_engine().
+// graft_engine_worker [OPERATOR-LIBRARY...]: OpenVINO in a process of its own, for make_worker_engine().
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <iostream>
+#include <span>
 
 #include "core/descriptor.hpp"
+#include "operator_library/load.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
 #include "runtime/worker/serve.hpp"
 
-int main() {
+int main(int argc, char** argv) {
   struct ::stat input {};
   if (::fstat(STDIN_FILENO, &input) != 0 || !S_ISSOCK(input.st_mode)) {
     std::cerr << "graft_engine_worker: Graft starts this program, with a socket as its standard input\n";
     return 2;
   }
-  graft::runtime::serve(graft::runtime::openvino_engine(), graft::Descriptor(STDIN_FILENO));
+  const auto make_engine = [&]() -> const graft::runtime::Engine& {
+    for (const char* library : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
+      (void)graft::load_operator_library(library);
+    }
+    return graft::runtime::openvino_engine();
+  };
+  graft::runtime::serve(make_engine, graft::Descriptor(STDIN_FILENO));
   // A thread that still computes computes for no one.
   std::_Exit(0);
 }

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,26 +32,30 @@ class BodyWriter {
     body_.append(bytes, sizeof(value));
   }
 
-  void bytes(std::string_view value) {
+  /// `elsewhere` counts the bytes in front of this that are parts of the message and not of this body.
+  void bytes(std::string_view value, std::size_t elsewhere = 0) {
     number(value.size());
-    body_.append(padding_after(body_.size()), '\0');
+    align(elsewhere);
     body_ += value;
   }
 
-  void model(const onnx::Model& model) {
-    bytes(model.source);
-    bytes(serialize_onnx(model));
-  }
+  void align(std::size_t elsewhere) { body_.append(padding_after(body_.size() + elsewhere), '\0'); }
+  [[nodiscard]] std::size_t size() const { return body_.size(); }
 
-  void tensors(const TensorMap& tensors) {
-    number(tensors.size());
-    for (const auto& [name, tensor] : tensors) {
-      bytes(name);
-      number(static_cast<std::uint64_t>(tensor.type));
-      number(tensor.dims.size());
-      for (const std::int64_t dim : tensor.dims) number(static_cast<std::uint64_t>(dim));
-      bytes(tensor.bytes.view());
+  /// Returns the folder of the model's files, where it went into files.
+  std::unique_ptr<onnx::TemporaryFolder> model(const onnx::Model& model, std::size_t largest) {
+    bytes(model.source);
+    if (onnx::weight_bytes(model) <= largest) {
+      bytes("");
+      bytes(serialize_onnx(model));
+      return nullptr;
     }
+    auto folder = std::make_unique<onnx::TemporaryFolder>();
+    const std::filesystem::path file = folder->path() / "model.onnx";
+    (void)onnx::write_onnx(model, file, {.external_data = onnx::ExternalData::always});
+    bytes(file.string());
+    bytes("");
+    return folder;
   }
 
   [[nodiscard]] std::string take() { return std::move(body_); }
@@ -90,7 +96,12 @@ class BodyReader {
 
   onnx::Model model() {
     std::string source = text();
-    return onnx::parse_onnx(bytes(), {}, std::move(source), owner_);
+    const std::string file = text();
+    const std::string_view content = bytes();
+    if (file.empty()) return onnx::parse_onnx(content, {}, std::move(source), owner_);
+    onnx::Model model = onnx::read_onnx(file);
+    model.source = std::move(source);
+    return model;
   }
 
   TensorMap tensors() {
@@ -163,13 +174,13 @@ std::string encode(const Failure& failure) {
   return body.take();
 }
 
-std::string encode(const onnx::Model& model) {
+ModelMessage encode(const onnx::Model& model, std::size_t largest) {
   BodyWriter body;
-  body.model(model);
-  return body.take();
+  std::unique_ptr<onnx::TemporaryFolder> files = body.model(model, largest);
+  return {body.take(), std::move(files)};
 }
 
-std::string encode(const onnx::Model& model, const CompileOptions& options) {
+ModelMessage encode(const onnx::Model& model, const CompileOptions& options, std::size_t largest) {
   BodyWriter body;
   body.number(static_cast<std::uint64_t>(options.kernels));
   body.number(options.extra_outputs.size());
@@ -177,14 +188,34 @@ std::string encode(const onnx::Model& model, const CompileOptions& options) {
   body.number(static_cast<std::uint64_t>(options.threads));
   body.number(static_cast<std::uint64_t>(options.streams));
   body.number(options.round_inside ? 1 : 0);
-  body.model(model);
-  return body.take();
+  std::unique_ptr<onnx::TemporaryFolder> files = body.model(model, largest);
+  return {body.take(), std::move(files)};
 }
 
-std::string encode(const TensorMap& tensors) {
-  BodyWriter body;
-  body.tensors(tensors);
-  return body.take();
+TensorMessage::TensorMessage(const TensorMap& tensors) {
+  BodyWriter writer;
+  std::vector<std::size_t> ends;  // of the headers, each followed by the elements of a tensor
+  std::size_t elements = 0;       // bytes, in all tensors so far
+  writer.number(tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    writer.bytes(name, elements);
+    writer.number(static_cast<std::uint64_t>(tensor.type));
+    writer.number(tensor.dims.size());
+    for (const std::int64_t dim : tensor.dims) writer.number(static_cast<std::uint64_t>(dim));
+    writer.number(tensor.bytes.size());
+    writer.align(elements);
+    ends.push_back(writer.size());
+    elements += tensor.bytes.size();
+  }
+  headers_ = writer.take();
+  std::size_t begin = 0;
+  auto end = ends.begin();
+  for (const auto& [name, tensor] : tensors) {
+    parts_.push_back(std::string_view(headers_).substr(begin, *end - begin));
+    parts_.push_back(tensor.bytes.view());
+    begin = *end++;
+  }
+  parts_.push_back(std::string_view(headers_).substr(begin));
 }
 
 Greeting decode_greeting(std::string_view body) {

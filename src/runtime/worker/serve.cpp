@@ -23,12 +23,12 @@ namespace {
 /// What damaged bytes make it throw is not caught: the process ends.
 void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request);
 
-/// Sends a thrown Error, or `done` with what `answer` returns. False where the peer is gone.
+/// Lets `answer` send a message, or sends the Error that it throws. Returns false where the peer is gone.
 template <class Answer>
 bool reply(Connection& connection, const Answer& answer) {
   Failure failure;
   try {
-    return connection.send(static_cast<std::uint32_t>(MessageKind::done), answer());
+    return answer();
   } catch (const EngineLimit& limit) {
     failure = {limit.kind(), limit.what(), true};
   } catch (const Error& refused) {
@@ -39,26 +39,31 @@ bool reply(Connection& connection, const Answer& answer) {
   return connection.send(static_cast<std::uint32_t>(MessageKind::failed), encode(failure));
 }
 
-std::string answer(const Engine& engine, std::unique_ptr<CompiledModel>& request, Message message) {
+bool answer(const Engine& engine, Connection& connection, std::unique_ptr<CompiledModel>& request, Message message) {
+  constexpr auto done = static_cast<std::uint32_t>(MessageKind::done);
   switch (static_cast<MessageKind>(message.kind)) {
     case MessageKind::open: {
       std::unique_ptr<CompiledModel> other = request ? request->new_request() : nullptr;
       std::thread(serve_connection, std::cref(engine), Connection(std::move(message.attached)), std::move(other))
           .detach();
-      return {};
+      return connection.send(done, "");
     }
     case MessageKind::compile: {
       const ModelToCompile given = decode_compile(std::move(message.body));
       request = engine.compile(given.model, given.options);
-      return {};
+      return connection.send(done, "");
     }
-    case MessageKind::evaluate: return encode(engine.evaluate_constant_graph(decode_model(std::move(message.body))));
+    case MessageKind::evaluate: {
+      const TensorMap outputs = engine.evaluate_constant_graph(decode_model(std::move(message.body)));
+      return connection.send(done, TensorMessage(outputs).parts());
+    }
     case MessageKind::run: {
       if (!request) break;
       const TensorMap inputs = decode_tensors(std::move(message.body));
-      std::string outputs;
-      request->run(inputs, [&](const TensorMap& tensors) { outputs = encode(tensors); });
-      return outputs;
+      bool sent = false;
+      request->run(inputs,
+                   [&](const TensorMap& outputs) { sent = connection.send(done, TensorMessage(outputs).parts()); });
+      return sent;
     }
     default: break;
   }
@@ -67,17 +72,22 @@ std::string answer(const Engine& engine, std::unique_ptr<CompiledModel>& request
 
 void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request) {
   for (std::optional<Message> message = connection.receive(); message; message = connection.receive()) {
-    if (!reply(connection, [&] { return answer(engine, request, std::move(*message)); })) return;
+    if (!reply(connection, [&] { return answer(engine, connection, request, std::move(*message)); })) return;
   }
 }
 
 }  // namespace
 
-void serve(const Engine& engine, Descriptor socket) {
+void serve(const std::function<const Engine&()>& make_engine, Descriptor socket) {
   Connection root(std::move(socket));
-  const Greeting greeting{.version = protocol_version, .engine = std::string(engine.name())};
-  if (!root.send(static_cast<std::uint32_t>(MessageKind::greeting), encode(greeting))) return;
-  serve_connection(engine, std::move(root), nullptr);
+  const Engine* engine = nullptr;
+  const auto greet = [&] {
+    engine = &make_engine();
+    const Greeting greeting{.version = protocol_version, .engine = std::string(engine->name())};
+    return root.send(static_cast<std::uint32_t>(MessageKind::greeting), encode(greeting));
+  };
+  if (!reply(root, greet) || engine == nullptr) return;
+  serve_connection(*engine, std::move(root), nullptr);
 }
 
 }  // namespace graft::runtime

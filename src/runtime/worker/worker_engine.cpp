@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,6 +22,7 @@
 
 #include "core/descriptor.hpp"
 #include "graft/error.hpp"
+#include "graft/registry.hpp"
 #include "runtime/engine_limit.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/worker/connection.hpp"
@@ -131,7 +133,7 @@ class Worker {
   [[nodiscard]] std::optional<Connection> open() {
     const std::scoped_lock lock(mutex_);
     auto [ours, theirs] = Connection::make_sockets();
-    if (!root_.send(static_cast<std::uint32_t>(MessageKind::open), {}, theirs.get()) || !root_.receive()) {
+    if (!root_.send(static_cast<std::uint32_t>(MessageKind::open), "", theirs.get()) || !root_.receive()) {
       return std::nullopt;
     }
     return connect(std::move(ours));
@@ -199,11 +201,16 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
   }
   /// The tensors own the message that they came in.
   [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override {
-    return decode_tensors(ask(MessageKind::run, encode(inputs), "ran"));
+    return decode_tensors(ask(MessageKind::run, TensorMessage(inputs).parts(), "ran"));
+  }
+
+  std::string ask(MessageKind kind, std::string_view body, std::string_view act, int attached = -1) const {
+    return ask(kind, std::span(&body, 1), act, attached);
   }
 
   /// The answer to a request; what the worker refuses is thrown as the Error that it was there. `act` is for messages.
-  std::string ask(MessageKind kind, std::string_view body, std::string_view act, int attached = -1) const {
+  std::string ask(MessageKind kind, std::span<const std::string_view> body, std::string_view act,
+                  int attached = -1) const {
     if (!worker_->is_ours()) {
       throw Error(
           fmt::format("{}: the model was compiled before this process was forked\nCompile it after the fork", source_));
@@ -230,7 +237,7 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
 
 std::unique_ptr<CompiledModel> RemoteModel::new_request() const {
   auto [ours, theirs] = Connection::make_sockets();
-  (void)ask(MessageKind::open, {}, "prepared another run of", theirs.get());
+  (void)ask(MessageKind::open, "", "prepared another run of", theirs.get());
   return std::make_unique<RemoteModel>(worker_, worker_->connect(std::move(ours)), source_);
 }
 
@@ -247,22 +254,27 @@ class WorkerEngine final : public Engine {
 
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
-    const std::string body = encode(model, options);
+    const ModelMessage message = encode(model, options);
     std::unique_ptr<RemoteModel> remote = connect(model.source);
-    (void)remote->ask(MessageKind::compile, body, "compiled");
+    (void)remote->ask(MessageKind::compile, message.body, "compiled");
     return remote;
   }
 
   [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
-    const std::string body = encode(model);
-    return decode_tensors(connect(model.source)->ask(MessageKind::evaluate, body, "computed"));
+    const ModelMessage message = encode(model);
+    return decode_tensors(connect(model.source)->ask(MessageKind::evaluate, message.body, "computed"));
   }
 
  private:
-  /// The worker; started where there is none, or not for this process.
+  /// Returns the worker. Starts one where there is none, where it belongs to the process that this one was forked from,
+  /// or where a library of operators was loaded since it started. Models that an earlier worker has compiled keep it.
   [[nodiscard]] std::shared_ptr<Worker> current() const {
     const std::scoped_lock lock(mutex_);
-    if (worker_ == nullptr || !worker_->is_ours()) worker_ = std::make_shared<Worker>(find_());
+    const std::size_t libraries = operator_libraries().size();
+    if (worker_ == nullptr || !worker_->is_ours() || libraries != libraries_) {
+      worker_ = std::make_shared<Worker>(find_());
+      libraries_ = libraries;
+    }
     return worker_;
   }
 
@@ -289,13 +301,18 @@ class WorkerEngine final : public Engine {
   std::function<WorkerCommand()> find_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<Worker> worker_;
+  mutable std::size_t libraries_ = 0;  ///< Loaded when worker_ was started.
   mutable std::string name_;
 };
 
 }  // namespace
 
 std::unique_ptr<Engine> make_worker_engine(std::string program) {
-  return make_worker_engine([command = WorkerCommand{.arguments = {std::move(program)}}] { return command; });
+  return make_worker_engine([program = std::move(program)] {
+    WorkerCommand command{.arguments = {program}};
+    for (const OperatorLibrary& library : operator_libraries()) command.arguments.push_back(library.file);
+    return command;
+  });
 }
 
 std::unique_ptr<Engine> make_worker_engine(std::function<WorkerCommand()> find) {

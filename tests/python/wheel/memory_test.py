@@ -52,13 +52,10 @@ def growth(folder: pathlib.Path, call: str, shape: list[object], row: int, *oper
     return int(done.stdout)
 
 
-@pytest.mark.parametrize(("engine", "arrays"), [("openvino", 2), ("auto", 3)])
-def test_what_a_session_copies(tmp_path: pathlib.Path, engine: str, arrays: int) -> None:
-    """OpenVINO reads the caller's array, and the output keeps the memory that OpenVINO wrote. The output of the first run is
-    kept until a second run has given the same.
-
-    ONNX Runtime runs in a process of its own: the message with the input and the message with the output are in memory
-    beside the output.
+@pytest.mark.parametrize("engine", ["openvino", "auto"])
+def test_what_a_session_copies(tmp_path: pathlib.Path, engine: str) -> None:
+    """The caller's array is sent to the engine's process from where it is, and the output keeps the memory of the message
+    that it came in. The output of OpenVINO's first run is kept until a second run has given the same.
     """
     call = f"""
 y = graft.Session(network, engine="{engine}").run(x)["y"]
@@ -66,7 +63,7 @@ assert y.base is not None and y.flags.writeable
 np.testing.assert_array_equal(y[0, -5:], -x[0, -5:])
 """
     grown = growth(tmp_path, call, [1, 1 << 26], 1 << 26, "Neg")
-    assert ARRAY - 8 <= grown < arrays * ARRAY + SLACK
+    assert ARRAY - 8 <= grown < 2 * ARRAY + SLACK
 
 
 def test_verify_copies_no_data(tmp_path: pathlib.Path) -> None:

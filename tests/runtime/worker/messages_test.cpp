@@ -7,8 +7,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "runtime/worker/connection.hpp"
 #include "tests/support/text_model.hpp"
@@ -26,6 +29,13 @@ std::string number(std::uint64_t value) {
   return bytes;
 }
 
+std::string body_of(const TensorMap& tensors) {
+  const TensorMessage message(tensors);
+  std::string body;
+  for (const std::string_view part : message.parts()) body += part;
+  return body;
+}
+
 TEST(Messages, tensors_of_all_sizes) {
   const TensorMap sent{
       {"empty", onnx::TensorData::from_numbers(onnx::ElementType::f32, {0, 3}, {})},
@@ -33,7 +43,7 @@ TEST(Messages, tensors_of_all_sizes) {
       {"half", onnx::TensorData::from_numbers(onnx::ElementType::f16, {3}, {1, 2, 3})},
       {"", onnx::TensorData::from_ints({-1, std::int64_t{1} << 62})},
       {"packed", {onnx::ElementType::i4, {3}, onnx::Bytes(std::string(2, '\x21')), nullptr, "", false, ""}}};
-  const TensorMap found = decode_tensors(encode(sent));
+  const TensorMap found = decode_tensors(body_of(sent));
   ASSERT_EQ(found.size(), sent.size());
   for (const auto& [name, tensor] : sent) {
     EXPECT_TRUE(found.at(name).same_as(tensor)) << name;
@@ -44,9 +54,12 @@ TEST(Messages, tensors_of_all_sizes) {
 TEST(Messages, models_with_their_options) {
   onnx::Model model = text_model({{"x", onnx::ElementType::f32, {onnx::unknown_dim(), 3}}}, "y = Neg(x)", {"y"});
   model.source = "a file";
-  const ModelToCompile found = decode_compile(encode(
-      model,
-      {.kernels = OperatorKernels::own, .extra_outputs = {"a", ""}, .threads = 3, .streams = 2, .round_inside = true}));
+  const ModelToCompile found = decode_compile(encode(model, {.kernels = OperatorKernels::own,
+                                                             .extra_outputs = {"a", ""},
+                                                             .threads = 3,
+                                                             .streams = 2,
+                                                             .round_inside = true})
+                                                  .body);
   EXPECT_EQ(found.model.source, "a file");
   EXPECT_EQ(found.model.graph().outputs()[0]->name, "y");
   EXPECT_EQ(found.options.kernels, OperatorKernels::own);
@@ -56,13 +69,32 @@ TEST(Messages, models_with_their_options) {
   EXPECT_TRUE(found.options.round_inside);
 }
 
+TEST(Messages, a_model_that_is_too_large_goes_through_files) {
+  const onnx::TensorData weights = onnx::TensorData::from_floats(std::vector<float>(5000, 2.0F));
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, {5000}}, {"w", weights}}, "y = Add(x, w)", {"y"});
+  model.source = "a file";
+  std::filesystem::path folder;
+  onnx::Model found;
+  {
+    const ModelMessage message = encode(model, std::size_t{19999});
+    ASSERT_NE(message.files, nullptr);
+    folder = message.files->path();
+    EXPECT_LT(message.body.size(), 1000U);
+    found = decode_model(message.body);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_EQ(found.source, "a file");
+  EXPECT_TRUE(found.graph().initializers()[0]->initializer->same_as(*model.graph().initializers()[0]->initializer));
+  EXPECT_EQ(encode(model, std::size_t{20000}).files, nullptr);
+}
+
 TEST(Messages, every_shorter_body_is_refused) {
   const TensorMap tensors{{"x", onnx::TensorData::from_floats({1, 2, 3})}};
-  const std::string run = encode(tensors);
+  const std::string run = body_of(tensors);
   EXPECT_TRUE(decode_tensors(run).at("x").same_as(tensors.at("x")));
   for (std::size_t size = 0; size < run.size(); ++size) EXPECT_THROW((void)decode_tensors(run.substr(0, size)), Error);
   EXPECT_THROW((void)decode_tensors(run + '\0'), Error);
-  const std::string compile = encode(text_model({{"x", onnx::ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {});
+  const std::string compile = encode(text_model({{"x", onnx::ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {}).body;
   for (std::size_t size = 0; size < compile.size(); ++size) {
     EXPECT_THROW((void)decode_compile(compile.substr(0, size)), Error);
   }

@@ -1,5 +1,5 @@
-// mkdtemp, its removal, and that of folders whose processes were killed.
-#include "engine/temporary_folder.hpp"
+// Makes and removes folders, also those whose processes were killed.
+#include "onnx/temporary_folder.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "graft/error.hpp"
 #include "onnx/leftovers.hpp"
 
-namespace graft::engine {
+namespace graft::onnx {
 
 TemporaryFolder::TemporaryFolder() {
   std::error_code failed;
@@ -20,7 +20,7 @@ TemporaryFolder::TemporaryFolder() {
   constexpr std::string_view prefix = "graft-";
   constexpr std::string_view random = "XXXXXX";
   if (!failed) {
-    onnx::remove_leftovers(base, [&](std::string_view name) {
+    remove_leftovers(base, [&](std::string_view name) {
       return name.starts_with(prefix) && name.size() == prefix.size() + random.size();
     });
   }
@@ -30,7 +30,7 @@ TemporaryFolder::TemporaryFolder() {
                             failed ? failed.message() : std::generic_category().message(errno)));
   }
   path_ = name;
-  lock_ = onnx::mark_temporary(path_);
+  lock_ = mark_temporary(path_);
 }
 
 TemporaryFolder::~TemporaryFolder() {
@@ -38,4 +38,4 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace graft::engine
+}  // namespace graft::onnx

@@ -1,13 +1,14 @@
-// A folder for files that are removed when the command ends.
+// A folder of files that are needed for a while.
 #pragma once
 
 #include <filesystem>
 
 #include "core/descriptor.hpp"
 
-namespace graft::engine {
+namespace graft::onnx {
 
-/// A folder in TMPDIR, locked while it is used. Folders that killed processes left are removed when a new one is made.
+/// A folder in TMPDIR that is removed with the object. It is locked while it is used: folders that killed processes
+/// left behind are removed when a new one is made.
 class TemporaryFolder {
  public:
   TemporaryFolder();  ///< In TMPDIR. Throws Error where none can be made.
@@ -21,4 +22,4 @@ class TemporaryFolder {
   Descriptor lock_;
 };
 
-}  // namespace graft::engine
+}  // namespace graft::onnx

@@ -1,0 +1,27 @@
+// Asks the loader for the file that this code came from.
+#include "core/executable_folder.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <system_error>
+
+namespace graft {
+
+namespace fs = std::filesystem;
+
+fs::path executable_folder() {
+  Dl_info ignored{};
+  link_map* file = nullptr;
+  const bool is_known = ::dladdr1(reinterpret_cast<const void*>(&executable_folder), &ignored,
+                                  reinterpret_cast<void**>(&file), RTLD_DL_LINKMAP) != 0;
+  std::error_code failed;
+  // The loader has no name for the program itself.
+  if (is_known && file->l_name != nullptr && *file->l_name != '\0') {
+    return fs::absolute(file->l_name, failed).lexically_normal().parent_path();
+  }
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? fs::path() : self.parent_path();
+}
+
+}  // namespace graft

@@ -1,0 +1,11 @@
+// Where this code was installed: other files of Graft are found relative to it.
+#pragma once
+
+#include <filesystem>
+
+namespace graft {
+
+/// Returns the folder of the file that holds this code: the running program, or the shared library that it is part of.
+[[nodiscard]] std::filesystem::path executable_folder();
+
+}  // namespace graft
