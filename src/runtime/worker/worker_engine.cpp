@@ -218,8 +218,8 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
     std::optional<Message> answer;
     if (connection_.send(static_cast<std::uint32_t>(kind), body, attached)) answer = connection_.receive();
     if (!answer) {
-      throw Error(Error::Kind::internal,
-                  fmt::format("{}: the CPU engine's worker {} while it {} this model", source_, worker_->end(), act));
+      throw EngineLimit(fmt::format("{}: the process of {} {} while it {} this model", source_, worker_->engine(),
+                                    worker_->end(), act));
     }
     if (answer->kind == static_cast<std::uint32_t>(MessageKind::failed)) {
       const Failure failure = decode_failure(answer->body);
@@ -293,7 +293,7 @@ class WorkerEngine final : public Engine {
       connection = worker->open();
     }
     if (!connection) {
-      throw Error(Error::Kind::internal, fmt::format("{}: the CPU engine's worker {} twice", source, worker->end()));
+      throw EngineLimit(fmt::format("{}: the process of {} {} twice", source, worker->engine(), worker->end()));
     }
     return std::make_unique<RemoteModel>(std::move(worker), std::move(*connection), source);
   }

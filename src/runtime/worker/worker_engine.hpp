@@ -23,7 +23,7 @@ struct WorkerCommand {
 /// computes the same numbers and throws the same errors as the engine inside that program. The program gets the loaded
 /// libraries of operators as its arguments, and is started again once there are more of them.
 ///
-/// A worker that ends while it is asked something is an Error (internal), as is every later use of a model that it had
+/// A worker that ends while it is asked something is an EngineLimit, as is every later use of a model that it had
 /// compiled; a model that is compiled afterwards gets a new worker. A worker that is stopped or waits for ever is
 /// killed (IdleWatch), and has ended then; a run that computes has no limit. In a forked process the engine has a
 /// worker of its own, and a model that was compiled before the fork is an Error.
