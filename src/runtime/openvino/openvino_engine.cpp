@@ -23,6 +23,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -148,9 +149,12 @@ bool has_long_chain(const ov::Model& model) {
   return false;
 }
 
-/// With one thread OpenVINO 2026.4 drops an exception in a node's shape inference and goes on with memory of no size;
-/// with two, the run ends with the exception. Shapes are inferred during a run where the model has dynamic ones.
-int threads_for(const ov::Model& model, int threads) { return model.is_dynamic() ? std::max(threads, 2) : threads; }
+/// Returns at least two threads for each stream. With one, OpenVINO 2026.4 drops an exception of a node, in its shape
+/// inference or in one of our nodes that refuses its numbers, and goes on with memory that nothing was written to.
+int threads_for(const CompileOptions& options) {
+  const int wanted = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(wanted, 2 * options.streams);
+}
 
 /// One of OpenVINO's transformations that fails is kept from the nodes at which it does: DeReshapeMatMul of 2026.4
 /// throws on some products between two reshapes, which are right without it. The model is changed only then.
@@ -259,8 +263,8 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         ov::hint::dynamic_quantization_group_size(0),
                         ov::intel_cpu::denormals_optimization(false),
                         ov::num_streams(options.streams),
+                        ov::inference_num_threads(threads_for(options)),
                         {"LP_TRANSFORMS_MODE", false}};
-  if (options.threads > 0) properties.insert(ov::inference_num_threads(threads_for(*read, options.threads)));
   leave_out_what_has_no_elements(*read);
   add_guards(*read, own.source);  // before constants are computed: their indices may point anywhere, too
   try {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "onnx/check_operators.hpp"
+#include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/low_precision.hpp"
 #include "onnx/operator_calls.hpp"
@@ -133,6 +134,15 @@ void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
+/// What follows goes by the types of inner values, which a file need not declare.
+void infer_missing_types(onnx::Model& model) {
+  bool lacks_any = false;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    for (const onnx::Value* output : node.outputs) lacks_any = lacks_any || (output != nullptr && !output->type);
+  });
+  if (lacks_any) infer_around_faults(model, [](onnx::Node& /*node*/, const Error& /*fault*/) {});
+}
+
 /// OpenVINO's reader drops such inputs, and then names cannot always tell which inputs it kept.
 void remove_unused_inputs(onnx::Graph& graph) {
   for (onnx::Value* input : std::vector<onnx::Value*>(graph.inputs())) {
@@ -158,6 +168,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
   } else {
     inline_functions(copy, {.which = onnx::is_plain_call});
   }
+  infer_missing_types(copy);
   compute_antialias(copy);
   prepared.integers = compute_integers(copy);
   round_narrow_types(copy, options.round_inside);

@@ -507,6 +507,36 @@ TEST(CpuEngine, ChecksIndicesOfConstants) {
               ThrowsMessage<Error>(HasSubstr("the axis 7 lies outside of a tensor of 1 dimensions")));
 }
 
+/// With one thread OpenVINO 2026.4 goes on after an exception of one of our nodes, which refuses its numbers, and the
+/// outputs are what lay in memory. So it does where several streams share as many threads.
+TEST(CpuEngine, RefusesLargeIntegersWithOneThreadToo) {
+  const onnx::Model quotient =
+      text_model({{"a", onnx::ElementType::i64, {4}}, {"b", onnx::ElementType::i64, {4}}}, "y = Div(a, b)", {"y"});
+  const onnx::Model largest = text_model({{"a", onnx::ElementType::i32, {4}}, {"b", onnx::ElementType::i32, {4}}},
+                                         "y = ReduceMax(a)\nz = Neg(b)", {"y", "z"});
+  for (const onnx::Model* model : {&quotient, &largest}) {
+    const onnx::ElementType type = model == &quotient ? onnx::ElementType::i64 : onnx::ElementType::i32;
+    const TensorMap given{{"a", tensor(type, {4}, {-1394812702, -7, 6, 1937384451})},
+                          {"b", tensor(type, {4}, {1, 2, 6, -6})}};
+    for (const auto& [threads, streams] : {std::pair(1, 1), std::pair(2, 2), std::pair(4, 4)}) {
+      const std::unique_ptr<runtime::CompiledModel> compiled =
+          runtime::openvino_engine().compile(*model, {.threads = threads, .streams = streams});
+      EXPECT_THAT([&] { (void)compiled->run(given); }, ThrowsMessage<Error>(HasSubstr("beyond 2^24 are rounded")))
+          << threads << " threads for " << streams << " streams";
+    }
+  }
+}
+
+/// Files need not declare the types of inner values.
+TEST(CpuEngine, RefusesProductsOfNarrowIntegersWhoseTypesAreNotDeclared) {
+  for (const char* op : {"Add", "Sub", "Mul"}) {
+    onnx::Model model = text_model({{"x", onnx::ElementType::i64, {4}}},
+                                   std::string("a = Cast<to=5>(x)\nb = ") + op + "(a, a)\ny = Cast<to=7>(b)", {"y"});
+    for (const char* name : {"a", "b"}) model.graph().find_local(name)->type.reset();
+    EXPECT_THAT([&] { (void)openvino_engine().compile(model); }, ThrowsMessage<Error>(HasSubstr("do not wrap"))) << op;
+  }
+}
+
 /// With one thread OpenVINO 2026.4 goes on after an exception in a node's shape inference, with memory of no size.
 TEST(CpuEngine, StopsWhereSizesDoNotFitWithOneThreadToo) {
   const std::unique_ptr<runtime::CompiledModel> model =
