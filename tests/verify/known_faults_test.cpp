@@ -64,14 +64,16 @@ TEST(KnownFaults, of_the_table) {
     EXPECT_TRUE(fault.engine == "OpenVINO" || fault.engine == "ONNX Runtime") << fault.engine;
     EXPECT_FALSE(fault.version.empty() || fault.op.empty() || fault.evidence.empty()) << fault.op;
   }
-  const auto transform = [](const std::string& onesided) {
-    return text_model({{"x", ElementType::f32, {1, 4, 8, 1}}}, "y = DFT<onesided=" + onesided + ", inverse=0>(x)",
-                      {"y"}, 20);
+  const auto regions = [](const std::string& mode) {
+    return text_model(
+        {{"x", ElementType::f32, {1, 2, 8, 8}}, {"boxes", ElementType::f32, {3, 4}}, {"i", ElementType::i64, {3}}},
+        "y = RoiAlign<mode=\"" + mode + "\">(x, boxes, i)", {"y"});
   };
-  EXPECT_THAT(
-      known_faults().of(transform("0"), "OpenVINO 2026.4.1"),
-      AllOf(StartsWith("node 'y' (DFT), which OpenVINO is known to compute wrongly where"), HasSubstr("onesided=0")));
-  EXPECT_EQ(known_faults().of(transform("0"), "ONNX Runtime 1.31.1"), "");
+  EXPECT_THAT(known_faults().of(regions("max"), "OpenVINO 2026.4.1"),
+              AllOf(StartsWith("node 'y' (RoiAlign), which OpenVINO is known to compute wrongly where"),
+                    HasSubstr("mode=max")));
+  EXPECT_EQ(known_faults().of(regions("avg"), "OpenVINO 2026.4.1"), "");
+  EXPECT_EQ(known_faults().of(regions("max"), "ONNX Runtime 1.31.1"), "");
 }
 
 /// What is not known of a node is inferred before it counts as a fault, also inside functions.

@@ -46,6 +46,7 @@ def compiled(model: onnx.ModelProto) -> list:
     for number in (0, 0, 1, 1, 0):  # kernels, extra outputs, threads, streams, rounding inside
         body.number(number)
     body.text("some.onnx")
+    body.text("")
     body.block(model.SerializeToString())
     return body.parts
 
