@@ -66,6 +66,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+bool is_option_word(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
 }  // namespace
 
 Program::Program()
@@ -108,14 +110,10 @@ int Program::parse_failure(const CLI::ParseError& error) const {
     }
     return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
   }
-  std::string wrong = rest.front();
-  for (const std::string& word : rest) {
-    if (word.size() > 1 && word.front() == '-') {
-      wrong = word.substr(0, word.find('='));
-      break;
-    }
-  }
-  const bool is_option = wrong.front() == '-';
+  // Without a command its options are unknown, too: the first word is what is wrong.
+  const auto option = parsed.empty() ? rest.begin() : std::find_if(rest.begin(), rest.end(), is_option_word);
+  const std::string wrong = option == rest.end() ? rest.front() : option->substr(0, option->find('='));
+  const bool is_option = is_option_word(wrong);
   const auto meant = toolkit::nearest(wrong, is_option ? option_names(where) : command_names(where));
   const std::string what = is_option        ? "there is no option"
                            : parsed.empty() ? "there is no command"
@@ -139,6 +137,18 @@ void Program::translate(const std::string& command,
   translations_[command] = std::move(how);
 }
 
+void Program::check_command_comes_first(const std::vector<std::string>& words) {
+  if (words.empty() || !is_option_word(words.front())) return;
+  const std::vector<std::string> own = option_names(*app_);
+  if (words.front() == "-h" || std::find(own.begin(), own.end(), words.front()) != own.end()) return;
+  const std::vector<std::string> commands = command_names(*app_);
+  const auto command = std::find_first_of(words.begin(), words.end(), commands.begin(), commands.end());
+  if (command == words.end()) return;
+  console_.json = std::find(words.begin(), words.end(), "--json") != words.end();
+  throw Error(fmt::format("graft: {} comes before the command\nWrite options after it: graft {} {} ...", words.front(),
+                          *command, words.front()));
+}
+
 void Program::parse(std::vector<std::string> words) {
   // Left to itself, the parser takes every word that follows as one more value of a repeatable option, the model too.
   for (CLI::App* command : app_->get_subcommands([](const CLI::App*) { return true; })) {
@@ -146,6 +156,7 @@ void Program::parse(std::vector<std::string> words) {
       if (!option->get_positional()) option->allow_extra_args(false);
     }
   }
+  check_command_comes_first(words);
   const auto found = words.empty() ? translations_.end() : translations_.find(words.front());
   if (found != translations_.end()) {
     // An error on the way is reported as the command would report it.

@@ -50,6 +50,8 @@ class Program {
  private:
   [[nodiscard]] int parse_failure(const CLI::ParseError& error) const;
 
+  /// Throws Error where an option of a command stands in front of it.
+  void check_command_comes_first(const std::vector<std::string>& words);
   void parse(std::vector<std::string> words);
 
   std::shared_ptr<CLI::App> app_;

@@ -70,6 +70,10 @@ def test_no_command_is_wrong_use(graft):
     ("arguments", "found", "suggested"),
     [
         (["bulid", "x.onnx"], "bulid", "build"),
+        (["bulid", "x.onnx", "-o", "y"], "there is no command bulid", "build"),
+        (["--vrsion"], "--vrsion", "--version"),
+        (["-q", "verify", "a.onnx", "b.onnx"], "-q comes before the command", "graft verify -q"),
+        (["--operators", "x.so", "run", "a.onnx"], "--operators comes before the command", "graft run --operators"),
         (["help", "bulid"], "bulid", "build"),
         (["completions", "fsh"], "fsh", "fish"),
         (["ops", "--jsno"], "--jsno", "--json"),
@@ -152,6 +156,12 @@ def test_an_option_takes_one_word_and_leaves_the_arguments_after_it(graft, comma
 
     assert (before.code, said(before)) == (after.code, said(after))
     assert "required" not in before.err
+
+
+def test_json_before_the_command_is_an_object_too(graft):
+    answer = graft("--json", "verify", "a.onnx", "b.onnx")
+    assert answer.code == 2
+    assert answer.json["error"]["message"].startswith("graft: --json comes before the command")
 
 
 def test_an_error_is_an_object_with_json(graft, tmp_path):
