@@ -496,21 +496,16 @@ void give_shapes(Model& model, const InputShapes& input_shapes) {
   }
 }
 
-/// Of a value that a node makes: what the file says of it.
-struct Declared {
-  std::optional<ElementType> type;
-  std::optional<Shape> shape;
-};
-using Declarations = std::unordered_map<Value*, Declared>;
+/// The shapes that a file declares for the outputs of nodes.
+using Declarations = std::unordered_map<Value*, std::optional<Shape>>;
 
-/// Takes types and shapes off what nodes make.
+/// Removes the shapes of nodes' outputs. Their types stay: a wrong one is a fault of the file.
 Declarations forget_declared(Model& model) {
   Declarations declared;
   const auto forget = [&](const Graph& graph) {
     for (Value* value : graph.values()) {
       if (value->producer == nullptr || !value->opaque.empty()) continue;
-      declared.emplace(value, Declared{.type = value->type, .shape = std::move(value->shape)});
-      value->type.reset();
+      declared.emplace(value, std::move(value->shape));
       value->shape.reset();
     }
   };
@@ -526,12 +521,8 @@ Declarations forget_declared(Model& model) {
 bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
   bool any = false;
   for (const auto& [value, was] : declared) {
-    if (!value->type && was.type) {
-      value->type = was.type;
-      any = true;
-    }
-    if (value->shape || !was.shape || value->type != was.type) continue;
-    value->shape = was.shape;
+    if (value->shape || !was) continue;
+    value->shape = was;
     for (Dim& dim : *value->shape) {
       if (are_shapes_given && !dim.is_constant()) dim = unknown_dim();
     }
