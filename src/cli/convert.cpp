@@ -26,7 +26,6 @@
 #include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
-#include "present/text/value_check_text.hpp"
 #include "present/text/verdict_color.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/files.hpp"
@@ -284,9 +283,6 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   }
   say_result(console, conversion, arguments);
   if (halves) say_cut(console, *halves, *files);
-  if (!conversion.values.is_good()) {
-    console.warn(present::missed_check_text(conversion.values, conversion.file.string()));
-  }
   const std::vector<present::NextCommand> next = present::next_commands(conversion);
   if (!halves && !next.empty()) {
     console.say();

@@ -65,15 +65,9 @@ bool is_built_as_it_is(const toolkit::Inspection& inspection) {
 }
 
 /// "nothing is in the way" is said of a model that was built.
-std::string why_to_build(const toolkit::Inspection& inspection) {
-  if (is_built_as_it_is(inspection)) return "nothing is in the way: TensorRT built it";
-  return inspection.probe ? "its parser takes it; it was not built" : "no rule is against it; it was not built";
-}
-
-/// Says the same of the result of a conversion.
-std::string why_to_build(const toolkit::Conversion& conversion) {
-  if (conversion.check && conversion.check->is_built) return "nothing is in the way: TensorRT built it";
-  return conversion.check ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
+std::string why_to_build(bool was_asked, bool is_built) {
+  if (is_built) return "nothing is in the way: TensorRT built it";
+  return was_asked ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
 }
 
 /// The operators of a model that are from loaded libraries.
@@ -175,7 +169,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
                   : build_command(model, plugin_libraries(),
                                   target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins),
                                   ranges_for(inspection.model, inspection.probe)),
-              why_to_build(inspection)};
+              why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection))};
   }
   return {};
 }
@@ -215,7 +209,9 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   }
   commands.push_back(
       {build_command(conversion.output, found.files, options, ranges_for(conversion.model, conversion.check)),
-       found.operators.empty() ? why_to_build(conversion) : why_with_operators(found)});
+       found.operators.empty()
+           ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->is_built)
+           : why_with_operators(found)});
   return commands;
 }
 
