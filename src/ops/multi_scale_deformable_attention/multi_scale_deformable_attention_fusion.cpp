@@ -337,6 +337,15 @@ Attention read_attention(const onnx::Node& sum) {
   return found;
 }
 
+/// Returns an input as f32 where it is f64: the operator has one type, and GridSample two. Exporters compute reference
+/// points in f64.
+onnx::Value* narrow_f64(onnx::Graph& graph, onnx::Value* input, onnx::Node* before) {
+  if (input->type != onnx::ElementType::f64) return input;
+  onnx::Node* cast = graph.add_node("Cast", {input}, {input->name + "/f32"}, before);
+  cast->attributes["to"] = onnx::NodeAttribute(onnx::AttributeData(static_cast<std::int64_t>(onnx::ElementType::f32)));
+  return cast->output();
+}
+
 std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::shared_ptr<const Operator> op) {
   // By name: the edit is made in copies of the graph too.
   const auto name_of = [](const onnx::Value* input) { return input == nullptr ? std::string() : input->name; };
@@ -351,9 +360,10 @@ std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::sh
     onnx::Value* shapes = graph.add_constant(
         y + "/shapes", onnx::TensorData::from_numbers(onnx::ElementType::i64, {levels, 2},
                                                       std::vector<double>(sizes.begin(), sizes.end())));
-    onnx::Value* points =
-        constant_locations ? graph.add_constant(y + "/locations", *constant_locations) : graph.find(locations);
-    onnx::Value* parts = constant_weights ? graph.add_constant(y + "/weights", *constant_weights) : graph.find(weights);
+    onnx::Value* points = constant_locations ? graph.add_constant(y + "/locations", *constant_locations)
+                                             : narrow_f64(graph, graph.find(locations), old);
+    onnx::Value* parts = constant_weights ? graph.add_constant(y + "/weights", *constant_weights)
+                                          : narrow_f64(graph, graph.find(weights), old);
     onnx::Node* last = add_operator_node(graph, *op, {graph.find(x), shapes, points, parts}, {y + "/heads"}, old);
     last->name = old->name;
     if (!keeps_heads) {
