@@ -159,7 +159,6 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
     const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
     complete(reference, candidate, options);
     if (options.seeds) options.common.seeds = *options.seeds;
-    options.common.finds_unreached = true;
     options.common.progress = [&](std::size_t done, std::size_t total) {
       work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
     };
@@ -188,7 +187,6 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     // the two could contradict each other.
     if (!options.emulated && compared.report.verdict() == verify::Verdict::same) {
       if (options.seeds) options.common.seeds = *options.seeds;
-      options.common.finds_unreached = true;
       options.common.progress = [&](std::size_t done, std::size_t total) {
         work.report_step("the outputs with other inputs", done, total);
       };

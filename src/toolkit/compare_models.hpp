@@ -25,7 +25,7 @@ struct ModelPair {
 
 struct CompareOptions {
   /// Without `seeds` and `progress`, which are set here.
-  graft::verify::VerifyOptions common = {.across_formats = true, .may_be_narrower = true};
+  graft::verify::VerifyOptions common = {.across_formats = true, .may_be_narrower = true, .finds_unreached = true};
   std::optional<std::size_t> seeds = {};  ///< Nothing: 3 for outputs; 1 for all tensors, 2 where int8 is emulated.
   std::optional<graft::verify::Precision> emulated = {};  ///< Of all tensors only.
   verify::GivenNames names = {};

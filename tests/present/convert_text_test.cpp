@@ -10,6 +10,7 @@
 #include "present/json/convert_json.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "tests/support/text_model.hpp"
+#include "toolkit/compare_models.hpp"
 
 namespace graft::present {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 NodeRef node(const std::string& name, const std::string& op) {
@@ -116,6 +118,23 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx");
   EXPECT_EQ(to_json(conversion)["values"]["verdict"], "not the same");
+}
+
+TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone) {
+  const auto with_weight = [](double weight) {
+    onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {4}}, {"w", onnx::ElementType::f32, {1}}},
+                                         "zero = Constant<value_float=0.0>()\nm = Mul(w, zero)\ny = Add(x, m)", {"y"});
+    onnx::Value& value = *model.graph().find("w");
+    model.graph().set_is_input(value, false);
+    model.graph().set_initializer(value, onnx::TensorData::from_numbers(onnx::ElementType::f32, {1}, {weight}));
+    return model;
+  };
+  const toolkit::ValueCheck check =
+      toolkit::check_values(with_weight(2), with_weight(3), {}, toolkit::CpuEngine::automatic, {});
+  ASSERT_TRUE(check.is_good()) << check.failure;
+  EXPECT_THAT(check.report->unreached, IsEmpty());
+  const toolkit::OutputComparison compared = toolkit::compare_outputs(with_weight(2), with_weight(3), {}, {});
+  EXPECT_THAT(compared.report.unreached, ElementsAre(HasSubstr("the weights 'w' differ in 1 of 1 elements")));
 }
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
