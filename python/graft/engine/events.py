@@ -97,6 +97,8 @@ class EventWriter:
         self._descriptor = descriptor
         self._token = {} if token is None else {"token": token}
         self._lock = threading.Lock()
+        # A build writes thousands of verbose messages; a reader that drops them need not parse them first.
+        self.writes_verbose = True
 
     def write(self, event: dict[str, Any]) -> None:
         line = json.dumps(event | self._token, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
@@ -106,6 +108,8 @@ class EventWriter:
                 view = view[os.write(self._descriptor, view) :]
 
     def log(self, severity: str, message: str) -> None:
+        if severity == "verbose" and not self.writes_verbose:
+            return
         self.write({"event": "log", "severity": severity, "message": message})
 
     def progress(self, phase: str, step: int, total: int, fraction: float, parent: str | None = None) -> None:

@@ -42,6 +42,7 @@ START_LIMIT = 120.0
 
 def run_trials(request: dict[str, Any], events: EventWriter) -> None:
     """The worker: answers when it is ready, then each question, until its standard input ends."""
+    events.writes_verbose = request["verbose"]
     session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     events.write({"event": "answer", "outcome": "ready", **registry_facts(session, libraries)})
@@ -262,7 +263,7 @@ def serve_trials(request: dict[str, Any], flavor: Flavor, events: EventWriter, v
         if verbose:
             events.write(event)
 
-    with Trials(request, flavor, relay) as trials:
+    with Trials(request | {"verbose": verbose}, flavor, relay) as trials:
         for line in sys.stdin:
             question = json.loads(line)
             is_start = question["action"] == "start"

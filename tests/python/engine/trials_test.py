@@ -13,6 +13,8 @@ import numpy as np
 import onnx
 import pytest
 from conftest import HERE, driver_environment, has_gone
+from graft.engine.flavors import flavor_named
+from graft.engine.trials import Trials
 from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.usefixtures("rtx")
@@ -150,3 +152,22 @@ def test_two_that_only_crash_together(tmp_path: pathlib.Path, fixture_library: p
     one, two, both = chain("one.onnx", 1), chain("two.onnx", 2), chain("both.onnx", 1, 2)
     answers = ask(build(one), build(two), build(both), build(two), libraries=(fixture_library,))
     assert [answer["outcome"] for answer in answers[1:]] == ["accepted", "accepted", "crashed", "accepted"]
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_worker_writes_verbose_messages_where_they_are_relayed(tmp_path: pathlib.Path, verbose: bool) -> None:
+    """A build has thousands of them, which cost more than the build of a small part."""
+    request: dict[str, Any] = {
+        "command": "trials",
+        "flavor": "rtx",
+        "plugin_libraries": [],
+        "plugin_override": False,
+        "targets": ["sm89"],
+        "verbose": verbose,
+    }
+    relayed: list[dict[str, Any]] = []
+    with Trials(request, flavor_named("rtx"), relayed.append) as trials:
+        trials.start()
+        answer = trials.ask(build(models.convolution(tmp_path / "m.onnx"), limit=60, shapes=[]))
+    assert answer["outcome"] == "accepted"
+    assert any(event["severity"] == "verbose" for event in relayed) == verbose
