@@ -170,7 +170,7 @@ MUTATIONS = {"left_out": leave_out, "sizes": change_sizes, "bytes": change_bytes
 
 @dataclass
 class Limits:
-    """Of one file. The memory is that of the child with all its libraries."""
+    """Of one file. The time is that of the child and of the engines' processes, the memory that of the largest of these."""
 
     seconds: int = 20
     mebibytes: int = 2048
@@ -186,19 +186,43 @@ class Finding:
 
 
 def _use(path: pathlib.Path) -> None:
-    """What inspect and convert do with a file, without TensorRT."""
+    """Does with a file what inspect, convert and verify do, without TensorRT."""
     import graft
 
     model = graft.load(path, progress=False)
     graft.inspect(model, judge="rule", progress=False)
-    graft.convert(model, engine="openvino", progress=False)
+    converted = graft.convert(model, engine="openvino", check=False, progress=False)
+    graft.verify(model, converted.model, seeds=1, progress=False)
+
+
+def _processes() -> list[pathlib.Path]:
+    """This process and those of the engines, which it started."""
+    children = pathlib.Path("/proc/self/task").glob("*/children")
+    numbers = [number for each in children for number in each.read_text().split()]
+    return [pathlib.Path("/proc", number) for number in ("self", *numbers)]
 
 
 def _peak_mebibytes() -> float:
-    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) / 1024
-    return 0
+    peaks = [0.0]
+    for process in _processes():
+        for line in (process / "status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                peaks.append(int(line.split()[1]) / 1024)
+    return max(peaks)
+
+
+def _forget_peaks() -> None:
+    for process in _processes():
+        (process / "clear_refs").write_text("5")
+
+
+def _seconds() -> float:
+    """Processor time of these processes, and of those that have ended."""
+    ticks = 0
+    for process in _processes():
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:13] if process.name != "self" else fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _work(files: list[tuple[str, bytes, str]], first: int, limits: Limits, report: int, folder: pathlib.Path) -> None:
@@ -214,10 +238,10 @@ def _work(files: list[tuple[str, bytes, str]], first: int, limits: Limits, repor
         path = folder / f"m{ending}"
         path.write_bytes(content)
         os.write(report, json.dumps({"begun": at}).encode() + b"\n")
-        pathlib.Path("/proc/self/clear_refs").write_text("5")
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        before = used.ru_utime + used.ru_stime
-        most = int(before) + limits.seconds + 5
+        _forget_peaks()
+        before = _seconds()
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        most = int(own.ru_utime + own.ru_stime) + limits.seconds + 5
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
         why = ""
         try:
@@ -227,8 +251,7 @@ def _work(files: list[tuple[str, bytes, str]], first: int, limits: Limits, repor
                 why = f"internal error: {error}"
         except MemoryError:
             pass
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        seconds = used.ru_utime + used.ru_stime - before
+        seconds = _seconds() - before
         if not why and seconds > limits.seconds:
             why = f"{seconds:.0f} s of processor time"
         if not why and _peak_mebibytes() > limits.mebibytes:

@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 
+#include "graft/setting.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/schema.hpp"
 
@@ -421,8 +422,35 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
   return shapes;
 }
 
+namespace {
+
+/// Throws Error where the inputs have more than `most_synthetic_elements` together.
+void check_sizes(const onnx::Model& model,
+                 const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
+  std::int64_t left = most_synthetic_elements;
+  for (const auto& [name, dims] : shapes) {
+    // The first size of 0 makes the tensor empty, whatever the others are.
+    if (std::find(dims.begin(), dims.end(), 0) != dims.end()) continue;
+    std::int64_t room = left;
+    for (const std::int64_t size : dims) room /= size;
+    if (room < 1) {
+      throw Error(
+          fmt::format("{}: input '{}' would have {} elements; inputs are made with at most {} together\n"
+                      "Give smaller sizes with {}, or the numbers with {}",
+                      model.source, name, fmt::join(dims, " x "), most_synthetic_elements,
+                      setting_name(Setting::synthetic_shapes), setting_name(Setting::data)));
+    }
+    std::int64_t count = 1;
+    for (const std::int64_t size : dims) count *= size;
+    left -= count;
+  }
+}
+
+}  // namespace
+
 runtime::TensorMap make_inputs(const onnx::Model& model, const InputOptions& options) {
   const auto shapes = input_shapes(model, options);
+  check_sizes(model, shapes);
   runtime::TensorMap inputs;
   for (const onnx::Value* input : model.graph().inputs()) {
     if (has_default(*input)) continue;

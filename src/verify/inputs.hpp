@@ -65,10 +65,14 @@ struct InputOptions {
 [[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const onnx::Model& model,
                                                                                          const InputOptions& options);
 
+/// The most elements that make_inputs makes in one call: a file of a few bytes may declare inputs of any size.
+inline constexpr std::int64_t most_synthetic_elements = std::int64_t{1} << 26U;
+
 /// A tensor for each input that has no default. The numbers depend on the seed and the input's name alone. i8 and u8
 /// take their whole range; other integers, which are mostly indices or counts, 0 to 3 without `wide_integers`; booleans
 /// both values. Throws Error naming an input whose type or rank is unknown, one of text, a name in `shapes` or `dims`
-/// that the model does not have, a shape that contradicts the model's, and a range that its type does not hold.
+/// that the model does not have, a shape that contradicts the model's, a range that its type does not hold, and more
+/// than `most_synthetic_elements`.
 [[nodiscard]] runtime::TensorMap make_inputs(const onnx::Model& model, const InputOptions& options = {});
 
 }  // namespace graft::verify

@@ -75,6 +75,19 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
   EXPECT_THAT(make_inputs(unranked, {.dims = {}, .shapes = {{"x", {1, 4}}}}).at("x").dims, ElementsAre(1, 4));
 }
 
+/// A file of a hundred bytes may declare inputs of any size, also sizes whose product no integer holds.
+TEST(Inputs, RefuseSizesThatTakeTooMuchMemory) {
+  const auto with_shape = [](const Shape& shape) {
+    return text_model({{"a", onnx::ElementType::f32, {8}}, {"x", onnx::ElementType::f32, shape}}, "y = Neg(x)", {"y"});
+  };
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
+  for (const Shape& shape : {Shape{1, huge}, Shape{huge, huge, huge}, Shape{most_synthetic_elements - 7}}) {
+    EXPECT_THAT([&] { (void)make_inputs(with_shape(shape)); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("input 'x' would have ")));
+  }
+  EXPECT_EQ(make_inputs(with_shape({0, huge, huge})).at("x").element_count(), 0);
+}
+
 TEST(Inputs, AreNormallyDistributed) {
   const auto values = *make_inputs(one_input(onnx::ElementType::f32, {100000}), {.scale = 3}).at("x").numbers();
   const double count = static_cast<double>(values.size());
