@@ -18,6 +18,7 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   options.common.data = common.data;
   options.common.shapes = common.shapes;
   options.common.snr_db = common.snr_db;
+  options.common.seeds = common.seeds;
   // The warnings are those of `graft verify` alone, and take another compilation of the reference and a run of each
   // input.
   options.common.finds_unreached = false;

@@ -25,8 +25,8 @@ struct ValueCheck {
 };
 
 /// Runs both models in the engine for values, within the budget of a file (runtime/budget.hpp) where `is_limited`.
-/// `common` has the data, shapes and limit of the options; what cannot be run is ValueCheck::failure. Throws Cancelled,
-/// and Error where Graft itself is at fault.
+/// `common` has the data, shapes, seeds and limit of the options; what cannot be run is ValueCheck::failure. Throws
+/// Cancelled, and Error where Graft itself is at fault.
 [[nodiscard]] ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                       const graft::verify::VerifyOptions& common, CpuEngine engine, const Watch& watch,
                                       bool is_limited = false);
