@@ -12,12 +12,9 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 import graft
-from graft.engine.compilers import compilers
-from graft.engine.conformance import check_libraries as check_conformance
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter, open_files_error
 from graft.engine.files import file_digest
 from graft.engine.flavors import FLAVORS, Flavor, choose_flavor, flavor_named, gpu_seems_present, is_installed
@@ -303,6 +300,8 @@ def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
     request = {"command": "plugins", "flavor": flavor.name, "plugin_libraries": arguments.libraries}
     request["time_limit"] = arguments.time_limit
     if arguments.check:
+        from graft.engine.conformance import check_libraries as check_conformance
+
         check_conformance(request | {"command": "check"}, flavor, events, arguments.verbose)
         return
     events.write(run_worker(request, flavor, events.write, arguments.verbose))
@@ -344,6 +343,11 @@ def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
         except EngineError as error:
             return facts | {"usable": False, "reason": error.message}
         return {k: v for k, v in answer.items() if k not in ("event", "command")}
+
+    # What `probe` alone needs would be a third of what other commands import.
+    from concurrent.futures import ThreadPoolExecutor
+
+    from graft.engine.compilers import compilers
 
     with ThreadPoolExecutor() as pool:
         *flavors, cuda = pool.map(ask, [*FLAVORS, None])
