@@ -1,4 +1,4 @@
-// Sizes come from a few plans, values from the nodes that read them.
+// Sizes come from a few plans, narrowed to what shape inference accepts; values come from the nodes that read them.
 #include "inspect/suggested_ranges.hpp"
 
 #include <fmt/format.h>
@@ -8,10 +8,15 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
+
+#include "graft/error.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -19,6 +24,7 @@ namespace {
 using Range = std::array<std::int64_t, 3>;  // smallest, usual, largest
 using Sizes = std::vector<std::int64_t>;
 using Points = std::array<Sizes, 3>;
+using InputSizes = std::map<std::string, Sizes>;
 
 /// How large the dynamic dimensions are.
 struct SizePlan {
@@ -40,30 +46,182 @@ bool is_dynamic(const onnx::Value& input) {
          std::any_of(input.shape->begin(), input.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
-/// The sizes of every input with a known rank under one plan.
-std::map<std::string, Points> sizes_by(const SizePlan& plan, const onnx::Model& model) {
-  std::map<std::string, Range, std::less<>> symbols;
-  std::map<std::string, Points> sizes;
-  for (const onnx::Value* input : model.graph().inputs()) {
-    if (!input->shape) continue;
-    constexpr std::size_t image_rank = 4;
-    const Range& other = input->shape->size() < image_rank ? plan.sequence : plan.image;
-    Points& points = sizes[input->name];
-    for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
-      const Dim& dim = (*input->shape)[axis];
-      const Range& range = axis == 0 ? plan.batch : other;
-      if (dim.kind() == Dim::Kind::symbol) symbols.emplace(dim.name(), range);
-      for (std::size_t point = 0; point < points.size(); ++point) {
-        const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
-          const auto found = symbols.find(name);
-          return found == symbols.end() ? range.at(point) : found->second.at(point);
-        };
-        points.at(point).push_back(dim.evaluate(value_of).value_or(range.at(point)));
+/// Shape inference of a model at given input sizes. Each combination of sizes is tried once.
+class SizeChecker {
+ public:
+  explicit SizeChecker(const onnx::Model& model) : model_(model) {}
+
+  /// Returns the fault that shape inference finds at these sizes; empty where it finds none.
+  const std::string& find_fault(const InputSizes& sizes) {
+    const auto [found, is_new] = faults_.try_emplace(sizes);
+    if (!is_new) return found->second;
+    std::map<std::string, Shape, std::less<>> shapes;
+    for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
+    try {
+      onnx::Model copy = model_.clone();
+      static_cast<void>(onnx::infer_shapes(copy, shapes));
+    } catch (const Error& error) {
+      found->second = error.what();
+    }
+    return found->second;
+  }
+  bool can_compute(const InputSizes& sizes) { return find_fault(sizes).empty(); }
+
+  /// Whether there is room for another combination. Each costs an inference of the whole model.
+  [[nodiscard]] bool has_budget() const {
+    constexpr std::size_t most = 120;
+    return faults_.size() < most;
+  }
+
+ private:
+  const onnx::Model& model_;
+  std::map<InputSizes, std::string> faults_;
+};
+
+/// The dynamic dimensions of a model's inputs, each with the size that it has in a plan.
+class DynamicSizes {
+ public:
+  explicit DynamicSizes(const onnx::Model& model) : model_(model) {
+    for (const onnx::Value* input : model.graph().inputs()) {
+      if (!input->shape) continue;
+      constexpr std::size_t image_rank = 4;
+      for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+        if ((*input->shape)[axis].is_constant()) continue;
+        const Dimension dimension{.is_batch = axis == 0, .is_image = input->shape->size() >= image_rank};
+        const auto [found, is_new] = dimensions_.emplace(key_of(*input, axis), dimension);
+        if (is_new && dimension.is_batch) batches_.push_back(found->first);
       }
     }
   }
-  return sizes;
-}
+
+  /// Returns sets of points for a plan that shape inference accepts; the plan itself where none is found.
+  std::map<std::string, Points> fit(const SizePlan& plan, SizeChecker& checker) const {
+    std::map<std::string, Range, std::less<>> ranges = ranges_of(plan, {});
+    if (!find_usual_sizes(plan, checker, ranges)) return points_of(ranges_of(plan, {}));
+    narrow(checker, ranges, 0);
+    narrow(checker, ranges, 2);
+    return points_of(ranges);
+  }
+
+ private:
+  struct Dimension {
+    bool is_batch = false;
+    bool is_image = false;
+  };
+  using Ranges = std::map<std::string, Range, std::less<>>;
+
+  /// The name of a symbol, or the place of a dimension without a name.
+  static std::string key_of(const onnx::Value& input, std::size_t axis) {
+    const Dim& dim = (*input.shape)[axis];
+    const bool has_name = dim.kind() == Dim::Kind::symbol && !onnx::is_unknown(dim);
+    return has_name ? dim.name() : fmt::format("{}\n{}", input.name, axis);
+  }
+
+  /// Returns the ranges of a plan. The first dimensions named in `no_batch` are as long as a sequence.
+  [[nodiscard]] Ranges ranges_of(const SizePlan& plan, const std::set<std::string>& no_batch) const {
+    Ranges ranges;
+    for (const auto& [key, dimension] : dimensions_) {
+      const bool is_batch = dimension.is_batch && !no_batch.contains(key);
+      const Range& other = dimension.is_image ? plan.image : plan.sequence;
+      ranges.emplace(key, is_batch ? plan.batch : other);
+    }
+    return ranges;
+  }
+
+  [[nodiscard]] InputSizes sizes_of(const Ranges& ranges, std::size_t point) const {
+    InputSizes sizes;
+    for (const onnx::Value* input : model_.graph().inputs()) {
+      if (!input->shape) continue;
+      std::vector<std::int64_t>& of_input = sizes[input->name];
+      const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
+        const auto found = ranges.find(name);
+        return found == ranges.end() ? std::nullopt : std::optional(found->second.at(point));
+      };
+      for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+        const Dim& dim = (*input->shape)[axis];
+        const auto found = dim.is_constant() ? ranges.end() : ranges.find(key_of(*input, axis));
+        const std::optional<std::int64_t> computed = dim.evaluate(value_of);
+        of_input.push_back(computed ? *computed : found == ranges.end() ? 1 : found->second.at(point));
+      }
+    }
+    return sizes;
+  }
+
+  [[nodiscard]] std::map<std::string, Points> points_of(const Ranges& ranges) const {
+    std::map<std::string, Points> points;
+    for (std::size_t point = 0; point < 3; ++point) {
+      for (auto& [name, sizes] : sizes_of(ranges, point)) points[name].at(point) = sizes;
+    }
+    return points;
+  }
+
+  /// Searches usual sizes that the network computes: the plan's; with a batch in the place of another dimension, as an
+  /// input of rank 1 may be as long as a sequence; then other sizes that networks are trained with.
+  bool find_usual_sizes(const SizePlan& plan, SizeChecker& checker, Ranges& ranges) const {
+    const auto fits = [&](Ranges tried) {
+      if (!checker.can_compute(sizes_of(tried, 1))) return false;
+      ranges = std::move(tried);
+      return true;
+    };
+    if (fits(ranges)) return true;
+    constexpr std::size_t most = 6;
+    const std::size_t count = std::min(batches_.size(), most);
+    for (std::size_t flips = 1; flips < (std::size_t{1} << count) && checker.has_budget(); ++flips) {
+      std::set<std::string> no_batch;
+      for (std::size_t i = 0; i < count; ++i) {
+        if ((flips >> i & 1U) != 0) no_batch.insert(batches_[i]);
+      }
+      if (fits(ranges_of(plan, no_batch))) return true;
+    }
+    constexpr std::array<std::int64_t, 22> trained_with{64,  32,  128, 256, 16, 512, 8,  4,  2,  384,  336,
+                                                        640, 448, 299, 227, 96, 48,  28, 14, 77, 1024, 1};
+    for (const std::int64_t batch : {plan.batch[1], std::int64_t{1}}) {
+      for (const std::int64_t size : trained_with) {
+        if (!checker.has_budget()) return false;
+        Ranges tried = ranges_of(plan, {});
+        for (auto& [key, range] : tried) {
+          const Dimension& dimension = dimensions_.at(key);
+          const std::int64_t usual = dimension.is_batch ? batch : size;
+          range = {std::min(range[0], usual), usual, std::max(range[2], usual)};
+        }
+        if (fits(std::move(tried))) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Moves the smallest (point 0) or the largest sizes (point 2) toward the usual ones until the network computes them.
+  void narrow(SizeChecker& checker, Ranges& ranges, std::size_t point) const {
+    const auto narrowed_to = [&](std::int64_t limit, bool has_batch) {
+      Ranges narrowed = ranges;
+      for (auto& [key, range] : narrowed) {
+        const Dimension& dimension = dimensions_.at(key);
+        if (dimension.is_batch && !has_batch) continue;
+        range.at(point) =
+            point == 0 ? std::min(std::max(range[0], limit), range[1]) : std::max(std::min(range[2], limit), range[1]);
+      }
+      return narrowed;
+    };
+    constexpr std::array<std::int64_t, 14> limits{2, 3, 4, 5, 7, 8, 10, 14, 16, 28, 32, 64, 128, 256};
+    std::vector<Ranges> tried{ranges};
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      tried.push_back(narrowed_to(limits.at(point == 0 ? i : limits.size() - 1 - i), false));
+    }
+    const std::int64_t usual = point == 0 ? std::numeric_limits<std::int64_t>::max() : 0;
+    tried.push_back(narrowed_to(usual, false));
+    for (Ranges& each : tried) {
+      if (!checker.has_budget()) break;
+      if (!checker.can_compute(sizes_of(each, point))) continue;
+      ranges = std::move(each);
+      return;
+    }
+    ranges = narrowed_to(usual, true);
+  }
+
+  const onnx::Model& model_;
+  std::map<std::string, Dimension, std::less<>> dimensions_;
+  std::vector<std::string> batches_;
+};
 
 std::string text_of(const Points& points) {
   return fmt::format("{}..{}..{}", fmt::join(points[0], "x"), fmt::join(points[1], "x"), fmt::join(points[2], "x"));
@@ -199,6 +357,13 @@ Points plain_values(std::size_t count, const Range& range) {
   return {Sizes(count, range[0]), Sizes(count, range[1]), Sizes(count, range[2])};
 }
 
+bool are_equal(const SuggestedRanges& a, const SuggestedRanges& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& left, const auto& right) {
+    return left.first == right.first && left.second.sizes == right.second.sizes &&
+           left.second.values == right.second.values;
+  });
+}
+
 }  // namespace
 
 std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
@@ -207,10 +372,12 @@ std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
   const bool has_values = std::any_of(inputs.begin(), inputs.end(), [](const auto* v) { return may_be_values(*v); });
   constexpr std::array<Range, 2> plain{{{1, 4, 8}, {1, 1, 1}}};  // where the reader says nothing
   std::vector<SuggestedRanges> suggested;
+  SizeChecker checker(model);
+  const DynamicSizes dynamic_sizes(model);
   for (const SizePlan& plan : size_plans) {
-    const std::map<std::string, Points> sizes = sizes_by(plan, model);
+    const std::map<std::string, Points> sizes = dynamic_sizes.fit(plan, checker);
     for (const Range& range : plain) {
-      SuggestedRanges& ranges = suggested.emplace_back();
+      SuggestedRanges ranges;
       for (const onnx::Value* input : inputs) {
         SuggestedRange& found = ranges[input->name];
         if (is_dynamic(*input)) found.sizes = text_of(sizes.at(input->name));
@@ -219,6 +386,9 @@ std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
         const auto asked = ValuesFor(count, sizes).reader(*input);
         found.values = text_of(asked.value_or(plain_values(count, range)));
       }
+      const bool is_known = std::any_of(suggested.begin(), suggested.end(),
+                                        [&](const SuggestedRanges& other) { return are_equal(ranges, other); });
+      if (!is_known) suggested.push_back(std::move(ranges));
       if (!has_values) break;
     }
     if (!has_dynamic) break;

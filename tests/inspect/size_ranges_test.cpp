@@ -39,5 +39,22 @@ TEST(SizeRanges, sizes_below_nothing_are_no_range) {
   EXPECT_EQ(ranges.of(part), (std::vector<std::string>{"a=16..16..64", "b=13..13..61"}));
 }
 
+/// TensorRT builds each of these networks for sizes that ONNX Runtime refuses to run.
+TEST(SuggestedRanges, are_sizes_that_the_network_computes) {
+  const auto sizes_of = [](const onnx::Model& model) { return suggest_ranges(model).front(); };
+  const Dim n = Dim::symbol("n");
+  const Dim s = Dim::symbol("s");
+  const Dim m = Dim::symbol("m");
+  constexpr auto f32 = onnx::ElementType::f32;
+  SuggestedRanges found = sizes_of(test::text_model({{"x", f32, {n, s}}, {"y", f32, {m}}}, "z = Add(x, y)", {"z"}));
+  EXPECT_EQ(found["x"].sizes, "1x1..4x128..8x512");
+  EXPECT_EQ(found["y"].sizes, "1..128..512");
+  found = sizes_of(
+      test::text_model({{"x", f32, {n, Dim(3), s, m}}, test::weight("w", {4, 3, 7, 7})}, "z = Conv(x, w)", {"z"}));
+  EXPECT_EQ(found["x"].sizes, "1x3x7x7..4x3x224x224..8x3x512x512");
+  found = sizes_of(test::text_model({{"x", f32, {n, s}}, test::weight("w", {77})}, "z = Add(x, w)", {"z"}));
+  EXPECT_EQ(found["x"].sizes, "1x1..4x77..8x77");
+}
+
 }  // namespace
 }  // namespace graft::inspect
