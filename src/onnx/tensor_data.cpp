@@ -135,6 +135,18 @@ int bits_of(ElementType type) {
   return record == nullptr ? 0 : record->bits;
 }
 
+bool has_numbers(ElementType type) {
+  switch (type) {
+    case ElementType::f32:
+    case ElementType::f64:
+    case ElementType::f16:
+    case ElementType::bf16:
+    case ElementType::f8e4m3fn:
+    case ElementType::boolean: return true;
+    default: return is_integer(type);
+  }
+}
+
 bool is_floating_point(ElementType type) {
   switch (type) {
     case ElementType::f32:
@@ -193,10 +205,7 @@ std::optional<std::vector<std::int64_t>> TensorData::ints() const {
 }
 
 std::optional<std::vector<double>> TensorData::numbers() const {
-  const bool is_integral = is_integer(type) || type == ElementType::boolean;
-  const bool is_real = type == ElementType::f32 || type == ElementType::f64 || type == ElementType::f16 ||
-                       type == ElementType::bf16 || type == ElementType::f8e4m3fn;
-  if (!is_integral && !is_real) return std::nullopt;
+  if (!has_numbers(type)) return std::nullopt;
   std::vector<double> values(static_cast<std::size_t>(element_count()));
   double* next = values.data();
   for_each_number(*this, [&](auto value) { *next++ = static_cast<double>(value); });

@@ -55,6 +55,8 @@ enum class ElementType : std::int32_t {
 [[nodiscard]] ElementType to_element_type(DType dtype);
 /// Bits one element takes in raw data (4-bit elements are packed in pairs); 0 for strings and unknown codes.
 [[nodiscard]] int bits_of(ElementType type);
+/// Returns whether TensorData::numbers reads the elements of this type.
+[[nodiscard]] bool has_numbers(ElementType type);
 [[nodiscard]] bool is_floating_point(ElementType type);
 [[nodiscard]] bool is_integer(ElementType type);  ///< Signed or unsigned; not boolean.
 

@@ -15,7 +15,9 @@ namespace graft::verify {
   return is_integer(type) || type == onnx::ElementType::boolean;
 }
 /// Whether the elements are numbers that numbers() returns.
-[[nodiscard]] inline bool is_real(onnx::ElementType type) { return is_whole(type) || is_floating_point(type); }
+[[nodiscard]] inline bool is_real(onnx::ElementType type) {
+  return is_whole(type) || (is_floating_point(type) && has_numbers(type));
+}
 
 /// `count` elements from `begin` on, as a row; `begin` is even, so that a piece of 4-bit numbers begins at a byte.
 [[nodiscard]] inline onnx::TensorData piece_of(const onnx::TensorData& tensor, std::int64_t begin, std::int64_t count) {

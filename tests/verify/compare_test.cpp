@@ -43,6 +43,16 @@ TEST(Compare, CountsWhatIsOutside) {
               HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 in the reference, 3.5 in the candidate"));
 }
 
+/// The bytes alone are compared of types whose numbers are not read.
+TEST(Compare, TypesWithoutNumbersAreTheSameOrIncomparable) {
+  for (const onnx::ElementType type : {onnx::ElementType::f8e5m2, onnx::ElementType::f8e4m3fnuz}) {
+    const onnx::TensorData four{type, {4}, onnx::Bytes(std::string("\x01\x02\x03\x04")), nullptr, "", false, ""};
+    const onnx::TensorData other{type, {4}, onnx::Bytes(std::string("\x01\x02\x03\x05")), nullptr, "", false, ""};
+    EXPECT_TRUE(compare(four, four, {}).equal());
+    EXPECT_THAT(compare(four, other, {}).incomparable, HasSubstr("cannot be compared"));
+  }
+}
+
 TEST(Compare, EachMaximumHasItsElement) {
   const Difference difference = compare(f32({2, 2}, {100, 1, -0.5, 0}), f32({2, 2}, {103, 1, 0.5, 0.25}), {});
   EXPECT_EQ(difference.max_absolute, 3);
