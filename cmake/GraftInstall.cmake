@@ -10,7 +10,7 @@ set(GRAFT_INSTALL_SOURCE_DIR "${CMAKE_INSTALL_DATADIR}/graft/src")
 
 # The worker program runs models in OpenVINO, whose libraries go into a folder of their own: OpenVINO finds its plugin and
 # its reader of ONNX beside itself. Its plugins for GPUs and NPUs and its readers of other formats are not used.
-if(TARGET graft_engine_worker)
+if(GRAFT_WITH_OPENVINO)
   install(DIRECTORY "${GRAFT_SITE_PACKAGES}/openvino/libs/" DESTINATION "${CMAKE_INSTALL_LIBDIR}/graft"
           FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so*" PATTERN "libopenvino_onnx_frontend.so*"
                          PATTERN "libtbb*.so*" PATTERN "libhwloc.so*")
@@ -133,7 +133,7 @@ install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/g
 if(TARGET graft_python_toolkit)
   set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)
   install(TARGETS graft RUNTIME DESTINATION bin ${in_wheel})
-  if(TARGET graft_engine_worker)
+  if(GRAFT_WITH_OPENVINO)
     install(TARGETS graft_engine_worker RUNTIME DESTINATION libexec ${in_wheel})
   endif()
   install(FILES "$<TARGET_FILE:graft_toolkit>" DESTINATION lib RENAME "$<TARGET_SONAME_FILE_NAME:graft_toolkit>" ${in_wheel})
