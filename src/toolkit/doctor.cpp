@@ -15,7 +15,11 @@ namespace graft::toolkit {
 Diagnosis diagnose(const AskDriver& ask) {
   Diagnosis found;
   const runtime::Engine& engine = runtime::default_engine();
-  if (engine.can_run()) found.cpu_engine = engine.name();
+  try {
+    if (engine.can_run()) found.cpu_engine = engine.name();
+  } catch (const Error& error) {
+    found.cpu_engine_error = error.what();
+  }
   try {
     found.onnxruntime = engine_of(CpuEngine::onnxruntime, Purpose::values).name();
   } catch (const Error& error) {

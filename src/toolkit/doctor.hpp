@@ -14,6 +14,7 @@ namespace graft::toolkit {
 
 struct Diagnosis {
   std::string cpu_engine;         ///< "OpenVINO 2026.4.1"; empty in a build without one.
+  std::string cpu_engine_error;   ///< Why there is none, where its process did not start.
   std::string onnxruntime;        ///< "ONNX Runtime 1.31.1"; empty where it cannot be started.
   std::string onnxruntime_error;  ///< Why not.
   engine::PluginLibrary plugin_library;

@@ -23,6 +23,14 @@ def test_everything_is_found_where_it_is_installed(graft):
     assert answer.code == (0 if PLUGIN_LIBRARY.is_file() else 3)
 
 
+def test_an_engine_whose_process_does_not_start(graft):
+    """As in an environment from which OpenVINO's wheel was removed."""
+    answer = graft("doctor", env={"GRAFT_ENGINE_WORKER": "/bin/false"})
+    assert answer.code == 3
+    assert "it ended with exit code 1; nothing can be proven or quantized" in " ".join(answer.out.split())
+    assert "pip install openvino" in answer.out
+
+
 def test_a_python_without_tensorrt(graft):
     answer = graft("doctor", env={"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"})
     assert answer.code == 3

@@ -27,6 +27,9 @@ Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
   if (finding.found) {
     finding.text = diagnosis.cpu_engine;
     finding.facts["version"] = finding.text.substr(finding.text.find(' ') + 1);
+  } else if (!diagnosis.cpu_engine_error.empty()) {
+    finding.text = diagnosis.cpu_engine_error + "; nothing can be proven or quantized";
+    finding.remedy = "pip install openvino";
   } else {
     finding.text = "this build has none: nothing can be proven, verified, quantized or run";
     finding.remedy = "make deps build";
