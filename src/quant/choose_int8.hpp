@@ -45,7 +45,7 @@ struct Int8Options {
   std::filesystem::path state = {};       ///< As in CalibrateOptions.
   std::optional<double> limit_db;         ///< Signal to noise ratio that each output has to have.
   std::optional<verify::Precision> rest;  ///< f16 or bf16: what is not int8 computes in it where that does not break.
-  NodeRefusal refusal = {};               ///< As in TypedOptions, of what computes in `rest`.
+  NodeRefusal refusal = {};               ///< TypedOptions::refusal for the nodes that compute in `rest`.
   /// How much the metric may fall, in its own unit.
   std::optional<double> max_drop;
   /// Asked once for the f32 network, as prepared, and once for each model that is tried; more is better. Without one:

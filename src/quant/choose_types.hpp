@@ -31,7 +31,7 @@ struct ChooseOptions {
   double margin_db = 0;  ///< How much more than the limit the search looks for, since other inputs may have less.
   int threads = 0;
   std::int64_t memory = std::int64_t{1} << 30;  ///< As in LayerOptions.
-  NodeRefusal refusal = {};                     ///< As in TypedOptions.
+  NodeRefusal refusal = {};                     ///< TypedOptions::refusal takes it.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 

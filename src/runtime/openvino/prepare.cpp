@@ -134,7 +134,7 @@ void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// What follows goes by the types of inner values, which a file need not declare.
+/// Infers the types of inner values where a file does not declare all of them: the steps that follow decide by types.
 void infer_missing_types(onnx::Model& model) {
   bool lacks_any = false;
   model.graph().for_each_node([&](const onnx::Node& node) {
