@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <system_error>
 
@@ -22,6 +23,11 @@ fs::path executable_folder() {
   }
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   return failed ? fs::path() : self.parent_path();
+}
+
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace graft

@@ -2,7 +2,6 @@
 #include "engine/driver.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -44,11 +43,6 @@ std::string without_empty_entries(std::string_view folders) {
 std::string folders_in(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? std::string() : without_empty_entries(value);
-}
-
-bool is_program(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
 /// Of the application that is a Python program itself.

@@ -51,31 +51,30 @@ class SizeChecker {
  public:
   explicit SizeChecker(const onnx::Model& model) : model_(model) {}
 
-  /// Returns the fault that shape inference finds at these sizes; empty where it finds none.
-  const std::string& find_fault(const InputSizes& sizes) {
-    const auto [found, is_new] = faults_.try_emplace(sizes);
+  /// Returns whether shape inference finds no fault at these sizes.
+  bool can_compute(const InputSizes& sizes) {
+    const auto [found, is_new] = answers_.try_emplace(sizes, true);
     if (!is_new) return found->second;
     std::map<std::string, Shape, std::less<>> shapes;
     for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
     try {
       onnx::Model copy = model_.clone();
       static_cast<void>(onnx::infer_shapes(copy, shapes));
-    } catch (const Error& error) {
-      found->second = error.what();
+    } catch (const Error&) {
+      found->second = false;
     }
     return found->second;
   }
-  bool can_compute(const InputSizes& sizes) { return find_fault(sizes).empty(); }
 
   /// Whether there is room for another combination. Each costs an inference of the whole model.
   [[nodiscard]] bool has_budget() const {
     constexpr std::size_t most = 120;
-    return faults_.size() < most;
+    return answers_.size() < most;
   }
 
  private:
   const onnx::Model& model_;
-  std::map<InputSizes, std::string> faults_;
+  std::map<InputSizes, bool> answers_;
 };
 
 /// The dynamic dimensions of a model's inputs, each with the size that it has in a plan.
@@ -357,13 +356,6 @@ Points plain_values(std::size_t count, const Range& range) {
   return {Sizes(count, range[0]), Sizes(count, range[1]), Sizes(count, range[2])};
 }
 
-bool are_equal(const SuggestedRanges& a, const SuggestedRanges& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& left, const auto& right) {
-    return left.first == right.first && left.second.sizes == right.second.sizes &&
-           left.second.values == right.second.values;
-  });
-}
-
 }  // namespace
 
 std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
@@ -386,8 +378,7 @@ std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
         const auto asked = ValuesFor(count, sizes).reader(*input);
         found.values = text_of(asked.value_or(plain_values(count, range)));
       }
-      const bool is_known = std::any_of(suggested.begin(), suggested.end(),
-                                        [&](const SuggestedRanges& other) { return are_equal(ranges, other); });
+      const bool is_known = std::find(suggested.begin(), suggested.end(), ranges) != suggested.end();
       if (!is_known) suggested.push_back(std::move(ranges));
       if (!has_values) break;
     }

@@ -47,6 +47,7 @@ struct TrialOptions {
 struct SuggestedRange {
   std::string sizes;   ///< MIN..OPT..MAX of its dimensions; empty where none is dynamic.
   std::string values;  ///< MIN..OPT..MAX of its elements, where TensorRT computes sizes from them.
+  friend bool operator==(const SuggestedRange& a, const SuggestedRange& b) = default;
 };
 
 /// The sizes, or values, that a build is for.

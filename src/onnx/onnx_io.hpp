@@ -50,6 +50,9 @@ std::optional<std::filesystem::path> write_onnx(const Model& model, const std::f
 /// Returns the bytes of all initializers and of all tensors in attributes, those of sub-graphs included.
 [[nodiscard]] std::size_t weight_bytes(const Model& model);
 
+/// Models with more weight_bytes than this go through files: serialize_onnx has to stay within protobuf's 2 GiB.
+inline constexpr std::size_t largest_serialized_weights = std::size_t{3} << 29;
+
 /// The file's bytes, all data inside.
 [[nodiscard]] std::string serialize_onnx(const Model& model);
 

@@ -614,8 +614,18 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
   return prepared;
 }
 
+std::string type_name(const TypedNode& node, verify::Precision precision) {
+  switch (node.type) {
+    case NodeType::narrow: return std::string(to_string(precision));
+    case NodeType::kept:
+    case NodeType::follows: return "f32";
+    case NodeType::none: break;
+  }
+  return node.before ? to_string(*node.before) : std::string();
+}
+
 TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options) {
-  // What is kept changes the types around it, and so what else is refused.
+  // A node that is kept changes the types around it, and other nodes may be refused in these.
   for (Refused known;;) {
     Typing typing(prepared, options, known);
     TypedModel typed = typing.run();

@@ -63,6 +63,9 @@ struct TypedNode {
   std::optional<onnx::ElementType> before = {};  ///< f16 or bf16, where it was in one of them and has no f32 tensors.
 };
 
+/// Returns the type that the node computes in, "f16" or "f32"; empty where it has no tensors of these.
+[[nodiscard]] std::string type_name(const TypedNode& node, verify::Precision precision);
+
 /// A constant of which the type does not hold a number, and what stands there instead.
 struct AdjustedConstant {
   std::string name;

@@ -1,12 +1,9 @@
 // Finds the worker program.
 #include "runtime/default_engine.hpp"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include "core/executable_folder.hpp"
 #include "runtime/null/null_engine.hpp"
@@ -24,10 +21,7 @@ fs::path find_worker() {
   // From bin and lib, and from the folders one level below those, such as lib/x86_64-linux-gnu.
   for (const char* const relative : {"../libexec", "../../libexec"}) {
     const fs::path program = executable_folder() / relative / "graft_engine_worker";
-    std::error_code ignored;
-    if (fs::is_regular_file(program, ignored) && ::access(program.c_str(), X_OK) == 0) {
-      return program.lexically_normal();
-    }
+    if (is_program(program)) return program.lexically_normal();
   }
   return {};
 }

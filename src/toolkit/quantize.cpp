@@ -29,16 +29,6 @@ quant::ThresholdMethod method_of(Calibration calibration) {
   return quant::ThresholdMethod::percentile;
 }
 
-std::string type_of(const quant::TypedNode& node, graft::verify::Precision precision) {
-  switch (node.type) {
-    case quant::NodeType::narrow: return std::string(to_string(precision));
-    case quant::NodeType::kept:
-    case quant::NodeType::follows: return "f32";
-    case quant::NodeType::none: break;
-  }
-  return node.before ? std::string(to_string(*node.before)) : std::string();
-}
-
 std::vector<OutputQuality> qualities_of(const std::vector<verify::OutputFigures>& outputs) {
   std::vector<OutputQuality> qualities;
   for (const verify::OutputFigures& output : outputs) {
@@ -106,7 +96,7 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   for (const quant::ChosenNode& node : chosen.nodes) {
     const bool is_kept = node.node.type == quant::NodeType::kept;
     result.nodes.push_back({.node = node.node.node,
-                            .type = type_of(node.node, inner.precision),
+                            .type = type_name(node.node, inner.precision),
                             .reason = is_kept ? node.node.reason : std::string()});
   }
   result.outputs = qualities_of(chosen.outputs);

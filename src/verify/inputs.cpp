@@ -429,19 +429,18 @@ void check_sizes(const onnx::Model& model,
                  const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
   std::int64_t left = most_synthetic_elements;
   for (const auto& [name, dims] : shapes) {
-    // The first size of 0 makes the tensor empty, whatever the others are.
-    if (std::find(dims.begin(), dims.end(), 0) != dims.end()) continue;
-    std::int64_t room = left;
-    for (const std::int64_t size : dims) room /= size;
-    if (room < 1) {
-      throw Error(
-          fmt::format("{}: input '{}' would have {} elements; inputs are made with at most {} together\n"
-                      "Give smaller sizes with {}, or the numbers with {}",
-                      model.source, name, fmt::join(dims, " x "), most_synthetic_elements,
-                      setting_name(Setting::synthetic_shapes), setting_name(Setting::data)));
+    // A size of 0 makes the tensor empty, whatever the others are.
+    std::int64_t count = std::find(dims.begin(), dims.end(), 0) == dims.end() ? 1 : 0;
+    for (const std::int64_t size : dims) {
+      if (count > 0 && size > left / count) {
+        throw Error(
+            fmt::format("{}: input '{}' would have {} elements; inputs are made with at most {} together\n"
+                        "Give smaller sizes with {}, or the numbers with {}",
+                        model.source, name, fmt::join(dims, " x "), most_synthetic_elements,
+                        setting_name(Setting::synthetic_shapes), setting_name(Setting::data)));
+      }
+      count *= size;
     }
-    std::int64_t count = 1;
-    for (const std::int64_t size : dims) count *= size;
     left -= count;
   }
 }

@@ -58,16 +58,6 @@ std::optional<report::Place> place_of(const report::Report& page, const report::
 
 }  // namespace
 
-std::string type_name(const quant::ChosenNode& node, verify::Precision precision) {
-  switch (node.node.type) {
-    case quant::NodeType::narrow: return std::string(to_string(precision));
-    case quant::NodeType::kept:
-    case quant::NodeType::follows: return "f32";
-    case quant::NodeType::none: break;
-  }
-  return node.node.before ? std::string(to_string(*node.node.before)) : "";
-}
-
 std::string explanation(const quant::ChosenNode& node) {
   switch (node.node.type) {
     case quant::NodeType::kept: return node.node.reason;

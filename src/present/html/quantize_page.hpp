@@ -17,8 +17,6 @@ struct QuantizedFiles {
   std::optional<std::filesystem::path> data_file = {};  ///< With the weights, where they are not in `output`.
 };
 
-/// "f16", "f32", or "" for a node without f32 tensors.
-[[nodiscard]] std::string type_name(const quant::ChosenNode& node, verify::Precision precision);
 /// Why it has that type: the reason in f32, what its numbers are otherwise.
 [[nodiscard]] std::string explanation(const quant::ChosenNode& node);
 /// "SNR 62.1 dB, largest error 0.01, ...".

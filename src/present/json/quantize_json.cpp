@@ -34,7 +34,7 @@ Json to_json(const quant::ChosenNode& node, verify::Precision precision) {
   Json json = {{"node", node.node.node.name},
                {"operator", node.node.node.op},
                {"output", node.node.node.id},
-               {"type", type_name(node, precision)},
+               {"type", type_name(node.node, precision)},
                {"why", node.why ? Json(to_string(*node.why)) : Json()},
                {"reason", explanation(node)}};
   if (node.has_figures) {

@@ -23,7 +23,7 @@ void add_nodes(Listing& text, const quant::ChosenTypes& chosen, verify::Precisio
     const bool is_kept = node.node.type == quant::NodeType::kept;
     if (!is_kept && !explain) continue;
     const bool by_numbers = is_kept && node.why != quant::WhyKept::form && node.why != quant::WhyKept::asked;
-    table.add({{type_name(node, precision), by_numbers ? Color::caution : Color::none},
+    table.add({{type_name(node.node, precision), by_numbers ? Color::caution : Color::none},
                shortened(onnx::describe(node.node.node), widest),
                {explanation(node), is_kept ? Color::none : Color::faint}});
   }

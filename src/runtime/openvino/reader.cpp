@@ -461,8 +461,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>("Shrink", make_shrink));
 
     std::shared_ptr<ov::Model> result;
-    constexpr std::size_t largest_message = std::size_t{3} << 29;
-    if (onnx::weight_bytes(model) > largest_message) {
+    if (onnx::weight_bytes(model) > onnx::largest_serialized_weights) {
       const onnx::TemporaryFolder folder;
       const std::filesystem::path path = folder.path() / "model.onnx";
       onnx::write_onnx(model, path, {.external_data = onnx::ExternalData::always});

@@ -11,6 +11,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/model.hpp"
+#include "onnx/onnx_io.hpp"
 #include "onnx/temporary_folder.hpp"
 #include "runtime/engine.hpp"
 
@@ -52,17 +53,16 @@ struct ModelToCompile {
 [[nodiscard]] std::string encode(const Greeting& greeting);
 [[nodiscard]] std::string encode(const Failure& failure);
 
-/// A message with a model. Where the weights take more than `largest_model_in_message` bytes, the message names a file
+/// A message with a model. Where the weights take more than `largest` bytes, the message names a file
 /// that holds the model, since protobuf allows 2 GiB. The worker has read it when it answers.
 struct ModelMessage {
   std::string body;
   std::unique_ptr<onnx::TemporaryFolder> files;
 };
-inline constexpr std::size_t largest_model_in_message = std::size_t{3} << 29;
 /// For `evaluate` and for `compile`. They throw Error where a file cannot be written.
-[[nodiscard]] ModelMessage encode(const onnx::Model& model, std::size_t largest = largest_model_in_message);
+[[nodiscard]] ModelMessage encode(const onnx::Model& model, std::size_t largest = onnx::largest_serialized_weights);
 [[nodiscard]] ModelMessage encode(const onnx::Model& model, const CompileOptions& options,
-                                  std::size_t largest = largest_model_in_message);
+                                  std::size_t largest = onnx::largest_serialized_weights);
 
 /// A message with tensors, whose elements are sent from where they are: the tensors have to stay until then.
 class TensorMessage {
