@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
 #include <span>
@@ -10,6 +11,11 @@
 #include "operator_library/load.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
 #include "runtime/worker/serve.hpp"
+
+/// Replaces the function of the C library, which OpenVINO calls after each compilation. The pages that it returns to
+/// the system are needed again by the next compilation: without it `convert` takes 10 % less time (18 networks, 2
+/// cores).
+extern "C" __attribute__((visibility("default"))) int malloc_trim(std::size_t /*kept_bytes*/) { return 0; }
 
 int main(int argc, char** argv) {
   struct ::stat input {};
