@@ -198,18 +198,6 @@ void check_probe(ConvertArguments& arguments) {
   }
 }
 
-/// Asks TensorRT about the result, with the progress bar.
-void check(const Console& console, Conversion& conversion, const ConvertArguments& arguments) {
-  if (arguments.probe.level == "none") {
-    conversion.not_checked = arguments.no_check ? toolkit::not_asked_by_rule : toolkit::not_asked_for_release;
-    return;
-  }
-  const DeferInterrupts defer;
-  Progress progress(console);
-  toolkit::check(conversion, probe_options_of(arguments.probe), watch_of(progress), trial_details(console, progress));
-  progress.clear();
-}
-
 /// Nothing where nothing has to be cut off.
 std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& conversion,
                                       const ConvertArguments& arguments) {
@@ -252,13 +240,20 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   check_output(arguments);
   Progress progress(console);
   request.options.watch = watch_of(progress);
+  const bool asks_tensorrt = arguments.probe.level != "none";
+  toolkit::ResultCheck check(request.options,
+                             asks_tensorrt ? std::optional(probe_options_of(arguments.probe)) : std::nullopt);
   Conversion conversion = toolkit::convert_file(request);
   progress.clear();
   if (!arguments.cut) {
     const DeferInterrupts defer;
     toolkit::write(conversion, arguments.output);
   }
-  check(console, conversion, arguments);
+  {
+    const DeferInterrupts defer;
+    check.run(conversion, watch_of(progress), trial_details(console, progress));
+    progress.clear();
+  }
   const std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
   std::optional<toolkit::CutFiles> files;
   if (arguments.cut) {

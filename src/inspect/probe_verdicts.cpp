@@ -472,12 +472,12 @@ std::string_view what_happened(Outcome outcome) {
 
 namespace {
 
-/// Throws NoTensorRT where an automatic probe finds none that starts. A plugin library that does not load is an error
-/// of its own: `graft build` would load it too.
-std::unique_ptr<DriverTrials> start_trials(const TrialOptions& options, const TrialCallbacks& callbacks,
-                                           bool is_automatic) {
+/// Calls `start`. If an automatic probe finds no TensorRT that starts, throws NoTensorRT. A plugin library that does
+/// not load is an error of any probe: `graft build` would load it too.
+template <class Start>
+auto translate_missing_tensorrt(bool is_automatic, Start&& start) {
   try {
-    return std::make_unique<DriverTrials>(options, callbacks);
+    return start();
   } catch (const EngineError& error) {
     if (!is_automatic || error.failure().kind == "plugin_library") throw;
     throw NoTensorRT{error.what()};
@@ -489,17 +489,20 @@ std::unique_ptr<DriverTrials> start_trials(const TrialOptions& options, const Tr
 
 }  // namespace
 
-ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, const TrialCallbacks& callbacks,
-                           std::vector<NodeVerdict>& nodes) {
-  TrialOptions trial_options = options.trials;
-  if (options.plugins) trial_options.libraries = libraries_for(model, trial_options.libraries);
-  onnx::Model asked =
-      model_to_ask(model, options.plugins && !trial_options.libraries.empty() && has_own_operators(model));
+std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options, std::function<bool()> should_stop) {
+  return translate_missing_tensorrt(
+      options.is_automatic, [&] { return std::make_unique<DriverTrials>(options.trials, std::move(should_stop)); });
+}
+
+ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
+                           const TrialCallbacks& callbacks, std::vector<NodeVerdict>& nodes) {
+  std::vector<std::string> libraries = options.trials.libraries;
+  if (options.plugins) libraries = libraries_for(model, libraries);
+  onnx::Model asked = model_to_ask(model, options.plugins && !libraries.empty() && has_own_operators(model));
   const std::vector<Placed> placed = placed_nodes(asked);
-  const std::unique_ptr<DriverTrials> started = start_trials(trial_options, callbacks, options.is_automatic);
-  DriverTrials& trials = *started;
+  translate_missing_tensorrt(options.is_automatic, [&] { trials.load(libraries, callbacks); });
   // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
-  const bool has_plugins = options.plugins && engine::has_own_plugin_library(trial_options.libraries);
+  const bool has_plugins = options.plugins && engine::has_own_plugin_library(libraries);
   if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0)
     detach_functions(asked, has_plugin);
   SizeRanges ranges(asked, options.shapes, options.is_automatic);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,10 +67,15 @@ struct NoTensorRT {
   std::string why;
 };
 
+/// Starts the process of TensorRT for `probe_verdicts`, and does not wait for it. Throws NoTensorRT if an automatic
+/// probe finds no TensorRT, and Error (missing_tool) if another probe finds none.
+[[nodiscard]] std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options,
+                                                           std::function<bool()> should_stop);
+
 /// Asks TensorRT about a model, changes the verdicts, and writes the smallest parts. `nodes` are those of judge_nodes
-/// for the same model. Throws EngineError, or NoTensorRT, where TensorRT does not start, Error for shapes that do not
-/// fit the model.
-[[nodiscard]] ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options,
+/// for the same model. Throws EngineError or NoTensorRT if TensorRT does not start, Error for shapes that do not fit
+/// the model, and Interrupted if the process was stopped.
+[[nodiscard]] ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
                                          const TrialCallbacks& callbacks, std::vector<NodeVerdict>& nodes);
 
 }  // namespace graft::inspect

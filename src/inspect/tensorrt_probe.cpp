@@ -48,6 +48,8 @@ TensorRTProbe::TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ran
 
 ProbeReport TensorRTProbe::run(ProbeLevel level, Order order) {
   try {
+    const bool is_built_first = level == ProbeLevel::builder && order != Order::known_first;
+    if (is_built_first && builds_at_once()) return report_;
     if (level != ProbeLevel::rule) ask_parser();
     if (level != ProbeLevel::builder) return report_;
     const bool is_answered = order != Order::known_first && ask_about_whole();
@@ -178,6 +180,18 @@ bool TensorRTProbe::add_refusals(const json& answer) {
   return !named.empty();
 }
 
+bool TensorRTProbe::builds_at_once() {
+  try {
+    first_build_ = try_nodes(ProbeLevel::builder, left(), 1.0);
+  } catch (const BudgetSpent&) {  // the parser is asked, and `ask_about_whole` reports the budget
+    return false;
+  }
+  if (first_build_->outcome != Outcome::accepted) return false;
+  report_.ranges = first_build_->answer.value("ranges", std::vector<std::string>());
+  report_.pieces = 1;
+  return true;
+}
+
 bool TensorRTProbe::ask_about_whole() {
   const Nodes nodes = left();
   if (nodes.size() != nodes_.size()) return false;
@@ -187,7 +201,8 @@ bool TensorRTProbe::ask_about_whole() {
     if (i > 0) ranges_.use_suggestion(i);
     Trial trial;
     try {
-      trial = try_nodes(ProbeLevel::builder, nodes, 1.0);
+      const bool is_answered = i == 0 && first_build_ && first_build_->outcome != Outcome::refused;
+      trial = is_answered ? *std::move(first_build_) : try_nodes(ProbeLevel::builder, nodes, 1.0);
     } catch (const BudgetSpent& spent) {
       if (i > 0) break;
       report_.not_built = spent.what;

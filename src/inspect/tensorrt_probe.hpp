@@ -76,6 +76,8 @@ class TensorRTProbe {
   [[nodiscard]] onnx::Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
+  /// Whether the whole model builds. The parser need not be asked then.
+  [[nodiscard]] bool builds_at_once();
   /// Whether the whole model is answered for: it builds, or it does not for want of time or of sizes.
   [[nodiscard]] bool ask_about_whole();
   void ask_about_known();
@@ -145,6 +147,7 @@ class TensorRTProbe {
   std::map<const onnx::Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
   std::map<const onnx::Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
   std::map<const onnx::Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant
+  std::optional<Trial> first_build_;                      // of the whole model, before the parser was asked
   ProbeReport report_;
 };
 

@@ -16,7 +16,6 @@ namespace {
 
 std::vector<std::string> driver_command(const TrialOptions& options) {
   std::vector<std::string> command{"trials", "--tensorrt", options.tensorrt};
-  for (const std::string& library : options.libraries) command.push_back("--plugin-library=" + library);
   for (const std::string& target : options.targets) command.push_back("--target=" + target);
   if (options.plugin_override) command.emplace_back("--plugin-override");
   return command;
@@ -41,13 +40,17 @@ std::string open_counts(const onnx::Model& model) {
 
 }  // namespace
 
-DriverTrials::DriverTrials(TrialOptions options, TrialCallbacks callbacks)
+DriverTrials::DriverTrials(TrialOptions options, std::function<bool()> should_stop)
     : options_(std::move(options)),
-      callbacks_(std::move(callbacks)),
       session_(engine::find_engine_driver(), driver_command(options_),
-               {.on_progress = {}, .on_log = {}, .should_stop = callbacks_.should_stop}) {
+               {.on_progress = {}, .on_log = {}, .should_stop = std::move(should_stop)}) {}
+
+void DriverTrials::load(const std::vector<std::string>& libraries, TrialCallbacks callbacks) {
+  callbacks_ = std::move(callbacks);
+  started_ = std::chrono::steady_clock::now();
+  folder_.emplace();
   if (callbacks_.on_start) callbacks_.on_start({.action = "load TensorRT", .outcome = {}});
-  ready_ = session_.ask({{"action", "start"}, {"limit", options_.limit}});
+  ready_ = session_.ask({{"action", "start"}, {"plugin_libraries", libraries}, {"limit", options_.limit}});
 }
 
 TensorRTIdentity DriverTrials::tensorrt() const {
@@ -91,10 +94,10 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
                          .fraction = number / (number + 2),  // how many more there will be is not known
                          .outcome = {}};
   if (callbacks_.on_start) callbacks_.on_start(progress);
-  const std::string file = (folder_.path() / "model.onnx").string();
+  const std::string file = (folder_->path() / "model.onnx").string();
   onnx::write_onnx(model, file);
-  // The first trial has all the time that one may take; of the others none goes far beyond the budget.
-  const bool is_first = parses_ + builds_ == 1;
+  // The first parse has all the time that one may take. No other trial goes far beyond the budget.
+  const bool is_first = action == "parse" && parses_ == 1;
   const double left = is_first ? options_.limit : std::max(1.0, (options_.max_seconds - seconds()) * share);
   const double limit = std::min(options_.limit, left);
   nlohmann::json question = {{"action", action}, {"model", file}, {"shapes", ranges.given}, {"limit", limit}};

@@ -34,7 +34,7 @@ struct Trial {
 };
 
 struct TrialOptions {
-  std::vector<std::string> libraries;
+  std::vector<std::string> libraries;  ///< Plugin libraries to load.
   std::string tensorrt = "auto";
   std::vector<std::string> targets;
   bool plugin_override = false;
@@ -83,7 +83,7 @@ class Trials {
   [[nodiscard]] virtual Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) = 0;
 };
 
-/// One trial, as it is told to who waits for it.
+/// The progress of one trial.
 struct TrialProgress {
   std::string_view action;   ///< "parse" or "build"; "load TensorRT" before the first.
   std::size_t number = 0;    ///< Of that action, from 1; 0 while TensorRT is loaded.
@@ -96,7 +96,6 @@ struct TrialProgress {
 struct TrialCallbacks {
   std::function<void(const TrialProgress&)> on_start;
   std::function<void(const TrialProgress&)> on_end;
-  std::function<bool()> should_stop;  ///< True ends the driver, and Interrupted is thrown.
 };
 
 struct TrialSummary {
@@ -120,11 +119,16 @@ struct TensorRTIdentity {
   std::string version;
 };
 
-/// TensorRT itself, through the engine driver.
+/// Asks the TensorRT that is installed, through the engine driver.
 class DriverTrials final : public Trials {
  public:
-  /// Starts TensorRT and loads the libraries. Throws EngineError where that fails.
-  DriverTrials(TrialOptions options, TrialCallbacks callbacks);
+  /// Starts a process that loads TensorRT, and does not wait for it. When `should_stop` returns true, the process is
+  /// ended and the call that waits for it throws Interrupted. Throws Error (missing_tool) if the driver is not found.
+  DriverTrials(TrialOptions options, std::function<bool()> should_stop);
+
+  /// Waits until TensorRT is loaded, and loads the plugin `libraries`. The budget of time begins here. Must be called
+  /// once, before any other method. Throws EngineError if TensorRT or a library does not load.
+  void load(const std::vector<std::string>& libraries, TrialCallbacks callbacks);
 
   [[nodiscard]] TensorRTIdentity tensorrt() const;
   [[nodiscard]] const nlohmann::json& creators() const override { return ready_["creators"]; }
@@ -142,8 +146,8 @@ class DriverTrials final : public Trials {
 
   TrialOptions options_;
   TrialCallbacks callbacks_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  onnx::TemporaryFolder folder_;
+  std::chrono::steady_clock::time_point started_;
+  std::optional<onnx::TemporaryFolder> folder_;  ///< Holds the model that is asked about.
   engine::DriverSession session_;
   nlohmann::json ready_;
   std::size_t parses_ = 0;

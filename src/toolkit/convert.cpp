@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <utility>
 
 #include "core/suggest.hpp"
@@ -143,8 +144,9 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
   return sizes;
 }
 
-/// Compares the model after with the model before, once all functions are still in it.
-void compare_values(Work& work, Conversion& conversion, const ConvertOptions& options) {
+/// Compares the values of the model after with those of the model before. Sets ValueCheck and its time alone, as
+/// TensorRT is asked about the model at the same time.
+void compare_values(Conversion& conversion, const ConvertOptions& options, const Watch& watch) {
   if (!options.check) {
     conversion.values_not_compared = "the check of the result was left out";
   } else if (!options.prove) {
@@ -154,21 +156,19 @@ void compare_values(Work& work, Conversion& conversion, const ConvertOptions& op
   } else if (conversion.report.rewrites.empty()) {
     conversion.values_not_compared = "nothing was rewritten";
   } else {
-    work.report(1, "comparing values");
     const auto start = std::chrono::steady_clock::now();
+    const graft::onnx::Model& after = conversion.with_functions ? *conversion.with_functions : conversion.model;
     verify::VerifyOptions common;
-    common.shapes = fixed_sizes(conversion.original, conversion.model);
+    common.shapes = fixed_sizes(conversion.original, after);
     // The second run has large integers where the inputs may be such; a third has but other numbers, and each rewrite
     // was proven on many.
     common.seeds = 2;
-    conversion.values =
-        check_values(conversion.original, conversion.model, common, options.engine, options.watch, true);
+    conversion.values = check_values(conversion.original, after, common, options.engine, watch, true);
     conversion.seconds.compare = seconds_since(start);
   }
 }
 
-/// The part that the public function and the program share: the passes, the warnings of sizes that they left, the
-/// comparison of values, and the verdicts on what came of it.
+/// Runs the passes, and fills in all of the conversion but the check of its result.
 void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
              const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
   graft::onnx::Model& model = conversion.model;
@@ -198,29 +198,15 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   }
   conversion.seconds.prove = report.proof_seconds;
   conversion.seconds.rewrite = seconds_since(start) - conversion.seconds.prove;
-  compare_values(work, conversion, options);
-  if (!options.functions) conversion.nodes_without_function = detach_functions(model);
+  if (!options.functions) {
+    if (options.check) conversion.with_functions = model.clone();
+    conversion.nodes_without_function = detach_functions(model);
+  }
   conversion.nodes = inspect::judge_nodes(model, {}, release);
   if (!conversion.uses_plugins) refuse_plugins(conversion.nodes);
   conversion.nodes_after = model.graph().node_count();
   conversion.weight_bytes = bytes_of_weights(model);
   conversion.transpositions = count_of(model, "Transpose");
-}
-
-/// The check within a call of the toolkit.
-void check(Work& work, Conversion& conversion, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
-  if (conversion.release) {
-    conversion.not_checked = not_asked_for_release;
-    return;
-  }
-  Inspection inspection = inspection_of(conversion);
-  inspect::ProbeOptions asked = options;
-  asked.plugins = conversion.uses_plugins;
-  conversion.targets = options.trials.targets;
-  probe(work, inspection, asked, on_end);
-  conversion.nodes = std::move(inspection.nodes);
-  conversion.check = std::move(inspection.probe);
-  conversion.not_checked = std::move(inspection.not_asked);
 }
 
 std::vector<NodeSupport> problems_of(const Conversion& conversion) {
@@ -275,20 +261,21 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
   return work.run([&] {
     const graft::passes::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
+    std::optional<inspect::ProbeOptions> probed;
+    if (options.check && options.release.empty()) {
+      probed = probe_options(options.inspect);
+      probed->level = inspect::ProbeLevel::builder;
+      probed->is_automatic = true;
+      probed->reduce.clear();
+    }
+    ResultCheck check(options, probed);
     Conversion conversion;
     conversion.file = model.source();
     conversion.origin = ModelAccess::origin_of(model);
     conversion.original = model_of(model).clone();
     conversion.model = model_of(model).clone();
     rewrite(work, conversion, inner, options, ModelAccess::frozen_sizes_of(model));
-    conversion.not_checked = not_asked_by_rule;
-    if (options.check) {
-      inspect::ProbeOptions asked = probe_options(options.inspect);
-      asked.level = inspect::ProbeLevel::builder;
-      asked.is_automatic = true;
-      asked.reduce.clear();
-      check(work, conversion, asked, {});
-    }
+    check.run(work, conversion, options.watch);
     return result_of(std::move(conversion));
   });
 }
@@ -309,13 +296,42 @@ bool Conversion::are_values_kept() const {
 
 bool Conversion::is_complete() const { return are_rules_done() && are_values_kept() && runs().value_or(false); }
 
-void check(Conversion& conversion, const inspect::ProbeOptions& options, const Watch& watch,
-           const TrialCallback& on_end) {
+ResultCheck::ResultCheck(const ConvertOptions& options, std::optional<inspect::ProbeOptions> probe)
+    : options_(options), probe_(std::move(probe)) {
+  if (!probe_) return;
+  probe_->plugins = options_.plugins != Plugins::never;
+  try {
+    trials_ = inspect::start_tensorrt(*probe_, [cancel = options_.watch.cancel] { return cancel.is_cancelled(); });
+  } catch (const inspect::NoTensorRT&) {
+    trials_ = nullptr;  // `run` tries again, and reports why
+  }
+}
+
+void ResultCheck::run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {
   Work work(watch);
   work.run([&] {
-    check(work, conversion, options, on_end);
+    run(work, conversion, watch, on_end);
     return true;
   });
+}
+
+void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {
+  Inspection inspection;
+  if (probe_) inspection = inspection_of(conversion);
+  work.report(0, "comparing values");
+  // The builder of TensorRT and ONNX Runtime with a small network each use one core.
+  std::future<void> comparison = std::async(
+      std::launch::async, [&] { compare_values(conversion, options_, {.progress = {}, .cancel = watch.cancel}); });
+  if (probe_) probe(work, inspection, *probe_, on_end, std::move(trials_));
+  comparison.get();
+  if (!probe_) {
+    conversion.not_checked = conversion.release ? not_asked_for_release : not_asked_by_rule;
+    return;
+  }
+  conversion.targets = probe_->trials.targets;
+  conversion.nodes = std::move(inspection.nodes);
+  conversion.check = std::move(inspection.probe);
+  conversion.not_checked = std::move(inspection.not_asked);
 }
 
 bool Conversion::are_rules_done() const {

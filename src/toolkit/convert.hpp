@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,8 @@ struct Conversion {
   Origin origin;
   graft::onnx::Model original;  ///< As it was read.
   graft::onnx::Model model;
+  /// The result with its functions, in which its values are compared; empty if `model` has them.
+  std::optional<graft::onnx::Model> with_functions;
   std::optional<inspect::Release> release;  ///< That it is for; nothing where none was named.
   bool is_proven = true;                    ///< False: nothing was run.
   passes::ConvertReport report;
@@ -73,14 +76,28 @@ struct Conversion {
   [[nodiscard]] bool are_rules_done() const;
 };
 
-/// Reads and rewrites a network; `convert` of the toolkit is the part after reading, with the check. Throws Error as
-/// both do.
+/// Reads and rewrites a network, and does not check the result. Throws Error as `read` and `convert` do.
 [[nodiscard]] Conversion convert_file(const ConvertRequest& request);
 
-/// Parses and builds the model after with the TensorRT that is installed, for suggested sizes where `options` has none,
-/// and corrects the verdicts on its nodes. Throws as `probe` does.
-void check(Conversion& conversion, const inspect::ProbeOptions& options, const Watch& watch,
-           const TrialCallback& on_end = {});
+/// Checks the result of a conversion: compares its values with those of the original, and at the same time builds it
+/// with the TensorRT that is installed, for suggested sizes where the options have none.
+class ResultCheck {
+ public:
+  /// Starts the process of TensorRT, which loads while the network is rewritten. Without `probe` TensorRT is not asked.
+  /// Throws as `start_tensorrt` does, but for NoTensorRT.
+  ResultCheck(const ConvertOptions& options, std::optional<inspect::ProbeOptions> probe);
+
+  /// Fills in ValueCheck and `check` of a conversion, and corrects the verdicts on its nodes. May be called once.
+  /// Throws as `probe` does.
+  void run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end = {});
+  /// Does the same within a call of the toolkit that `watch` belongs to.
+  void run(Work& work, Conversion& conversion, const Watch& watch, const TrialCallback& on_end = {});
+
+ private:
+  ConvertOptions options_;
+  std::optional<inspect::ProbeOptions> probe_;
+  std::unique_ptr<inspect::DriverTrials> trials_;
+};
 
 /// Writes the model, whole or not at all.
 void write(Conversion& conversion, const std::filesystem::path& output);

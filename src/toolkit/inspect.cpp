@@ -94,7 +94,9 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
   inspect::ProbeOptions of_converted = options;
   of_converted.reduce.clear();
   of_converted.searches = !has_failed;
-  inspect::ProbeAnswer answer = inspect::probe_verdicts(converted, of_converted, trial_callbacks(work, on_end), nodes);
+  const auto trials = inspect::start_tensorrt(of_converted, [&work] { return work.is_cancelled(); });
+  inspect::ProbeAnswer answer =
+      inspect::probe_verdicts(converted, of_converted, *trials, trial_callbacks(work, on_end), nodes);
   if (has_failed && !answer.is_built) {
     inspection.probe->trials.add(answer.trials);
     return;
@@ -204,10 +206,13 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
   return inner;
 }
 
-void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
+void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end,
+           std::unique_ptr<inspect::DriverTrials> trials) {
   try {
+    if (trials == nullptr) trials = inspect::start_tensorrt(options, [&work] { return work.is_cancelled(); });
     inspection.probe =
-        inspect::probe_verdicts(inspection.model, options, trial_callbacks(work, on_end), inspection.nodes);
+        inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
+    trials.reset();
     if (options.is_automatic) ask_about_converted(work, inspection, options, on_end);
   } catch (const inspect::NoTensorRT& missing) {
     inspection.not_asked = on_one_line(missing.why);

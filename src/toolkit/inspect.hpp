@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,8 +70,10 @@ using TrialCallback = std::function<void(const inspect::TrialProgress& trial)>;
 /// What TensorRT was asked.
 [[nodiscard]] ProbeSummary summary_of(const inspect::ProbeAnswer& answer);
 
-/// The `probe` below, within a call of the toolkit.
-void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end = {});
+/// Does what the `probe` below does, within a call of the toolkit. `trials` is a TensorRT that was started before;
+/// without it, one is started.
+void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end = {},
+           std::unique_ptr<inspect::DriverTrials> trials = nullptr);
 
 /// Asks TensorRT, corrects the verdicts and writes the smallest parts that fail. An automatic probe of a model of which
 /// nodes are lowered also builds what `graft convert` makes of it, and where no TensorRT is installed leaves the

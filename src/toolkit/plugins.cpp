@@ -111,7 +111,8 @@ Json check_engine(inspect::Trials& trials, const Json& creator) {
 void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOptions& options,
                        const TrialCallback& on_end) {
   try {
-    inspect::DriverTrials trials(options, trial_callbacks(work, on_end));
+    inspect::DriverTrials trials(options, [&work] { return work.is_cancelled(); });
+    trials.load(options.libraries, trial_callbacks(work, on_end));
     for (Json& library : report.libraries) {
       for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
     }

@@ -10,7 +10,7 @@
 
 namespace graft::toolkit {
 
-/// Progress and cancellation of `work`; `on_end` is told of each trial that has ended.
+/// Returns callbacks that report the progress of trials to `work`. `on_end` is called after each trial.
 [[nodiscard]] inline inspect::TrialCallbacks trial_callbacks(
     Work& work, std::function<void(const inspect::TrialProgress&)> on_end = {}) {
   const auto on_start = [&work](const inspect::TrialProgress& trial) {
@@ -18,7 +18,7 @@ namespace graft::toolkit {
                                                   : fmt::format("{} number {}: {} node{}", trial.action, trial.number,
                                                                 trial.nodes, trial.nodes == 1 ? "" : "s"));
   };
-  return {.on_start = on_start, .on_end = std::move(on_end), .should_stop = [&work] { return work.is_cancelled(); }};
+  return {.on_start = on_start, .on_end = std::move(on_end)};
 }
 
 }  // namespace graft::toolkit

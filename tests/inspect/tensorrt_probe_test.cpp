@@ -48,6 +48,30 @@ TEST(TensorRTProbe, what_runs_is_asked_about_once) {
   EXPECT_EQ(trials.builds, 1U);
 }
 
+TEST(TensorRTProbe, a_model_that_builds_at_once_is_not_parsed_before) {
+  onnx::Model model = named_model("a = Relu(x)\nb = Neg(a)", {"b"});
+  StandInTrials trials;
+  SizeRanges ranges(model, {});
+  const ProbeReport report =
+      TensorRTProbe(model, trials, ranges).run(ProbeLevel::builder, TensorRTProbe::Order::whole_first);
+  EXPECT_TRUE(report.findings.empty());
+  EXPECT_EQ(report.pieces, 1U);
+  EXPECT_EQ(trials.parses, 0U);
+  EXPECT_EQ(trials.builds, 1U);
+}
+
+TEST(TensorRTProbe, the_first_build_of_the_whole_is_not_repeated_after_the_parser) {
+  onnx::Model model = named_model("a = Relu(x)\nb = Abs(a)", {"b"});
+  StandInTrials trials;
+  trials.failing = {"Abs"};
+  SizeRanges ranges(model, {});
+  const ProbeReport report =
+      TensorRTProbe(model, trials, ranges).run(ProbeLevel::builder, TensorRTProbe::Order::whole_only);
+  EXPECT_EQ(trials.parses, 1U);
+  EXPECT_EQ(trials.builds, 1U);
+  EXPECT_NE(report.pieces, 1U);
+}
+
 TEST(TensorRTProbe, every_node_that_the_parser_names_is_found_and_the_rest_is_asked_about_again) {
   onnx::Model model = named_model("a = Relu(x)\nb = Neg(a)\nc = Abs(b)\nd = Neg(c)", {"d"});
   StandInTrials trials;

@@ -106,6 +106,7 @@ def add_builder_options(build: argparse.ArgumentParser) -> None:
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="the ONNX model")
+    parser.add_argument("--plugin-library", action="append", default=[], help="plugin library to load; repeatable")
     add_parser_options(parser)
     parser.add_argument("--network-info", action="store_true", help="report every layer")
 
@@ -119,7 +120,6 @@ def add_choice_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_parser_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plugin-library", action="append", default=[], help="plugin library to load; repeatable")
     add_choice_option(parser)
     parser.add_argument(
         "--plugin-override", action="store_true", help="plugins win over functions and native operators of their name"
@@ -281,13 +281,11 @@ def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
-    check_libraries(arguments.plugin_library)
     targets = parse_targets(arguments.target)
     flavor = choose_flavor(arguments.tensorrt, targets, gpu_seems_present())
     request = {
         "command": "trials",
         "flavor": flavor.name,
-        "plugin_libraries": arguments.plugin_library,
         "plugin_override": arguments.plugin_override,
         "targets": targets,
     }

@@ -17,6 +17,7 @@ from graft.engine.build import build_plan, has_gpu, load_libraries
 from graft.engine.events import EngineError, EventWriter, read_event
 from graft.engine.flavors import Flavor, flavor_named
 from graft.engine.folders import links_folder
+from graft.engine.libraries import check_library
 from graft.engine.options import allow_aliased_ports
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
 from graft.engine.profiles import add_profile, check_profiles
@@ -41,10 +42,14 @@ START_LIMIT = 120.0
 
 
 def run_trials(request: dict[str, Any], events: EventWriter) -> None:
-    """The worker: answers when it is ready, then each question, until its standard input ends."""
+    """Runs in the worker: loads TensorRT, then the plugin libraries that the first line of standard input names, and
+    answers each question after that, until standard input ends."""
     events.writes_verbose = request["verbose"]
     session = Session(flavor_named(request["flavor"]), events)
-    libraries = load_libraries(session, request)
+    line = sys.stdin.readline()
+    if not line:
+        return
+    libraries = load_libraries(session, json.loads(line))
     events.write({"event": "answer", "outcome": "ready", **registry_facts(session, libraries)})
     for line in sys.stdin:
         events.write({"event": "answer", **answer(session, request | json.loads(line))})
@@ -115,6 +120,7 @@ class Trials:
         self._ending = contextlib.ExitStack()
         self._links = self._ending.enter_context(links_folder())
         self._worker: TrialWorker | None = None
+        self._libraries: list[str] | None = None
         self.workers = 0
 
     def __enter__(self) -> Trials:
@@ -125,12 +131,25 @@ class Trials:
             self._worker.end()
         self._ending.close()
 
-    def start(self, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
-        """What the worker says of itself. Raises EngineError where it does not come up, or a plugin library takes
-        longer than that to be opened."""
+    def prepare(self) -> None:
+        """Starts a worker, which loads TensorRT, and does not wait for it."""
         environment = worker_environment(self._flavor, self._links)
         self._worker = TrialWorker(self._request, environment, self._relay)
         self.workers += 1
+
+    def start(self, loading_limit: float = LOADING_LIMIT, libraries: list[str] | None = None) -> dict[str, Any]:
+        """Returns the first answer of the worker, which is started unless `prepare` has done so.
+
+        A worker of the command `trials` is sent `libraries`, the plugin libraries to load; any later worker gets the
+        same. Raises EngineError if the worker does not start, or if a plugin library takes longer than `loading_limit`
+        seconds to open."""
+        if self._worker is None:
+            self.prepare()
+        assert self._worker is not None
+        if libraries is not None:
+            self._libraries = libraries
+        if self._libraries is not None:
+            self._worker.write({"plugin_libraries": self._libraries})
         answer = self._worker.read_answer(START_LIMIT, loading_limit)
         if answer["outcome"] == "ready":
             return answer
@@ -257,16 +276,23 @@ class TrialWorker:
 
 
 def serve_trials(request: dict[str, Any], flavor: Flavor, events: EventWriter, verbose: bool) -> None:
-    """Reads questions from standard input, a JSON object a line, and answers each. `{"action": "start"}` comes first."""
+    """Reads questions from standard input, a JSON object a line, and answers each.
+
+    `{"action": "start", "plugin_libraries": [...]}` comes first. TensorRT is loaded before it is read."""
 
     def relay(event: dict[str, Any]) -> None:
         if verbose:
             events.write(event)
 
     with Trials(request | {"verbose": verbose}, flavor, relay) as trials:
+        trials.prepare()
         for line in sys.stdin:
             question = json.loads(line)
-            is_start = question["action"] == "start"
-            answer = trials.start(question.get("limit", LOADING_LIMIT)) if is_start else trials.ask(question)
+            if question["action"] == "start":
+                for library in question["plugin_libraries"]:
+                    check_library(library)
+                answer = trials.start(question.get("limit", LOADING_LIMIT), question["plugin_libraries"])
+            else:
+                answer = trials.ask(question)
             events.write(answer | {"event": "answer", "workers": trials.workers})
     events.result("trials", workers=trials.workers)

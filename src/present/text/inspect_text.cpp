@@ -223,9 +223,10 @@ Listing probe_text(const toolkit::Inspection& inspection) {
   if (answer.pieces > 1) {
     listing.add(fmt::format("the nodes that build were built in {} pieces, and not all together", answer.pieces));
   }
-  listing.add(fmt::format("{} was asked: {}, {}, {}, {:.1f} s",
-                          engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
-                          count_text(answer.trials.parses, "parse"), count_text(answer.trials.builds, "build"),
+  const std::string parses = answer.trials.parses == 0 ? "" : count_text(answer.trials.parses, "parse") + ", ";
+  listing.add(fmt::format("{} was asked: {}{}, {}, {:.1f} s",
+                          engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version), parses,
+                          count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
   if (inspection.prospect.is_another && !inspection.is_probe_of_converted) {
     // It was asked about the model as it is, which is not the one that an engine is to be built from.

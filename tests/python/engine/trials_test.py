@@ -22,10 +22,10 @@ pytestmark = pytest.mark.usefixtures("rtx")
 
 def ask(*questions: dict[str, Any], libraries: tuple[pathlib.Path, ...] = ()) -> list[dict[str, Any]]:
     """The answers, that to the start first."""
-    lines = [{"action": "start"}] + [{"limit": 60, "shapes": []} | question for question in questions]
-    flags = [flag for library in libraries for flag in ("--plugin-library", str(library))]
+    start = {"action": "start", "plugin_libraries": [str(library) for library in libraries]}
+    lines = [start] + [{"limit": 60, "shapes": []} | question for question in questions]
     done = subprocess.run(
-        [sys.executable, "-m", "graft.engine", "trials", "--tensorrt", "rtx", "--target", "sm89", *flags],
+        [sys.executable, "-m", "graft.engine", "trials", "--tensorrt", "rtx", "--target", "sm89"],
         input="".join(json.dumps(line) + "\n" for line in lines),
         capture_output=True,
         text=True,
@@ -160,14 +160,13 @@ def test_a_worker_writes_verbose_messages_where_they_are_relayed(tmp_path: pathl
     request: dict[str, Any] = {
         "command": "trials",
         "flavor": "rtx",
-        "plugin_libraries": [],
         "plugin_override": False,
         "targets": ["sm89"],
         "verbose": verbose,
     }
     relayed: list[dict[str, Any]] = []
     with Trials(request, flavor_named("rtx"), relayed.append) as trials:
-        trials.start()
+        trials.start(libraries=[])
         answer = trials.ask(build(models.convolution(tmp_path / "m.onnx"), limit=60, shapes=[]))
     assert answer["outcome"] == "accepted"
     assert any(event["severity"] == "verbose" for event in relayed) == verbose
