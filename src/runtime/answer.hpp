@@ -1,4 +1,4 @@
-// Which engine a compiled model runs in, where several could.
+// The engine that runs a compiled model, where several engines could run it.
 #pragma once
 
 #include <string>
@@ -7,11 +7,13 @@ namespace graft::runtime {
 
 struct Answer {
   std::string engine;  ///< "ONNX Runtime 1.31.1"
-  /// Why it is not the engine that comes first: "ONNX Runtime 1.31.1 refuses it: ..."; empty where it is.
+  /// The reason why this is not the engine of first choice, for example "ONNX Runtime 1.31.1 refuses it: ...". Empty if
+  /// it is the engine of first choice.
   std::string reason = {};
 };
 
-/// What a compiled model of an engine that chooses between others has next to CompiledModel.
+/// An interface that compiled models implement in addition to CompiledModel if their engine chooses between several
+/// engines.
 class HasAnswer {
  public:
   HasAnswer() = default;
@@ -19,7 +21,8 @@ class HasAnswer {
   HasAnswer& operator=(const HasAnswer&) = delete;
   virtual ~HasAnswer() = default;
 
-  /// Known when the model is compiled; may change in a run, where an engine turns out to contradict itself.
+  /// Returns the engine that runs the model. The answer exists as soon as the model is compiled. It may change during a
+  /// run, when an engine turns out to contradict itself.
   [[nodiscard]] virtual Answer answer() const = 0;
 };
 

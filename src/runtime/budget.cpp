@@ -1,4 +1,4 @@
-// Estimates by shape inference, and an engine that refuses what is beyond them.
+// Estimates memory and time by shape inference, and wraps an engine so that it refuses runs beyond the limits.
 #include "runtime/budget.hpp"
 
 #include <fmt/format.h>
@@ -18,11 +18,11 @@ namespace {
 using Shapes = std::map<std::string, Shape, std::less<>>;
 using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
-// Rounded figures of one core of a Xeon with AVX-512, OpenVINO 2026.4: they only have to be of the right magnitude.
+// Rounded measurements on one core of a Xeon with AVX-512, OpenVINO 2026.4: only their magnitude has to be right.
 constexpr double seconds_per_element = 2e-9;
 constexpr double seconds_per_product = 5e-11;
 constexpr double seconds_per_drawn_number = 5e-8;  // normally distributed, in verify/inputs.cpp
-constexpr double seconds_per_call = 2e-6;          // of a node in a body, whatever it computes
+constexpr double seconds_per_call = 2e-6;          // per node of a body, whatever the node computes
 constexpr double seconds_per_compilation = 2e-3;
 constexpr double seconds_per_compiled_node = 2e-4;
 
@@ -50,7 +50,8 @@ double bytes_of(const onnx::Value& value) {
   return count_of(&value).value_or(0) * bits / 8;
 }
 
-/// The numbers of products for each element of the result.
+/// Returns the number of multiplications per element of the result of a convolution or matrix product; 0 for other
+/// operators and for unknown sizes.
 double products_per_element(const onnx::Node& node) {
   const onnx::Value* weight = node.input(1);
   if (node.is("Conv") || node.is("ConvTranspose") || node.is("ConvInteger") || node.is("QLinearConv")) {
@@ -68,13 +69,13 @@ double products_per_element(const onnx::Node& node) {
   return 0;
 }
 
-/// Returns how many of the inputs of a Scan are scanned: the last ones.
+/// Returns how many inputs of a Scan node are scanned. They are the last inputs of the node.
 std::size_t scanned_inputs(const onnx::Node& node) {
   const auto declared = static_cast<std::size_t>(std::max<std::int64_t>(node.int_or("num_scan_inputs", 0), 0));
   return std::min(node.inputs.size(), declared);
 }
 
-/// Returns how often the body of a node runs. 1 where it has none, or where the number is computed.
+/// Returns how often the body of a Loop or Scan runs; 1 for other nodes, and where the number is computed at run time.
 double iterations_of(const onnx::Node& node) {
   if (node.is("Loop") && node.input(0) != nullptr) {
     const auto limit = node.input(0)->constant();
@@ -100,8 +101,8 @@ double iterations_of(const onnx::Node& node) {
 
 class Estimate {
  public:
-  /// In topological order: a tensor is held from the node that makes it to the last one that reads it. The graph runs
-  /// `times` times.
+  /// Adds the cost of a graph that runs `times` times. Nodes are visited in topological order; a tensor occupies memory
+  /// from the node that computes it to the last node that reads it.
   void run(const onnx::Graph& graph, double times = 1) {
     std::unordered_map<const onnx::Value*, std::size_t> readers;
     graph.for_each_node([&](const onnx::Node& node) {
@@ -128,7 +129,7 @@ class Estimate {
     }
   }
 
-  /// Adds the outputs that a Loop or Scan joins of all its iterations: those of its body behind the carried ones.
+  /// Adds the outputs that a Loop or Scan concatenates over all iterations: the body's outputs after the carried ones.
   void add_stacked(const onnx::Node& node, const onnx::Graph& body, double iterations) {
     const std::size_t stacked_from =
         node.is("Loop") ? std::max<std::size_t>(node.inputs.size(), 2) - 1 : node.inputs.size() - scanned_inputs(node);
@@ -155,7 +156,7 @@ class Estimate {
   double held_ = 0;
 };
 
-/// The limits of one file, and what was taken of them.
+/// The limits of one file, and the time that was spent so far.
 class Budget {
  public:
   explicit Budget(const onnx::Model& model) {
@@ -176,7 +177,7 @@ class Budget {
                     seconds_per_constant_mebibyte * constants / mebibyte;
   }
 
-  /// Says why a run of this cost is not allowed; empty where it is.
+  /// Returns why a run of this cost is not allowed, or an empty string if it is allowed.
   [[nodiscard]] std::string refusal(const RunCost& cost) const {
     if (cost.bytes > most_bytes_) {
       return fmt::format("its tensors take {:.0f} MiB at a time; a file of this size may take {:.0f} MiB",
@@ -190,7 +191,7 @@ class Budget {
         spent_ + cost.seconds, most_seconds_);
   }
 
-  /// Throws Error where the cost is more than is left.
+  /// Throws Error if the cost exceeds the remaining budget; otherwise subtracts its time from the budget.
   void spend(const RunCost& cost) {
     if (const std::string why = refusal(cost); !why.empty()) throw Error(why);
     const std::scoped_lock lock(mutex_);
@@ -278,7 +279,7 @@ class BudgetEngine final : public Engine {
   }
 
  private:
-  /// An engine computes what depends on constants alone when it compiles.
+  /// Charges for a compilation. Engines compute everything that depends only on constants while they compile.
   void spend_compilation(const onnx::Model& model) const {
     RunCost cost = estimate_cost(model, {});
     if (!model.graph().inputs().empty()) cost.seconds = 0;
@@ -307,7 +308,8 @@ class BudgetEngine final : public Engine {
 
 RunCost estimate_cost(const onnx::Model& model, const Shapes& input_shapes) {
   onnx::Model inferred = model.clone();
-  // The engine says what is wrong with a node, in its own words; what is inferred up to there counts.
+  // Shape inference continues after a faulty node and counts all tensors that it can infer. The engine reports the
+  // fault later, in its own words.
   const onnx::OnFault go_on = [](const onnx::Node& /*node*/, const Error& /*error*/) {};
   try {
     if (input_shapes.empty()) {

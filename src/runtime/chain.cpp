@@ -1,4 +1,4 @@
-// The outputs of the first model are the second's inputs where they lie: nothing is copied on the way.
+// Runs two models in sequence. The second model reads the outputs of the first without a copy.
 #include "runtime/chain.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Chain final : public CompiledModel {
     for (const auto& [name, tensor] : inputs) {
       const bool is_of_second = contains(second_.inputs, name);
       if (is_of_second) for_second.emplace(name, tensor);
-      // What neither takes is refused by the first, in an engine's words.
+      // The first engine reports an input that neither model has.
       if (contains(first_.inputs, name) || !is_of_second) for_first.emplace(name, tensor);
     }
     first_.model->run(for_first, [&](const TensorMap& made) {

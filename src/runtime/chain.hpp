@@ -1,4 +1,4 @@
-// Two compiled models that run one after the other, as one.
+// Two compiled models that run one after the other as a single compiled model.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace graft::runtime {
 
 struct Link {
   std::unique_ptr<CompiledModel> model;
-  std::vector<std::string> inputs;  ///< That it takes.
+  std::vector<std::string> inputs;  ///< The names of the model's inputs.
 };
 
-/// What the second model has as an input, it gets from the outputs of the first or else from the caller. Shows the
-/// outputs that are named, of either model.
+/// Returns a compiled model that runs `first`, then `second`. An input of `second` is read from the outputs of `first`
+/// if they contain its name, and from the caller's inputs otherwise. `outputs` are names of outputs of either model.
 [[nodiscard]] std::unique_ptr<CompiledModel> chain(Link first, Link second, std::vector<std::string> outputs);
 
-/// The inputs of a model, for a Link.
+/// Returns a Link with the names of the model's inputs.
 [[nodiscard]] Link link_of(std::unique_ptr<CompiledModel> compiled, const onnx::Model& model);
 
 }  // namespace graft::runtime

@@ -1,4 +1,4 @@
-// Finds the worker program.
+// Locates the worker program of this installation.
 #include "runtime/default_engine.hpp"
 
 #include <cstdlib>
@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns an empty path where there is no such program.
+/// Returns the path of the worker program, or an empty path if it does not exist.
 fs::path find_worker() {
   if (const char* const chosen = std::getenv("GRAFT_ENGINE_WORKER"); chosen != nullptr && *chosen != '\0')
     return chosen;
-  // From bin and lib, and from the folders one level below those, such as lib/x86_64-linux-gnu.
+  // Searches relative to bin and lib, and to the folders one level below them, such as lib/x86_64-linux-gnu.
   for (const char* const relative : {"../libexec", "../../libexec"}) {
     const fs::path program = executable_folder() / relative / "graft_engine_worker";
     if (is_program(program)) return program.lexically_normal();

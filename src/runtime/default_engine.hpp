@@ -1,14 +1,14 @@
-// The engine that this installation of Graft has.
+// The CPU engine of this installation of Graft.
 #pragma once
 
 #include "runtime/engine.hpp"
 
 namespace graft::runtime {
 
-/// OpenVINO, in a process of its own: a model that makes it crash ends that process alone. The program is the file that
-/// the environment variable GRAFT_ENGINE_WORKER names, or libexec/graft_engine_worker of this installation. Where there
-/// is neither, as in a build without OpenVINO: null_engine(). Programs and tests call this; libraries are given an
-/// engine.
+/// Returns OpenVINO in a separate process, so that a model that crashes it ends only that process. The process runs the
+/// file named by the environment variable GRAFT_ENGINE_WORKER, or else libexec/graft_engine_worker of this
+/// installation. Where neither exists, as in a build without OpenVINO, returns null_engine(). Only programs and tests
+/// call this function; libraries receive an engine from their caller.
 [[nodiscard]] const Engine& default_engine();
 
 }  // namespace graft::runtime

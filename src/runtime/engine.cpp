@@ -1,4 +1,4 @@
-// What all engines have in common.
+// Functions that all engines share.
 #include "runtime/engine.hpp"
 
 namespace graft::runtime {

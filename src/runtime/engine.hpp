@@ -1,4 +1,5 @@
-// What runs models on the CPU. Proofs, comparisons and calibration are given an engine and know none by name.
+// The interface of the engines that run models on the CPU. Proofs, comparisons and calibration receive an engine and do
+// not depend on a particular one.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +17,25 @@ namespace graft::runtime {
 
 using TensorMap = std::map<std::string, onnx::TensorData, std::less<>>;
 
-/// How Graft's own operators are computed.
+/// The implementation that computes Graft's own operators.
 enum class OperatorKernels : std::uint8_t {
-  functions,   ///< As their ONNX functions, inlined, where they have one; otherwise by the operator's own CPU kernel.
-  own,         ///< By the operator's own CPU kernel, in the types that the model declares: results in f16 are rounded.
-  own_in_f32,  ///< By the same in f32 in the place of f16 and bf16, where it takes that, like the nodes around it.
+  functions,   ///< The operator's ONNX function, inlined, if it has one; otherwise the operator's own CPU kernel.
+  own,         ///< The operator's own CPU kernel, in the types that the model declares: results in f16 are rounded.
+  own_in_f32,  ///< The operator's own CPU kernel, with f32 instead of f16 and bf16 where the kernel supports f32.
 };
 
 struct CompileOptions {
   OperatorKernels kernels = OperatorKernels::functions;
-  std::vector<std::string> extra_outputs = {};  ///< Inner values of the main graph to return as well.
-  int threads = 0;                              ///< 0: as many as the machine has cores.
-  int streams = 1;                              ///< How many runs share these threads: see CompiledModel::beside.
-  /// f16 and bf16 tensors are rounded wherever a node makes one, as a device does, not only where they leave the model.
+  /// Inner values of the main graph to return in addition to the outputs.
+  std::vector<std::string> extra_outputs = {};
+  int threads = 0;  ///< Number of threads; 0 means one per core.
+  int streams = 1;  ///< How many runs share the threads: see CompiledModel::new_request.
+  /// Whether f16 and bf16 tensors are rounded after every node that computes one, as on a device. Otherwise they are
+  /// rounded only where they leave the model.
   bool round_inside = false;
 };
 
-/// A model that can be run again and again, with other shapes where its inputs are dynamic; not from two threads at
+/// A model that can be run repeatedly, with different shapes where its inputs are dynamic, but not from two threads at
 /// once. Inputs that have a default in the file are constants.
 class CompiledModel {
  public:
@@ -41,22 +44,23 @@ class CompiledModel {
   CompiledModel& operator=(const CompiledModel&) = delete;
   virtual ~CompiledModel() = default;
 
-  /// The same compiled model with room for a run of its own, at the same time, in another thread; the weights are
-  /// shared. As many runs go side by side as CompileOptions::streams says, each with its share of the threads; more
-  /// wait for each other.
+  /// Returns another handle to the same compiled model, which shares its weights and can run at the same time in
+  /// another thread. At most CompileOptions::streams runs proceed in parallel, each with its share of the threads;
+  /// further runs wait.
   [[nodiscard]] virtual std::unique_ptr<CompiledModel> new_request() const = 0;
 
-  /// Takes every input by name and shows every output and extra output by name, in its declared type, where the engine
-  /// left it: they are gone when `look` returns. Throws Error for a missing or unknown input and for one of another
-  /// type, rank or fixed dimension: it names the input, what was found and what is allowed.
+  /// Runs the model on `inputs`, which hold every input by name, and calls `look` with every output and extra output by
+  /// name, in its declared type. The outputs lie in the engine's memory and are valid only until `look` returns. Throws
+  /// Error for a missing or unknown input, and for an input of the wrong type, rank or fixed dimension; the message
+  /// names the input, the found and the allowed form.
   virtual void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look) = 0;
 
-  /// The same run, with copies of the outputs.
+  /// Runs the model and returns copies of the outputs.
   [[nodiscard]] TensorMap run(const TensorMap& inputs);
 };
 
-/// Models are computed in f32 (f64 perhaps in f64): f16, bf16 and f64 tensors are rounded once, where they leave the
-/// model. May be called from several threads.
+/// An engine that runs ONNX models on the CPU. Models are computed in f32 (an engine may compute f64 in f64): f16, bf16
+/// and f64 tensors are rounded once, where they leave the model. The methods may be called from several threads.
 class Engine {
  public:
   Engine() = default;
@@ -64,31 +68,33 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  /// "OpenVINO 2026.4.1".
+  /// Returns the name and version, for example "OpenVINO 2026.4.1".
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  /// False for the one that runs nothing: then nothing can be proven or compared.
+  /// Whether the engine runs models. False for the null engine, with which nothing can be proven or compared.
   [[nodiscard]] virtual bool can_run() const { return true; }
 
-  /// The same with each run checked by a second engine; null where there is none. It is this one where that is so.
+  /// Returns this engine with every run checked by a second engine, or null if there is no second engine. Returns this
+  /// engine itself if its runs are already checked.
   [[nodiscard]] virtual const Engine* checked() const { return nullptr; }
-  /// The same without such checks.
+  /// Returns this engine without checks by a second engine.
   [[nodiscard]] virtual const Engine& unchecked() const { return *this; }
-  /// Another engine, which confirms what this one measures; null where there is none.
+  /// Returns another engine that confirms the measurements of this one, or null.
   [[nodiscard]] virtual const Engine* second() const { return nullptr; }
 
-  /// Throws Error naming the node that the engine refuses, in its words.
+  /// Compiles a model. Throws Error naming the node that the engine refuses, with the engine's message.
   [[nodiscard]] virtual std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                                const CompileOptions& options) const = 0;
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model) const { return compile(model, {}); }
 
-  /// Computes a model that has no inputs: every output by name, in its declared type, 64-bit integers exactly.
-  /// Graft's operators count as their functions. Throws Error for a model with inputs, for random numbers, and for what
-  /// the engine does not compute ahead.
+  /// Computes a model that has no inputs. Returns every output by name, in its declared type, with exact 64-bit
+  /// integers. Graft's operators are computed as their ONNX functions. Throws Error for a model with inputs, for random
+  /// numbers, and for operators that the engine does not evaluate at compile time.
   [[nodiscard]] virtual TensorMap evaluate_constant_graph(const onnx::Model& model) const = 0;
 };
 
-/// What is wrong with a tensor as such an input, in the words of CompiledModel::run; empty where nothing is.
+/// Returns how a tensor differs from the type and shape of an input, in the wording of CompiledModel::run, or an empty
+/// string if the tensor fits.
 [[nodiscard]] std::string mismatch_of(const onnx::TensorData& tensor, onnx::ElementType type,
                                       const std::optional<Shape>& shape);
 

@@ -1,4 +1,4 @@
-// Errors that say nothing of a model or its inputs: an engine cannot compute them.
+// Errors that state a limit of an engine and do not mean that a model or its inputs are wrong.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace graft::runtime {
 
-/// An engine does not compute these inputs as ONNX says, and another engine may. Other inputs are no way out: a
-/// comparison with inputs that were chosen to fit an engine shows nothing.
+/// Thrown when an engine does not compute these inputs as ONNX specifies, while another engine may. The caller must not
+/// try other inputs instead: a comparison with inputs that were chosen to fit an engine shows nothing.
 class EngineLimit : public Error {
  public:
   explicit EngineLimit(const std::string& text) : Error(text) {}

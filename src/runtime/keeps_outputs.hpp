@@ -1,4 +1,4 @@
-// What a compiled model of an engine may have beside CompiledModel: outputs that stay where the engine wrote them.
+// An interface for compiled models whose outputs can stay in the memory that the engine wrote.
 #pragma once
 
 #include "runtime/engine.hpp"
@@ -12,8 +12,8 @@ class KeepsOutputs {
   KeepsOutputs& operator=(const KeepsOutputs&) = delete;
   virtual ~KeepsOutputs() = default;
 
-  /// CompiledModel::run whose outputs own the memory that the engine wrote; where it cannot leave that, they are
-  /// copies.
+  /// Runs the model as CompiledModel::run does and returns outputs that own the memory the engine wrote. If the engine
+  /// cannot hand over that memory, the outputs are copies.
   [[nodiscard]] virtual TensorMap run_and_keep(const TensorMap& inputs) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The messages are the same whichever engine runs the model.
+// Checks the declared inputs and outputs. The messages are the same for every engine.
 #include "runtime/model_io.hpp"
 
 #include <fmt/format.h>
@@ -79,7 +79,8 @@ void add_extra_outputs(onnx::Model& model, const std::vector<std::string>& names
 std::vector<std::string> output_names(const onnx::Model& model) {
   std::vector<std::string> names;
   for (const onnx::Value* value : model.graph().outputs()) {
-    // A sequence or a map is kept in wire form; of a tensor only notes are, which newer exporters write everywhere.
+    // Sequences and maps are stored in `opaque` in wire form and have no element type. Tensors also have an `opaque`
+    // part, but only for the annotations that newer exporters write.
     if (value->type == onnx::ElementType::string || (!value->type && !value->opaque.empty())) {
       throw Error(model.source + ": output '" + value->name +
                   "' is no tensor of numbers, which the CPU engine does not return");

@@ -1,4 +1,4 @@
-// What every engine does with the inputs and outputs that a model declares.
+// How every engine treats the inputs and outputs that a model declares.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace graft::runtime {
 
-/// The inputs that a run has to give: those without a default in the file.
+/// The inputs that a run has to supply: all inputs without a default in the file.
 class DeclaredInputs {
  public:
   struct Input {
@@ -21,15 +21,15 @@ class DeclaredInputs {
   };
 
   DeclaredInputs() = default;
-  /// Throws Error for an input that is no tensor, or of a type that the engine does not take.
+  /// Throws Error for an input that is not a tensor, or whose type the engine does not support according to `takes`.
   DeclaredInputs(const onnx::Model& model, const std::function<bool(onnx::ElementType)>& takes);
 
   [[nodiscard]] const std::vector<Input>& all() const { return inputs_; }
-  /// "'x', 'y'"; "none".
+  /// Returns the quoted names for messages: "'x', 'y'", or "none".
   [[nodiscard]] std::string names() const;
-  /// "model.onnx: input 'x'", for messages.
+  /// Returns the place of an input for messages: "model.onnx: input 'x'".
   [[nodiscard]] std::string place_of(const Input& input) const;
-  /// Throws Error as CompiledModel::run does.
+  /// Throws Error for inputs that are unknown, missing or of the wrong type or shape, as CompiledModel::run does.
   void check(const TensorMap& inputs) const;
 
  private:
@@ -38,26 +38,25 @@ class DeclaredInputs {
   std::set<std::string, std::less<>> defaults_;
 };
 
-/// A default makes an input a constant, as old exporters mean it: they list every weight as an input.
+/// Turns inputs that have a default into constants. Old exporters list every weight as an input with a default.
 void fix_defaults(onnx::Model& model);
 
-/// Appends inner values of the main graph to the outputs, unless they are outputs already. Throws Error for one that
+/// Appends inner values of the main graph to the outputs, unless they are outputs already. Throws Error for a name that
 /// does not exist.
 void add_extra_outputs(onnx::Model& model, const std::vector<std::string>& names);
 
-/// Throws Error for an output that is no tensor of numbers.
+/// Returns the names of the outputs. Throws Error for an output that is not a tensor of numbers.
 [[nodiscard]] std::vector<std::string> output_names(const onnx::Model& model);
 
-/// What Engine::evaluate_constant_graph refuses: throws Error for a model with inputs, and for random numbers.
+/// Throws Error for a model that Engine::evaluate_constant_graph does not compute: one with inputs or random numbers.
 void check_constant_graph(const onnx::Model& model);
 
-/// "f32[2, 3]".
+/// Returns the type and shape for messages: "f32[2, 3]".
 [[nodiscard]] std::string type_and_shape(onnx::ElementType type, const std::optional<Shape>& shape);
 
-/// "x: f32[2, 3], i: i64[1]"; "no inputs".
+/// Returns names, types and shapes for messages: "x: f32[2, 3], i: i64[1]", or "no inputs".
 [[nodiscard]] std::string types_and_shapes(const TensorMap& inputs);
 
-/// The shapes of tensors.
 [[nodiscard]] std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& tensors);
 
 }  // namespace graft::runtime

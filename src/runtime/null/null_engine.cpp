@@ -1,4 +1,4 @@
-// Runs nothing, and says so.
+// An engine for builds without OpenVINO; every call throws an Error.
 #include "runtime/null/null_engine.hpp"
 
 #include "graft/error.hpp"

@@ -1,11 +1,11 @@
-// The engine of a build that has none.
+// The engine of a build that has no CPU engine.
 #pragma once
 
 #include "runtime/engine.hpp"
 
 namespace graft::runtime {
 
-/// Refuses every model with Error::Kind::missing_tool and says how to get an engine.
+/// Returns an engine that refuses every model with Error::Kind::missing_tool and explains how to get an engine.
 [[nodiscard]] const Engine& null_engine();
 
 }  // namespace graft::runtime

@@ -1,4 +1,4 @@
-// ONNX Runtime, in a Python process of its own.
+// The ONNX Runtime engine, which runs in a separate Python process.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,12 @@
 
 namespace graft::runtime {
 
-/// ONNX Runtime without its optimizations. `find` says how `python -m graft.runtime` is started, when it is first
-/// needed; a Python without onnxruntime is an Error (missing_tool).
+/// Returns an engine that runs ONNX Runtime with its optimizations disabled. `find` returns the command line that
+/// starts `python -m graft.runtime`; it is called when the process is first needed. A Python without onnxruntime is an
+/// Error (missing_tool).
 ///
-/// f16 and bf16 are computed in f32, as Engine says, f64 in f64; Graft's operators run as their ONNX functions, and one
-/// without a function is an Error that names the node. Graft's own CPU kernels are run by `other`, which has to outlive
+/// f16 and bf16 are computed in f32 (see Engine), f64 in f64. Graft's operators run as their ONNX functions; an
+/// operator without a function is an Error that names the node. `other` runs Graft's own CPU kernels and must outlive
 /// the engine.
 [[nodiscard]] std::unique_ptr<Engine> make_onnxruntime_engine(std::function<WorkerCommand()> find, const Engine& other);
 

@@ -1,4 +1,4 @@
-// Types of values, tensors and the attributes that hold a type's code.
+// Widens the types of values, of tensors, and of attributes that hold the code of a type.
 #include "runtime/onnxruntime/widen.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace {
 using onnx::ElementType;
 using onnx::is_low_precision;
 
-/// The type that an attribute holds the code of: that of Cast, RandomNormal, DequantizeLinear, Attention ...
+/// Returns the type whose code an attribute holds, for example `to` of Cast, `dtype` of RandomNormal or `output_dtype`
+/// of DequantizeLinear.
 std::optional<ElementType> type_in(const std::string& name, const onnx::NodeAttribute& attribute) {
   constexpr std::array names{"to", "dtype", "output_dtype", "precision", "qk_matmul_output_type", "softmax_precision"};
   const auto* code = attribute.get<std::int64_t>();
@@ -88,7 +89,7 @@ void widen_values(onnx::Graph& graph) {
   }
 }
 
-/// A value that is rounded where it is made, and the type to round it to.
+/// A value that is rounded after the node that computes it, and the type to round to.
 struct Rounding {
   onnx::Node* node = nullptr;
   onnx::Value* value = nullptr;
@@ -98,7 +99,7 @@ struct Rounding {
 std::vector<Rounding> roundings_of(onnx::Model& model, bool round_inside) {
   std::vector<Rounding> found;
   model.graph().for_each_node([&](onnx::Node& node) {
-    // What was rounded before it was moved still is.
+    // A node that only moves data reads values that are already rounded.
     if (has_trait(node, onnx::trait::moves_data)) return;
     for (onnx::Value* value : node.outputs) {
       if (value == nullptr || !is_low_precision(value->type) || value->constant()) continue;
@@ -122,7 +123,7 @@ onnx::Node* add_cast(onnx::Graph& graph, onnx::Value& value, ElementType type) {
 
 NarrowTypes widen_narrow_types(onnx::Model& model, bool round_inside) {
   if (!holds_narrow(model)) return {};
-  // Graft's functions are made again for f32.
+  // Graft's functions are detached first, so that they are regenerated for f32.
   onnx::detach_functions(model);
   onnx::inline_functions(model);
   onnx::infer_shapes(model);

@@ -1,4 +1,4 @@
-// Makes f32 of f16 and bf16 inside a model.
+// Replaces f16 and bf16 inside a model by f32.
 #pragma once
 
 #include <map>
@@ -8,17 +8,17 @@
 
 namespace graft::runtime {
 
-/// Inputs and outputs that were f16 or bf16.
+/// The inputs and outputs that were f16 or bf16 before widening.
 struct NarrowTypes {
   std::map<std::string, onnx::ElementType, std::less<>> inputs;
   std::map<std::string, onnx::ElementType, std::less<>> outputs;
 };
 
-/// Every f16 and bf16 tensor of the model becomes f32, and the caller rounds the outputs. A Cast or CastLike to either
-/// rounds, as it does in OpenVINO; with `round_inside` so does every node that makes one of either. ONNX Runtime itself
-/// has hardly any kernels of bf16, and those of f16 that it lacks it replaces by f32 between two casts, so that what is
-/// rounded would depend on its version. Functions are inlined where there is anything to widen; a model of other types
-/// stays as it is.
+/// Turns every f16 and bf16 tensor of the model into f32; the caller rounds the outputs. A Cast or CastLike to f16 or
+/// bf16 still rounds, as it does in OpenVINO. With `round_inside`, every node that computes such a tensor rounds,
+/// except nodes that only move data. The reason: ONNX Runtime has hardly any bf16 kernels and replaces missing f16
+/// kernels by f32 kernels between two casts, so that the places of rounding would depend on its version. Functions are
+/// inlined if there is anything to widen; a model without f16 and bf16 is not changed.
 NarrowTypes widen_narrow_types(onnx::Model& model, bool round_inside);
 
 }  // namespace graft::runtime

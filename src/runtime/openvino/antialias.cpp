@@ -1,4 +1,5 @@
-// A product for each axis that changes: on the right of the last one, on the left of any other, which is brought there.
+// Replaces Resize by one MatMul per axis that changes size: from the right for the last axis, from the left for every
+// other axis, which is transposed to the second-to-last place first.
 #include "runtime/openvino/antialias.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 using onnx::AxisScale;
 
-/// A matrix of more numbers is not made.
+/// The largest number of elements of a matrix; a Resize that needs a larger one is left to OpenVINO.
 constexpr std::int64_t largest_matrix = std::int64_t{1} << 24;
 
 bool is_antialiased(const onnx::Node& node) {
@@ -29,7 +30,7 @@ std::optional<std::vector<double>> numbers_of(const onnx::Node& node, std::size_
   return constant ? constant->numbers() : std::nullopt;
 }
 
-/// Of each axis of the input; nothing where one is not fixed, or none shrinks.
+/// Returns the scale of each axis of the input, or nothing if a size is not fixed or no axis shrinks.
 std::optional<std::vector<AxisScale>> scales_of(const onnx::Node& node) {
   const onnx::Value& x = *node.input(0);
   if (!x.shape || x.shape->size() < 2) return std::nullopt;

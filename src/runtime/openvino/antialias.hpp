@@ -1,11 +1,12 @@
-// Antialiased Resize, which OpenVINO 2026.4 computes otherwise than ONNX (by as much as the image itself).
+// Rewrites antialiased Resize nodes, for which OpenVINO 2026.4 differs from ONNX by as much as the image itself.
 #pragma once
 
 #include "onnx/model.hpp"
 
 namespace graft::runtime {
 
-/// Where sizes are fixed, each becomes products with matrices. Where they are open it stays OpenVINO's.
+/// Antialiased Resize(x) becomes MatMul(W0, ... MatMul(x, W1)), one constant matrix per resized axis, where the sizes
+/// are fixed. A Resize with dynamic sizes is left to OpenVINO.
 void compute_antialias(onnx::Model& model);
 
 }  // namespace graft::runtime

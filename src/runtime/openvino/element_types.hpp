@@ -1,4 +1,4 @@
-// Between ONNX's element types and OpenVINO's. For the sources of this folder only.
+// Conversion between the element types of ONNX and OpenVINO. Only for the sources of this folder.
 #pragma once
 
 #include <openvino/core/type/element_type.hpp>
@@ -7,7 +7,9 @@
 
 namespace graft::runtime {
 
-[[nodiscard]] onnx::ElementType from_openvino(const ov::element::Type& type);  ///< undefined where ONNX has none.
-[[nodiscard]] ov::element::Type to_openvino(onnx::ElementType type);           ///< dynamic where OpenVINO has none.
+/// Returns `undefined` if ONNX has no such type.
+[[nodiscard]] onnx::ElementType from_openvino(const ov::element::Type& type);
+/// Returns `dynamic` if OpenVINO has no such type.
+[[nodiscard]] ov::element::Type to_openvino(onnx::ElementType type);
 
 }  // namespace graft::runtime

@@ -1,4 +1,5 @@
-// Each fault was found by ONNX's own tests of the operators (tests/import/test_onnx_backend.py).
+// Known faults of OpenVINO's CPU plugin. Each was found by ONNX's own operator tests
+// (tests/import/test_onnx_backend.py).
 #include "runtime/openvino/guards.hpp"
 
 #include <fmt/format.h>
@@ -109,13 +110,13 @@ std::string fault_of(const onnx::Node& node) {
 
 using Out = ov::Output<ov::Node>;
 
-/// f32 holds every integer up to here.
+/// The largest integer up to which f32 holds every integer.
 constexpr std::int64_t exact_in_f32 = 1 << 24;
 
 struct Guard {
-  std::string node;  ///< "'gather' (GatherND)".
+  std::string node;  ///< The node for messages: "'gather' (GatherND)".
   bool by_index = false;
-  bool divides = false;  ///< By the third of its tensors.
+  bool divides = false;  ///< Whether the third input of the guard holds divisors, which must not be 0.
 };
 
 std::string describe(const ov::Node& node) {
@@ -126,7 +127,8 @@ Out integer(const ov::element::Type& type, std::int64_t value) {
   return ov::op::v0::Constant::create(type, ov::Shape{1}, {value})->output(0);
 }
 
-/// What an index has to be below; of the shape of the last dimension of the indices, or of one element.
+/// Returns the exclusive upper limits of the indices: one element, or one per element of the last dimension of the
+/// indices.
 Out limits_of(const ov::Node& node) {
   using namespace ov::op;  // NOLINT(google-build-using-namespace)
   const auto shape = std::make_shared<v3::ShapeOf>(node.input_value(0), ov::element::i64);
@@ -157,15 +159,15 @@ std::span<const Number> numbers_of(const ov::Tensor& tensor) {
   return {tensor.data<const Number>(), tensor.get_size()};
 }
 
-/// Passes its first input through, and throws where it is not what the node that it guards computes rightly. A node in
-/// the flow of the data, not an output of the model beside it: with a further output that was computed from an index of
-/// ScatterElements, a two-stage detector came out wrong in six runs of six, and without it right (OpenVINO 2026.4.1).
+/// Passes its first input through, and throws where the guarded node would compute wrong results. The guard lies in the
+/// data flow and is not a further output of the model: with a further output computed from an index of ScatterElements,
+/// a two-stage detector was wrong in six runs of six, and correct without it (OpenVINO 2026.4.1).
 class GuardNode : public ov::op::Op {
  public:
   OPENVINO_OP("Guard", "graft");
 
   GuardNode() = default;
-  /// All inputs are i32, which is what the plugin makes of every integer.
+  /// All inputs must be i32, to which the plugin converts every integer type.
   GuardNode(const ov::OutputVector& inputs, Guard guard) : Op(inputs), guard_(std::move(guard)) {
     constructor_validate_and_infer_types();
   }
@@ -181,7 +183,7 @@ class GuardNode : public ov::op::Op {
     return true;
   }
   bool has_evaluate() const override { return true; }
-  /// A constant that fails stays for the run, which names the node.
+  /// Does not fold a constant that fails the check: the run then throws and names the node.
   bool constant_fold(ov::OutputVector& outputs, const ov::OutputVector& inputs) override {
     try {
       return Op::constant_fold(outputs, inputs);
@@ -206,7 +208,7 @@ class GuardNode : public ov::op::Op {
  private:
   [[noreturn]] void fail(const std::string& reason) const { OPENVINO_THROW(guard_.node, ": ", reason); }
 
-  /// The limits repeat along the indices' last dimension.
+  /// Throws if an index is outside its limits, which repeat along the last dimension of the indices.
   void check_indices(std::span<const std::int32_t> indices, std::span<const std::int32_t> limits) const {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::int64_t limit = limits[i % limits.size()];
@@ -236,7 +238,7 @@ Out in_i32(const Out& integers) {
   return std::make_shared<ov::op::v0::Convert>(integers, ov::element::i32);
 }
 
-/// The first of the tensors, guarded, in its own type.
+/// Returns the first tensor after a guard that checks all of the tensors; its type does not change.
 Out guarded(const ov::OutputVector& tensors, Guard guard) {
   ov::OutputVector inputs;
   for (const Out& tensor : tensors) inputs.push_back(in_i32(tensor));
@@ -250,7 +252,7 @@ void guard_index(ov::Node& node) {
   node.input(1).replace_source_output(guarded({indices, limits_of(node)}, {.node = describe(node), .by_index = true}));
 }
 
-/// The axes of the first input that the indices count along, or nothing where they are not known before the run.
+/// Returns the axes of the first input that the indices address, or nothing if they are not known before the run.
 std::optional<std::vector<std::int64_t>> indexed_axes(const ov::Node& node, const ov::Shape& indices) {
   if (const auto* gather = dynamic_cast<const ov::op::util::GatherNDBase*>(&node)) {
     if (indices.empty()) return std::nullopt;
@@ -264,7 +266,7 @@ std::optional<std::vector<std::int64_t>> indexed_axes(const ov::Node& node, cons
   return axis == nullptr ? std::nullopt : std::optional(axis->cast_vector<std::int64_t>());
 }
 
-/// Whether the indices are constants that lie inside of a tensor of known size.
+/// Whether the indices are constants that lie inside a tensor of known size.
 bool has_safe_indices(const ov::Node& node) {
   const auto indices = ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1));
   const ov::PartialShape& shape = node.get_input_partial_shape(0);
@@ -295,7 +297,8 @@ bool has_guarded_indices(const ov::Node& node) {
   return has_indices && !has_safe_indices(node);
 }
 
-/// Integers that the plugin computes in f32. Additions, products and comparisons are exact.
+/// Whether the plugin computes this integer operator in f32. It computes additions, products and comparisons of
+/// integers exactly.
 bool computes_integers_in_f32(const ov::Node& node) {
   const bool in_f32 = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
                       ov::is_type<ov::op::v1::FloorMod>(&node) || ov::is_type<ov::op::v1::Power>(&node) ||
@@ -305,7 +308,8 @@ bool computes_integers_in_f32(const ov::Node& node) {
          (type == ov::element::i32 || type == ov::element::i64 || type == ov::element::u32 || type == ov::element::u64);
 }
 
-/// The terms and the result.
+/// Guards the result of a node against integers that f32 rounds, in its operands and in its result, and against integer
+/// division by zero.
 void guard_size(ov::Node& node) {
   const Out result = node.output(0);
   const std::set<ov::Input<ov::Node>> readers = result.get_target_inputs();
@@ -319,7 +323,7 @@ void guard_size(ov::Node& node) {
   for (ov::Input<ov::Node> reader : readers) reader.replace_source_output(checked);
 }
 
-/// Whether the tensor's numbers are the same for all inputs of one shape.
+/// Whether the tensor's values depend only on the shapes of the inputs, not on their values.
 bool follows_from_shapes(const Out& tensor) {
   std::vector<const ov::Node*> rest{tensor.get_node()};
   std::set<const ov::Node*> seen;
@@ -334,7 +338,8 @@ bool follows_from_shapes(const Out& tensor) {
   return true;
 }
 
-/// With a dynamic shape the plugin takes every sequence of a batch for as long as the longest.
+/// Throws Error for a recurrent node with sequence lengths and a dynamic shape: the plugin then processes every
+/// sequence of a batch as if it had the length of the longest one.
 void refuse_lengths(const ov::Node& node, const std::string& source) {
   std::size_t lengths = 2;
   if (ov::is_type<ov::op::v5::LSTMSequence>(&node)) {
@@ -355,8 +360,8 @@ void refuse_lengths(const ov::Node& node, const std::string& source) {
                   source, describe(node)));
 }
 
-/// The plugin negates a step in 32 bits. No tensor has as many elements along an axis as the smallest step that is left
-/// has, so that it selects the same elements as a smaller one does.
+/// Limits the negative steps of a Slice to -2^30, because the plugin negates a step in 32 bits. No axis has 2^30
+/// elements, so the limited step selects the same elements.
 void limit_step(ov::Node& slice) {
   constexpr std::int64_t smallest = -(std::int64_t{1} << 30);
   const Out step = slice.input_value(3);
@@ -371,7 +376,7 @@ void limit_step(ov::Node& slice) {
   slice.input(3).replace_source_output(std::make_shared<ov::op::v1::Maximum>(step, integer(type, smallest)));
 }
 
-/// The sizes of integers are looked at in the main graph alone.
+/// Adds the guards to a model and to its bodies. Integer sizes are checked only in the main graph.
 void guard_in(ov::Model& model, const std::string& source, bool is_main) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     refuse_lengths(*node, source);

@@ -1,4 +1,4 @@
-// Each such node is run as a model of its own, in the order of computation.
+// Runs each such node as a model of its own, in topological order.
 #include "runtime/openvino/hold_constants.hpp"
 
 #include <algorithm>
@@ -14,13 +14,14 @@
 namespace graft::runtime {
 namespace {
 
-/// RandomUniform, Multinomial.
+/// Whether the node draws random numbers, such as RandomUniform and Multinomial.
 bool draws_numbers(const ov::Node& node) {
   const std::string_view type = node.get_type_name();
   return type.starts_with("Random") || type == "Multinomial";
 }
 
-/// A copy reads the same constants, so the model itself stays as it is meanwhile.
+/// Computes a node whose inputs are constant and returns the results as constants. Works on a copy of the node, which
+/// reads the same constants, so that the model is not changed meanwhile.
 ov::OutputVector computed_outputs(const ov::Node& node,
                                   const std::function<ov::CompiledModel(const std::shared_ptr<ov::Model>&)>& compile) {
   const std::shared_ptr<ov::Node> copy = node.clone_with_new_inputs(node.input_values());
@@ -41,7 +42,7 @@ ov::OutputVector computed_outputs(const ov::Node& node,
 
 void hold_constants(ov::Model& model,
                     const std::function<ov::CompiledModel(const std::shared_ptr<ov::Model>& model)>& compile) {
-  std::unordered_set<const ov::Node*> fixed;  // those that no input of the model has a part in
+  std::unordered_set<const ov::Node*> fixed;  // nodes that depend on no input of the model
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
       for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) hold_constants(*body, compile);
@@ -52,7 +53,7 @@ void hold_constants(ov::Model& model,
       continue;
     }
     const ov::OutputVector inputs = node->input_values();
-    // OpenVINO makes a constant of it too, after this, and then what follows from it is computed in the first run.
+    // OpenVINO folds a ShapeOf of a fixed shape only later, which would leave the nodes after it to the first run.
     if (ov::is_type<ov::op::util::ShapeOfBase>(node) && node->get_input_partial_shape(0).is_static()) {
       const auto shape = ov::op::v0::Constant::create(node->get_output_element_type(0), node->get_output_shape(0),
                                                       node->get_input_shape(0));

@@ -1,4 +1,4 @@
-// Keeps what is computed of constants alone from being overwritten.
+// Folds nodes that depend only on constants, because the plugin would overwrite their results.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace graft::runtime {
 
-/// What is computed of constants and fixed shapes alone, and that OpenVINO itself does not compute ahead (GatherND,
-/// GatherElements), is computed once, by itself, and becomes a constant. Inside the compiled model the plugin of 2026.4
-/// computes it in the first run, and then writes the sum or product with another tensor over it: in the second run it
-/// is that sum. Random numbers stay as they are.
+/// Replaces each node that depends only on constants and fixed shapes, and that OpenVINO itself does not fold
+/// (GatherND, GatherElements), by a constant. Inside the compiled model, the plugin of 2026.4 computes such a node only
+/// in the first run and then stores the sum or product with another tensor in the same memory: the second run reads
+/// that sum. Random operators are not folded.
 void hold_constants(ov::Model& model,
                     const std::function<ov::CompiledModel(const std::shared_ptr<ov::Model>& model)>& compile);
 
