@@ -1,4 +1,4 @@
-// From nodes between DequantizeLinear and QuantizeLinear to exact sums of integers in f32.
+// Rewrites the nodes between DequantizeLinear and QuantizeLinear into exact sums of integers in f32.
 #include "runtime/openvino/integer_arithmetic.hpp"
 
 #include <algorithm>
@@ -20,30 +20,30 @@
 namespace graft::runtime {
 namespace {
 
-/// Whole numbers up to here, and sums of them in any order, are exact in f32.
+/// The largest integer up to which integers, and sums of them in any order, are exact in f32.
 constexpr std::int64_t largest_exact = std::int64_t{1} << 24;
 
 using Dims = std::vector<std::int64_t>;
 
-/// Whole numbers that are known before the model runs.
+/// Integers that are known before the model runs.
 struct WholeNumbers {
   Dims dims;
   std::vector<float> numbers;
 };
 
-/// real number = scale * step. One scale, or one for each index of an axis.
+/// The scales of a quantized tensor: real number = scale * step. Holds one scale, or one for each index along `axis`.
 struct Scales {
   std::vector<float> numbers;
   std::int64_t axis = 0;
   [[nodiscard]] bool single() const { return numbers.size() == 1; }
 };
 
-/// A tensor that DequantizeLinear gives.
+/// An output of DequantizeLinear.
 struct Operand {
-  onnx::Value* steps = nullptr;  ///< f32; null where they are known.
+  onnx::Value* steps = nullptr;  ///< The integers in f32; null if they are in `known`.
   std::optional<WholeNumbers> known;
   Scales scales;
-  std::int64_t largest = 0;  ///< Absolute value of a step.
+  std::int64_t largest = 0;  ///< The largest absolute value of a step.
   std::optional<std::int64_t> rank;
 };
 
@@ -81,11 +81,11 @@ Limits limits_of(const onnx::Value& stored) {
   return type_of(stored) == onnx::ElementType::u8 ? Limits{0, 255} : Limits{-128, 127};
 }
 
-/// The parameters of QuantizeLinear and DequantizeLinear.
+/// The constant parameters of a QuantizeLinear or DequantizeLinear node.
 struct Parameters {
   Scales scales;
-  std::vector<float> zero_points;  ///< As many as scales.
-  Dims dims;                       ///< Of both, so that they spread over the tensor.
+  std::vector<float> zero_points;  ///< Contains one zero point per scale.
+  Dims dims;                       ///< The shape in which scales and zero points broadcast over the tensor.
 };
 
 std::vector<float> floats_of(const onnx::TensorData& tensor) {
@@ -93,7 +93,8 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
   return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
 }
 
-/// The functions of our own operators hand on some constants.
+/// Returns the value of a constant, also behind Identity and Squeeze nodes, which the functions of Graft's operators
+/// contain.
 std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
   const onnx::Node* node = value.producer;
   const bool hands_on = node != nullptr && (node->is("Identity") || node->is("Squeeze")) && node->input(0) != nullptr;
@@ -103,7 +104,7 @@ std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
   return constant;
 }
 
-/// Whether there is such an axis, and it has as many elements; a file may say anything.
+/// Whether the tensor has this axis, with `count` elements along it. A malformed file may declare any axis.
 bool has_channels(const onnx::Value& value, std::int64_t axis, std::size_t count) {
   if (const auto constant = value.constant()) {
     return axis >= 0 && std::cmp_less(axis, constant->dims.size()) &&
@@ -141,7 +142,7 @@ std::optional<Parameters> parameters_of(const onnx::Node& node) {
   return found;
 }
 
-/// The index of an element's scale.
+/// Returns the index of an element's scale.
 std::size_t scale_index(const Dims& dims, const Scales& scales, std::size_t element) {
   if (scales.single()) return 0;
   const auto axis = dims.begin() + scales.axis;
@@ -149,7 +150,8 @@ std::size_t scale_index(const Dims& dims, const Scales& scales, std::size_t elem
   return element / inner % static_cast<std::size_t>(*axis);
 }
 
-/// Whole numbers of a constant, or of one that a QuantizeLinear rounds; before the zero point is taken away.
+/// Returns the stored integers, with the zero point still included, if the tensor is a constant or a QuantizeLinear of
+/// a constant.
 std::optional<WholeNumbers> known_stored(const onnx::Value& stored) {
   if (const auto constant = stored.constant()) return WholeNumbers{constant->dims, floats_of(*constant)};
   const onnx::Node* node = stored.producer;
@@ -190,15 +192,16 @@ WholeNumbers transposed(const WholeNumbers& from, const Dims& order) {
   return to;
 }
 
-/// Which elements of an operand a sum takes together: those that are at the same index of `axis`, and in a convolution
-/// that goes backwards also in the same group of the first axis.
+/// The value of SumAxis::axis for an operand whose elements all belong to one sum.
 constexpr std::int64_t no_axis = -1;
+/// Selects the elements of an operand that one sum adds: the elements at the same index of `axis`, and in a
+/// ConvTranspose also in the same group of the first axis.
 struct SumAxis {
   std::int64_t axis = 0;
   std::int64_t groups = 1;
 };
 
-/// The largest sum of absolute values; without an axis all of them are one sum.
+/// Returns the largest sum of absolute values. Without an axis, all elements count as one sum.
 std::int64_t largest_sum(const WholeNumbers& known, const SumAxis& sums) {
   if (sums.axis == no_axis) {
     double sum = 0;
@@ -217,14 +220,15 @@ std::int64_t largest_sum(const WholeNumbers& known, const SumAxis& sums) {
   return found.empty() ? 0 : *std::max_element(found.begin(), found.end());
 }
 
-/// How many digits of which base. One digit is the number itself.
+/// The number of digits into which an integer is split, and their base. One digit means that the integer is not split.
 struct Digits {
   int count = 1;
   std::int64_t base = 1;
 };
 constexpr std::array<Digits, 3> choices{{{1, 1}, {2, 16}, {4, 4}}};
 
-/// Digits from the lowest on, of -base/2 to base/2 - 1 but for the highest; they may be combined by addition.
+/// Returns the digits of a number, the lowest first. All but the highest lie in -base/2 to base/2 - 1. `split` returns
+/// the number without its lowest digit, and that digit.
 template <class T, class Floor>
 std::vector<T> digits_of(T number, const Digits& digits, const Floor& split) {
   std::vector<T> found;
@@ -250,14 +254,16 @@ std::vector<WholeNumbers> digits_of_known(const WholeNumbers& known, const Digit
   });
 }
 
-/// A node that multiplies and adds, and what its two sides have to be.
+/// The properties of a node that multiplies and adds (Conv, ConvTranspose, MatMul or Gemm).
 struct Contraction {
   SumAxis left;
   SumAxis right;
-  std::optional<std::int64_t> terms;  ///< Of one sum.
-  Dims left_factor;                   ///< The shape in which several scales of a side spread over the result.
+  std::optional<std::int64_t> terms;  ///< The number of terms in one sum; nothing if a size is not fixed.
+  /// The shape in which the scales of the left side broadcast over the result; -1 stands for their number.
+  Dims left_factor;
   Dims right_factor;
-  std::int64_t repeated = 1;  ///< The scales of the right side, for each group.
+  /// How often the scales of the right side repeat: the number of groups of a ConvTranspose, otherwise 1.
+  std::int64_t repeated = 1;
 };
 
 class IntegerArithmetic {
@@ -283,7 +289,7 @@ class IntegerArithmetic {
   }
 
  private:
-  // ---- what is there ----
+  // ---- reading operands ----
 
   void read(onnx::Node& node) {
     onnx::Value* stored = node.input(0);
@@ -321,7 +327,8 @@ class IntegerArithmetic {
     return value->producer == nullptr ? nullptr : find_moved(*value->producer, *value);
   }
 
-  /// A node that rearranges elements rearranges integers in the same way.
+  /// Returns the operand that corresponds to the output of a node that rearranges elements, for example a Transpose,
+  /// which is applied to the integers in the same way; null if the node does something else.
   Operand* find_moved(onnx::Node& node, onnx::Value& value) {
     if (!has_trait(node, onnx::trait::rearranges)) return nullptr;
     const Operand* source = find(node.input(0));
@@ -384,7 +391,7 @@ class IntegerArithmetic {
     return copy;
   }
 
-  /// `result` takes the place of the node's output, under its name and in its type.
+  /// Replaces the node's output with `result`, under the same name and in the same type.
   void replace(onnx::Node& node, onnx::Value* result) {
     onnx::Value& output = *node.output();
     if (output.type != onnx::ElementType::f32 && !is_byte(output)) result = cast(node, result, *output.type);
@@ -417,7 +424,8 @@ class IntegerArithmetic {
     replace(node, add(node, "Mul", {steps, fixed(node, parameters.dims, parameters.scales.numbers)}));
   }
 
-  /// Whoever reads real weights (without integers on the other side) gets a constant, as of any model.
+  /// Replaces DequantizeLinear with a constant of real numbers. Its readers are the nodes that no rewritten product
+  /// covers.
   void make_constant(onnx::Node& node, const WholeNumbers& known, const Scales& scales) {
     onnx::Value& output = *node.output();
     std::vector<double> real;
@@ -493,7 +501,7 @@ class IntegerArithmetic {
     return found;
   }
 
-  /// Whether one of its factors can be taken out of each sum.
+  /// Whether one scale can be factored out of each sum.
   static bool common_scale(const Operand& operand, const SumAxis& sums) {
     return operand.scales.single() || operand.scales.axis == sums.axis;
   }
@@ -503,12 +511,12 @@ class IntegerArithmetic {
            (left.scales.single() || right.scales.single());
   }
 
-  /// The largest absolute value that a sum of products with these numbers can reach.
+  /// Returns the largest absolute value that a sum of products with these numbers can reach.
   static std::int64_t bound(const WholeNumbers& known, const SumAxis& sums, const Operand& other) {
     return largest_sum(known, sums) * other.largest;
   }
 
-  /// One value for each digit of the side that is split, from the lowest on.
+  /// The values of one operand, one for each digit, the lowest first.
   struct Split {
     std::vector<onnx::Value*> digits;
     std::int64_t base = 1;
@@ -549,7 +557,8 @@ class IntegerArithmetic {
     return {digits, choice->base};
   }
 
-  /// In i32, since the plugin would begin one sum with the result of the other where they are added in f32.
+  /// Returns the sum of the digits' results, weighted with powers of the base. Adds in i32, because the plugin would
+  /// accumulate one sum on top of the other if they were added in f32.
   static onnx::Value* combined(onnx::Node& node, const std::vector<onnx::Value*>& sums, std::int64_t base) {
     if (sums.size() == 1) return sums.front();
     onnx::Value* total = nullptr;
@@ -610,7 +619,7 @@ class IntegerArithmetic {
     return factor == 1 ? value : add(node, "Mul", {value, fixed(node, {}, {factor})});
   }
 
-  /// What a Conv or a Gemm adds; null where there is nothing.
+  /// Returns the bias that a Conv or Gemm adds, or null if the node has no bias.
   static onnx::Value* addend_of(onnx::Node& node, const Contraction& found) {
     onnx::Value* bias = node.input(2);
     if (bias == nullptr) return nullptr;
@@ -621,7 +630,7 @@ class IntegerArithmetic {
   }
 
   void rewrite_product(onnx::Node& node) {
-    constexpr std::int64_t optional_addend = 11;  // of Gemm, from this operator set on
+    constexpr std::int64_t optional_addend = 11;  // Input C of Gemm is optional from this opset on.
     if (node.output() == nullptr || !is_narrow_or_f32(node.output()->type)) return;
     if (node.is("Gemm") && node.graph->opset() < optional_addend) return;
     const Operand* left = find(node.input(0));

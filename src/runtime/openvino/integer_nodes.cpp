@@ -1,4 +1,4 @@
-// Rounding to 8 bits, of single operations of the plugin, and constants that stay where they are.
+// Builds the rounding to 8 bits from single operations of the plugin, and constants that the plugin does not fold.
 #include "runtime/openvino/integer_nodes.hpp"
 
 #include <cstdint>
@@ -28,7 +28,8 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   const double lowest = is_signed ? std::numeric_limits<std::int8_t>::min() : 0;
   const double highest = is_signed ? std::numeric_limits<std::int8_t>::max() : std::numeric_limits<std::uint8_t>::max();
   const auto share = std::make_shared<ov::op::v1::Divide>(node.get_input(0), scale);
-  // Otherwise OpenVINO multiplies with the reciprocal, which rounds twice: its own mark for a division that stays one.
+  // OpenVINO's own mark for a division that must not become a multiplication with the reciprocal, which would round
+  // twice.
   share->get_rt_info()["nonconvertable_divide_0"] = true;
   const auto zero = ov::op::v0::Constant::create(ov::element::f32, {}, {0});
   const auto is_number = std::make_shared<ov::op::v1::Equal>(share, share);
@@ -40,8 +41,9 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   return std::make_shared<ov::op::v0::Convert>(inside, type)->outputs();
 }
 
-// The plugin computes it once, since its input is constant, but finds no constant there that it could multiply into
-// weights, or turn into a reciprocal, or multiply and add with one rounding.
+// The plugin computes the node once, since its input is constant. But the plugin sees no constant there, so it cannot
+// multiply the value into weights, replace it with its reciprocal, or fuse multiplication and addition with one
+// rounding.
 ov::OutputVector make_fixed(const ov::frontend::NodeContext& node) {
   return std::make_shared<PassThroughNode>(node.get_input(0))->outputs();
 }

@@ -1,4 +1,4 @@
-// The engine's own nodes for quantized models.
+// OpenVINO nodes for the operators of integer_arithmetic.hpp.
 #pragma once
 
 #include <openvino/core/model.hpp>
@@ -6,11 +6,12 @@
 
 namespace graft::runtime {
 
-/// What the ONNX reader makes of engine_quantize and engine_fixed.
+/// Converts engine_quantize and engine_fixed to OpenVINO nodes; called by the ONNX reader.
 [[nodiscard]] ov::OutputVector make_quantize(const ov::frontend::NodeContext& node);
 [[nodiscard]] ov::OutputVector make_fixed(const ov::frontend::NodeContext& node);
 
-/// Lets constant folding through what engine_fixed holds. For a model that is folded and not compiled.
+/// Removes the nodes of engine_fixed, so that constant folding reaches the values behind them. For a model that is
+/// folded and not compiled.
 void release_fixed(ov::Model& model);
 
 }  // namespace graft::runtime

@@ -1,4 +1,5 @@
-// A transformation rewrites a pattern that ends in one node; an unknown operation before that node ends the pattern.
+// A transformation rewrites a pattern that ends at one node. An unknown operation before that node keeps the pattern
+// from matching.
 #include "runtime/openvino/isolate.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What lets a model compile at which one of OpenVINO's transformations fails.
+// Isolates nodes at which one of OpenVINO's transformations fails, so that the model compiles.
 #pragma once
 
 #include <openvino/core/model.hpp>
@@ -8,13 +8,13 @@
 
 namespace graft::runtime {
 
-/// The type of the node at which a transformation of OpenVINO threw, "Reshape", from the exception's message; empty
-/// where it was no transformation.
+/// Returns the type of the node at which a transformation of OpenVINO threw, for example "Reshape", from the
+/// exception's message; an empty string if the exception did not come from a transformation.
 [[nodiscard]] std::string failed_transformation_root(std::string_view message);
 
-/// Puts a node that passes its input through, and that no pattern of a transformation matches, before each
-/// floating-point input of the nodes of a type. Integers, which shapes are made of, stay. Returns whether there was
-/// one.
+/// Inserts a PassThroughNode, which no pattern of a transformation matches, before each floating-point input of the
+/// nodes of a type, constants excepted. Integer inputs, from which shapes are computed, do not change. Returns whether
+/// a node was inserted.
 bool isolate_nodes(ov::Model& model, std::string_view type);
 
 }  // namespace graft::runtime

@@ -1,4 +1,5 @@
-// Each fault was found by the operators' results beside ONNX Runtime's (tests/runtime/openvino/test_not_finite.py).
+// Corrects results for NaN and infinities. Each fault was found by a comparison of single operators with ONNX Runtime
+// (tests/runtime/openvino/test_not_finite.py).
 #include "runtime/openvino/keep_nan.hpp"
 
 #include <cstdint>
@@ -46,7 +47,7 @@ using Out = ov::Output<ov::Node>;
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// In the type of another one. Constant::create refuses an infinity in 16 bits.
+/// Returns a constant in the type of another tensor. Constant::create refuses an infinity in 16 bits.
 Out number(float value, const Out& like) {
   const ov::element::Type type = like.get_element_type();
   if (type == ov::element::f16) {
@@ -60,7 +61,7 @@ Out number(float value, const Out& like) {
   return ov::op::v0::Constant::create(type, {}, {value})->output(0);
 }
 
-/// Not IsNaN: OpenVINO does not fold that.
+/// Compares x with itself. OpenVINO does not fold IsNaN.
 Out is_nan(const Out& x) { return std::make_shared<ov::op::v1::NotEqual>(x, x); }
 
 Out select(const Out& condition, const Out& then, const Out& otherwise) {
@@ -80,7 +81,8 @@ std::optional<std::int64_t> softmax_axis(const ov::Node& node) {
   return std::nullopt;
 }
 
-/// NaN or infinity anywhere in a row makes all of it NaN: infinity less infinity is in its sum.
+/// Corrects a Softmax or LogSoftmax: NaN or positive infinity anywhere in a row makes the whole row NaN, because the
+/// formula subtracts infinity from infinity.
 Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
   const auto axes = ov::op::v0::Constant::create(ov::element::i64, ov::Shape{1}, {axis});
   const Out is_finite = std::make_shared<ov::op::v1::Less>(x, number(infinity, x));
@@ -88,8 +90,9 @@ Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
   return std::make_shared<ov::op::v1::Add>(y, std::make_shared<ov::op::v1::ReduceSum>(nothing_or_nan, axes, true));
 }
 
-/// The largest, or the smallest, of some elements, by which of three kinds these have: a NaN, a number, or nothing but
-/// the infinity that any number beats and in whose place the plugin gives the end of f32's range.
+/// Corrects a maximum or minimum. Each set of elements is one of three kinds: it contains NaN, or it contains a number,
+/// or it contains only the infinity that is the neutral element (-inf of a maximum), for which the plugin returns the
+/// end of f32's range.
 Out extreme_with_nan(const ov::Node& node, const Out& y) {
   constexpr float has_nan = 2;
   constexpr float has_number = 1;
@@ -110,7 +113,7 @@ Out extreme_with_nan(const ov::Node& node, const Out& y) {
   return select(any_nan, number(nan, x), select(all_beaten, beaten, y));
 }
 
-/// What a number leaves when it is divided by infinity is the number.
+/// Corrects Mod: x mod infinity is x for every finite x, and NaN otherwise.
 Out remainder_of_infinity(const Out& x, const Out& divisor, const Out& y) {
   const Out size = std::make_shared<ov::op::v0::Abs>(divisor);
   const Out is_infinite = std::make_shared<ov::op::v1::Equal>(size, number(infinity, x));
@@ -118,7 +121,7 @@ Out remainder_of_infinity(const Out& x, const Out& divisor, const Out& y) {
   return select(is_infinite, std::make_shared<ov::op::v1::Add>(x, zero_or_nan), y);
 }
 
-/// What has to stand in the place of the node's output `y`; nothing where that is right.
+/// Returns the corrected value for the node's output `y`, or nothing if the plugin computes the output correctly.
 std::optional<Out> replacement(const ov::Node& node, const Out& y) {
   if (node.get_rt_info().contains(without_nan)) return std::nullopt;
   if (is_elementwise(node)) {
@@ -136,7 +139,7 @@ std::optional<Out> replacement(const ov::Node& node, const Out& y) {
     return extreme_with_nan(node, y);
   }
   if (ov::is_type<ov::op::v0::Gelu>(&node) || ov::is_type<ov::op::v7::Gelu>(&node)) {
-    // With AVX-512 the plugin gives NaN.
+    // With AVX-512 the plugin computes Gelu(infinity) as NaN.
     const Out x = node.input_value(0);
     return select(std::make_shared<ov::op::v1::Equal>(x, number(infinity, x)), x, y);
   }
@@ -144,7 +147,8 @@ std::optional<Out> replacement(const ov::Node& node, const Out& y) {
   return std::nullopt;
 }
 
-/// With AVX-512 the plugin computes a > b as not (a <= b), which is true of NaN; b < a is computed as it stands.
+/// Returns the comparison with exchanged operands. With AVX-512 the plugin computes a > b as not (a <= b), which is
+/// true for NaN; it computes b < a as such.
 std::optional<Out> ordered_comparison(const ov::Node& node) {
   if (ov::is_type<ov::op::v1::Greater>(&node)) {
     return std::make_shared<ov::op::v1::Less>(node.input_value(1), node.input_value(0));
@@ -155,7 +159,7 @@ std::optional<Out> ordered_comparison(const ov::Node& node) {
   return std::nullopt;
 }
 
-/// Every number but 0 is true, NaN too.
+/// Whether the node casts a floating-point tensor to boolean. Every number but 0 is true, and so is NaN.
 bool is_cast_to_truth(const ov::Node& node) {
   return ov::is_type<ov::op::v0::Convert>(&node) && node.get_output_element_type(0) == ov::element::boolean &&
          node.get_input_element_type(0).is_real();

@@ -1,4 +1,4 @@
-// NaN and infinities go through the CPU engine as they go through ONNX Runtime.
+// Makes the CPU engine propagate NaN and infinities as ONNX Runtime does.
 #pragma once
 
 namespace ov {
@@ -7,12 +7,14 @@ class Model;
 
 namespace graft::runtime {
 
-/// In the rt_info of a node: no NaN reaches it, so it needs no selection.
+/// The key in the rt_info of a node that no NaN reaches, so that the node needs no correction.
 inline constexpr const char* without_nan = "graft.without_nan";
 
-/// The vector instructions behind the plugin's Relu, Clamp, Exp, HardSigmoid, Maximum, Minimum and pooling take a
-/// number where the other one is NaN: an overflow that ends in NaN would look like 0 from there on. Puts a selection
-/// after each, also in sub-graphs; one pass over the tensor in place of the fusion with the convolution before it.
+/// y = Relu(x) becomes Select(x != x, x, y), and other operators likewise, also in sub-graphs. The vector instructions
+/// of the plugin's Relu, Clamp, Exp, HardSigmoid, Maximum, Minimum and pooling return the number if the other operand
+/// is NaN: an overflow that ends in NaN would look like 0 in all later nodes. Also corrected: Softmax, LogSoftmax,
+/// ReduceMax, ReduceMin, Gelu and Mod of infinities or NaN, comparisons with NaN, and casts to boolean. The cost is one
+/// more pass over the tensor, and no fusion with the convolution before the node.
 void keep_nan(ov::Model& model);
 
 }  // namespace graft::runtime

@@ -1,4 +1,4 @@
-// Keeps the lines of an exception's text that say something to a user.
+// Extracts the lines of an exception's text that help a user.
 #include "runtime/openvino/message.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ bool is_source_place(std::string_view word) {
   return word.find(".cpp:") != std::string_view::npos || word.find(".hpp:") != std::string_view::npos;
 }
 
-/// The line without the frame it came from, places in sources, and addresses, which differ from run to run.
+/// Removes the frame at the start, places in sources, and addresses, which differ from run to run.
 std::string clean(std::string_view line) {
   constexpr std::string_view frame = "Exception from ";
   constexpr std::string_view failed = "' failed at ";
@@ -38,13 +38,13 @@ std::string clean(std::string_view line) {
   return trim(result);
 }
 
-/// Lines that say nothing of the model.
+/// Whether a line contains no information about the model.
 bool is_noise(std::string_view line) {
   for (const std::string_view start :
        {"FrontEnd API failed with", "Model wasn't fully converted", "Summary", "To facilitate the conversion"}) {
     if (line.starts_with(start)) return true;
   }
-  // A guard of ours, which names the node that it guards in the next line.
+  // A Guard node of guards.cpp; the next line names the node that it guards.
   return line.starts_with("Node Guard_") && line.ends_with(" of type Reference");
 }
 

@@ -1,4 +1,4 @@
-// OpenVINO's messages, made readable.
+// Shortens OpenVINO's error messages.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace graft::runtime {
 
-/// What an exception's text says, without the places in OpenVINO's sources and the frames it went through; one line.
+/// Returns an exception's text on one line, without places in OpenVINO's sources and stack frames.
 [[nodiscard]] std::string shorten_openvino_message(std::string_view text);
 
 }  // namespace graft::runtime

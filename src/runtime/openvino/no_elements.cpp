@@ -1,4 +1,4 @@
-// Node by node, bodies of branches and loops included.
+// Visits every node, including the bodies of branches and loops.
 #include "runtime/openvino/no_elements.hpp"
 
 #include <memory>

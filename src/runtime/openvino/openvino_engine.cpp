@@ -48,13 +48,14 @@
 namespace graft::runtime {
 namespace {
 
-/// One for the process; its methods may be called from several threads.
+/// Returns the OpenVINO core of this process. Its methods may be called from several threads.
 ov::Core& core() {
   static ov::Core core;
   return core;
 }
 
-/// The plugin keeps 64-bit and unsigned 32-bit integers in 32 signed bits and would cut off the rest without a word.
+/// Throws EngineLimit for an integer that does not fit 32 signed bits. The plugin stores 64-bit and unsigned 32-bit
+/// integers in 32 signed bits and would truncate larger ones without an error.
 void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
   constexpr std::int64_t highest = std::numeric_limits<std::int32_t>::max();
@@ -75,7 +76,8 @@ void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   if (tensor.type == onnx::ElementType::u32) check(std::uint32_t{});
 }
 
-/// Shares the bytes where OpenVINO and our kernels can use them in place: where their elements are aligned.
+/// Returns an OpenVINO tensor of the same bytes. Copies them only if they are not aligned as OpenVINO and Graft's
+/// kernels require.
 ov::Tensor wrap(const onnx::TensorData& tensor) {
   const ov::element::Type type = to_openvino(tensor.type);
   const ov::Shape shape(tensor.dims.begin(), tensor.dims.end());
@@ -89,7 +91,7 @@ ov::Tensor wrap(const onnx::TensorData& tensor) {
   return copy;
 }
 
-/// The engine's own bytes.
+/// Returns a view of the engine's memory.
 onnx::TensorData view_of(const ov::Tensor& tensor) {
   onnx::TensorData result;
   result.type = from_openvino(tensor.get_element_type());
@@ -109,8 +111,8 @@ onnx::TensorData as_bf16(const onnx::TensorData& tensor) {
   return onnx::TensorData::from_numbers(onnx::ElementType::bf16, tensor.dims, *tensor.numbers());
 }
 
-/// The plugin cuts off the lower half of an f32 to make a bf16 of it, instead of rounding; so it hands out f32 and the
-/// rounding is done here. Returns which outputs need that.
+/// Converts the outputs in bf16 to f32, and returns their indices; the caller rounds them to bf16. The plugin truncates
+/// f32 to bf16 instead of rounding.
 std::set<std::size_t> widen_bf16_outputs(ov::Model& model) {
   std::set<std::size_t> widened;
   for (std::size_t i = 0; i < model.get_results().size(); ++i) {
@@ -131,8 +133,9 @@ bool is_element_by_element(const ov::Node& node) {
          ov::is_type<ov::op::v0::Clamp>(&node);
 }
 
-/// The plugin makes one kernel of elementwise operations that follow each other, in a time that grows with the square
-/// of their number: 240 took 3.3 s to compile, and 0.4 s as single kernels; 5,000 did not end, and took 8 s.
+/// Whether a chain of elementwise operations is too long for the plugin to fuse. It compiles such a chain into one
+/// kernel, in a time that grows with the square of the number of operations: 240 took 3.3 s to compile, and 0.4 s as
+/// single kernels; for 5,000 the compilation did not end, and took 8 s as single kernels.
 bool has_long_chain(const ov::Model& model) {
   constexpr std::size_t long_chain = 48;
   std::unordered_map<const ov::Node*, std::size_t> lengths;
@@ -149,15 +152,16 @@ bool has_long_chain(const ov::Model& model) {
   return false;
 }
 
-/// Returns at least two threads for each stream. With one, OpenVINO 2026.4 drops an exception of a node, in its shape
-/// inference or in one of our nodes that refuses its numbers, and goes on with memory that nothing was written to.
+/// Returns at least two threads for each stream. With one thread, OpenVINO 2026.4 drops an exception of a node, in its
+/// shape inference or in a guard node, and continues with memory that nothing was written to.
 int threads_for(const CompileOptions& options) {
   const int wanted = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   return std::max(wanted, 2 * options.streams);
 }
 
-/// One of OpenVINO's transformations that fails is kept from the nodes at which it does: DeReshapeMatMul of 2026.4
-/// throws on some products between two reshapes, which are right without it. The model is changed only then.
+/// Compiles a model. If one of OpenVINO's transformations fails, the nodes at which it fails are isolated, which
+/// changes the model, and the compilation is repeated. DeReshapeMatMul of 2026.4 throws on some products between two
+/// reshapes, which are computed correctly without it.
 ov::CompiledModel compile(const std::shared_ptr<ov::Model>& model, const ov::AnyMap& properties) {
   std::set<std::string> isolated;
   for (;;) {
@@ -174,7 +178,8 @@ bool takes_input(onnx::ElementType type) {
   return to_openvino(type) != ov::element::dynamic && type != onnx::ElementType::string;
 }
 
-/// `prepared` has those of the inputs that nodes read.
+/// Returns, for each declared input, the index of its parameter in OpenVINO's model; nothing for an input that no node
+/// reads. `prepared` has only the inputs that nodes read.
 std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInputs::Input>& inputs,
                                                   const onnx::Graph& prepared, const ov::Model& read) {
   const auto& parameters = read.get_parameters();
@@ -194,24 +199,26 @@ std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInpu
   return places;
 }
 
-/// See cut_into_segments; most models are a single one.
+/// A compiled segment of the model (see cut_into_segments). Most models have only one.
 struct Part {
   std::vector<std::optional<std::size_t>> inputs;
-  std::size_t outputs = 0;  ///< Those that the model returns.
+  /// The number of its first outputs that the model returns; one more output connects it to the next part.
+  std::size_t outputs = 0;
   ov::CompiledModel compiled;
   ov::InferRequest request;
 };
 
-/// A compiled model; a copy of it shares what is compiled.
+/// A compiled model with its requests. Copies share the compiled parts.
 struct State {
   std::string source;
-  std::shared_ptr<const onnx::Model> model;  ///< Looked at where a run fails.
+  std::shared_ptr<const onnx::Model> model;  ///< The original model, for error messages when a run fails.
   DeclaredInputs inputs;
-  std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
+  /// The index of each input in OpenVINO's model, which drops unused inputs.
+  std::vector<std::optional<std::size_t>> places;
   std::vector<std::string> outputs;
   std::set<std::size_t> bf16_outputs;
   std::vector<Part> parts;
-  /// Of each of the model's outputs: the part, and its place there.
+  /// The index of the part that computes each output of the model, and the index of the output in the part.
   std::vector<std::pair<std::size_t, std::size_t>> output_places;
   OutputShapes output_shapes;
 };
@@ -255,8 +262,8 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                     std::to_string(own.inputs.all().size()) + " and " + std::to_string(own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
-  // The low precision transformations: see integer_arithmetic.hpp. Beside weights of 8 bits, processors with VNNI would
-  // round what they are multiplied with to 8 bits as well, in groups (dynamic quantization).
+  // The low precision transformations are disabled: see integer_arithmetic.hpp. With 8-bit weights, processors with
+  // VNNI would also round the other operand to 8 bits, in groups (dynamic quantization).
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
                         ov::hint::enable_cpu_pinning(false),
@@ -266,14 +273,14 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         ov::inference_num_threads(threads_for(options)),
                         {"LP_TRANSFORMS_MODE", false}};
   leave_out_what_has_no_elements(*read);
-  add_guards(*read, own.source);  // before constants are computed: their indices may point anywhere, too
+  add_guards(*read, own.source);  // Before constants are computed, because their indices may also lie outside
   try {
     hold_constants(*read, [&](const std::shared_ptr<ov::Model>& part) { return compile(part, properties); });
   } catch (const std::exception& refused) {
     throw Error(own.source +
                 ": the CPU engine cannot compute this model's constants: " + shorten_openvino_message(refused.what()));
   }
-  // Of a product and a sum in one kernel the plugin makes one operation that rounds once.
+  // The plugin fuses a product and a sum in one kernel into an operation that rounds only once.
   if (prepared.integers || has_long_chain(*read)) properties.emplace("SNIPPETS_MODE", "DISABLE");
   try {
     own.output_places.resize(own.outputs.size());
@@ -323,7 +330,8 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
       if (&part != &state_.parts.back()) before = part.request.get_output_tensor(part.outputs);
     }
   } catch (const std::exception& failed) {
-    check_operators(*own.model, shapes_of(inputs));  // with these sizes an operator's node may be what fails
+    // With these sizes the node of one of Graft's operators may be the cause
+    check_operators(*own.model, shapes_of(inputs));
     const std::string text = failed.what();
     if (text.find(beyond_exact_integers) != std::string::npos) {
       throw EngineLimit(own.source + ": cannot run with " + types_and_shapes(inputs) + ": " +
@@ -346,8 +354,9 @@ void OpenvinoModel::run(const TensorMap& inputs, const std::function<void(const 
   look(outputs);
 }
 
-/// An output whose sizes are fixed keeps the memory that the engine wrote, and the next run writes to other memory.
-/// What the engine does with that of dynamic sizes is its own affair: those are copied.
+/// Returns an output without a copy if its sizes are fixed: the output keeps the memory that the engine wrote, and the
+/// request gets new memory for the next run. Outputs with dynamic sizes are copied, because the engine manages their
+/// memory itself.
 onnx::TensorData OpenvinoModel::take_output(std::size_t index) {
   const auto& [part, place] = state_.output_places[index];
   Part& made = state_.parts[part];

@@ -1,4 +1,4 @@
-// Infers the shapes once for each set of input shapes.
+// Infers the output shapes once for each set of input shapes.
 #include "runtime/openvino/output_shapes.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,8 @@
 namespace graft::runtime {
 namespace {
 
-/// Dimensions that are not constants are those that depend on the inputs' values.
+/// Whether the shape agrees with the expected one. Expected dimensions that are not constant depend on the inputs'
+/// values and match every size.
 bool fits(const Shape& expected, const std::vector<std::int64_t>& found) {
   if (expected.size() != found.size()) return false;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -47,7 +48,7 @@ void OutputShapes::infer(const std::map<std::string, Shape, std::less<>>& input_
     infer_shapes(inferred, input_shapes);
   } catch (const Error& refused) {
     if (refused.kind() != Error::Kind::bad_input) throw;
-    return;  // OpenVINO computed what inference refuses, and there is nothing to compare it with.
+    return;  // Shape inference refuses what OpenVINO computed; there is no expected shape to compare with.
   }
   for (const auto& [name, tensor] : outputs) {
     const onnx::Value* value = std::as_const(inferred).graph().find_local(name);

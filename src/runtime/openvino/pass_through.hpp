@@ -1,4 +1,4 @@
-// A node of the engine that gives its input.
+// A node of this engine that returns its input.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,8 @@
 
 namespace graft::runtime {
 
-/// No transformation knows it, so no pattern goes across it, and what it gives is not folded into a constant.
+/// Returns its input. No transformation of OpenVINO recognizes the node, so that no pattern matches across it, and its
+/// output is never folded into a constant.
 class PassThroughNode : public ov::op::Op {
  public:
   OPENVINO_OP("PassThrough", "graft");
