@@ -1,5 +1,5 @@
-// Functions are inlined, because OpenVINO's reader does not know them; operators become numbered nodes, because each
-// reader is given its own table of operators and so needs no names registered for the whole process.
+// Functions are inlined, because OpenVINO's reader does not support them. Graft's operators become numbered nodes: each
+// reader has its own table of operators, so that no operator names are registered for the whole process.
 #include "runtime/openvino/prepare.hpp"
 
 #include <algorithm>
@@ -25,7 +25,8 @@
 namespace graft::runtime {
 namespace {
 
-/// OpenVINO's reader takes a constant without elements for a scalar (2026.4); a tensor that is made keeps its shape.
+/// x = Constant without elements becomes ConstantOfShape(shape) for all inputs of a node. OpenVINO's reader (2026.4)
+/// reads such a constant as a scalar, while a computed tensor keeps its shape.
 void make_what_has_no_elements(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -41,7 +42,8 @@ void make_what_has_no_elements(onnx::Node& node) {
   }
 }
 
-/// Of nodes for which an input without elements is a tensor like others, and does not stand for one that is left out.
+/// Applies make_what_has_no_elements to the operators for which an input without elements is an ordinary tensor and
+/// does not mean that the input is left out.
 void keep_shapes_without_elements(onnx::Graph& graph) {
   static const std::set<std::string_view> takes_any{"Concat",   "Gather",          "GatherElements", "GatherND",
                                                     "Identity", "ScatterElements", "ScatterND",      "Transpose"};
@@ -79,9 +81,9 @@ void place_operators(PreparedModel& prepared, bool in_declared_types) {
   if (!prepared.operators.empty()) prepared.model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// What OpenVINO 2026.4 misreads in some operator sets becomes that of the next one in which it is right: Softmax,
-/// LogSoftmax and Hardmax of 11 and 12, taken for those of 13, which run over one axis alone; in 13 to 17 three
-/// reductions, whose `axes` it does not see.
+/// Upgrades the model from an opset in which OpenVINO 2026.4 misreads an operator to the next one in which OpenVINO is
+/// right. In opsets 11 and 12 it reads Softmax, LogSoftmax and Hardmax as in 13, where they work on one axis only. In
+/// opsets 13 to 17 it does not see the `axes` of three reductions.
 void raise_what_is_misread(onnx::Model& model) {
   const auto has = [&](const std::set<std::string_view>& names) {
     bool found = false;
@@ -105,14 +107,14 @@ bool has_cast_to_f16(const onnx::Model& model) {
   return found;
 }
 
-/// The plugin holds f16 and bf16 as f32, so a node of our own rounds after each node that makes one, or, without
-/// `round_inside`, after each cast to f16; the reader does so for casts to bf16.
+/// Adds a rounding node after each node that computes f16 or bf16, or, without `round_inside`, after each cast to f16
+/// (the reader rounds casts to bf16). The plugin stores f16 and bf16 as f32.
 void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!round_inside && !has_cast_to_f16(model)) return;
   infer_shapes(model);
   std::set<onnx::Graph*> changed;
   model.graph().for_each_node([&](onnx::Node& node) {
-    // What was rounded before it was moved still is.
+    // A node that only moves data reads values that are already rounded.
     if (node.domain == engine_domain || has_trait(node, onnx::trait::moves_data)) return;
     const std::vector<onnx::Value*> outputs = node.outputs;
     for (onnx::Value* output : outputs) {
@@ -134,7 +136,8 @@ void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// Infers the types of inner values where a file does not declare all of them: the steps that follow decide by types.
+/// Infers the types of inner values if the file does not declare all of them, because the steps that follow depend on
+/// types.
 void infer_missing_types(onnx::Model& model) {
   bool lacks_any = false;
   model.graph().for_each_node([&](const onnx::Node& node) {
@@ -143,7 +146,8 @@ void infer_missing_types(onnx::Model& model) {
   if (lacks_any) infer_around_faults(model, [](onnx::Node& /*node*/, const Error& /*fault*/) {});
 }
 
-/// OpenVINO's reader drops such inputs, and then names cannot always tell which inputs it kept.
+/// Removes inputs that no node reads. OpenVINO's reader drops them, and then names do not always show which inputs it
+/// kept.
 void remove_unused_inputs(onnx::Graph& graph) {
   for (onnx::Value* input : std::vector<onnx::Value*>(graph.inputs())) {
     if (!input->is_unused() || input->initializer) continue;
@@ -155,7 +159,7 @@ void remove_unused_inputs(onnx::Graph& graph) {
 }  // namespace
 
 PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options) {
-  // Before functions are attached and inlined: messages have the names of the file's nodes.
+  // Operators are checked before functions are attached and inlined, so that messages name the nodes of the file.
   check_operators(model);
   if (options.kernels != runtime::OperatorKernels::functions) check_has_kernels(model);
   PreparedModel prepared{.model = model.clone(), .operators = {}};

@@ -1,4 +1,4 @@
-// Turns a model into one that OpenVINO can read.
+// Converts a model to one that OpenVINO can read.
 #pragma once
 
 #include <memory>
@@ -12,28 +12,31 @@
 
 namespace graft::runtime {
 
-/// The node that stands for one of Graft's operators; its attribute `index` says which of PreparedModel::operators.
+/// The domain of the engine's own nodes. An "Operator" node stands for one of Graft's operators; its attribute `index`
+/// is the index in PreparedModel::operators.
 inline constexpr std::string_view engine_domain = "graft.engine";
 inline constexpr std::string_view engine_operator = "Operator";
-/// Rounds to the type whose ONNX code is its attribute `to`; the type of its input stays.
+/// The operator that rounds to the type whose ONNX code is the attribute `to`. The type of the tensor does not change.
 inline constexpr std::string_view engine_rounding = "Round";
 
-/// An operator and where it was, for messages.
+/// An operator and the description of its node, for messages.
 struct PlacedOperator {
   std::shared_ptr<const Operator> op;
   std::string node;
-  bool in_declared_types = true;  ///< Its kernel runs in these, whatever the plugin makes of f16 and bf16.
+  /// Whether the kernel runs in the types that the model declares, although the plugin stores f16 and bf16 as f32.
+  bool in_declared_types = true;
 };
 
-/// No function is called any more, and every operator of Graft that is left runs by its own kernel.
+/// A model without function calls, in which every remaining operator of Graft runs its own kernel.
 struct PreparedModel {
   onnx::Model model;
   std::vector<PlacedOperator> operators;
-  bool integers = false;  ///< Nodes of integer_arithmetic.hpp are in it.
+  bool integers = false;  ///< Whether the model contains nodes of integer_arithmetic.hpp.
 };
 
-/// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an
-/// extra output that does not exist, and as make_operator and inline_functions do.
+/// Returns a prepared copy of the model. Extra outputs are appended to the outputs unless they are outputs already.
+/// Throws Error for an extra output that does not exist, for invalid operators and functions (see make_operator and
+/// inline_functions), and for known faults of OpenVINO.
 [[nodiscard]] PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& options);
 
 }  // namespace graft::runtime

@@ -1,4 +1,4 @@
-// Graft's operators as OpenVINO operations, and the ONNX reader that knows them.
+// Converts a prepared model to OpenVINO with an ONNX reader that supports Graft's operators.
 #include "runtime/openvino/reader.hpp"
 
 #include <fmt/format.h>
@@ -78,24 +78,26 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
   return result[0];
 }
 
-/// The plugin has no i64 and no booleans inside, and narrows only what its own operations make: an operator shows the
-/// narrower type, with a conversion to the declared one after it.
+/// Returns the type that an operator declares to the plugin, which does not support i64 and boolean internally and
+/// narrows only the results of its own operations. A conversion to the declared type follows the operator.
 DType shown_type(DType declared) {
   if (declared == DType::i64) return DType::i32;
   return declared == DType::boolean ? DType::u8 : declared;
 }
 
-/// The types that one call of a kernel works in.
+/// The types in which one call of a kernel computes.
 struct KernelTypes {
   std::vector<DType> inputs;
   std::vector<DType> outputs;
 };
 
-/// One of Graft's operators as OpenVINO sees it. Stateless: the CPU plugin may evaluate one object on several threads.
+/// An OpenVINO operation that runs one of Graft's operators. It has no state, because the CPU plugin may evaluate one
+/// object on several threads.
 ///
-/// The plugin changes types on the way: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. What the node shows is
-/// the type row for what arrives, where the operator has one; otherwise that for the types that the model declares. Its
-/// kernel runs in that row, or in the declared one, to and from which it converts.
+/// The plugin changes types: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. The node declares the output types
+/// of the operator's type row for the arriving types if there is one, otherwise those for the types that the model
+/// declares. The kernel runs in that row, or always in the declared one (PlacedOperator::in_declared_types), and
+/// tensors are converted as needed.
 class OperatorNode : public ov::op::Op {
  public:
   OPENVINO_OP("Operator", "graft");
@@ -174,7 +176,7 @@ class OperatorNode : public ov::op::Op {
     }
     const std::vector<TensorDesc> source_descs = describe_all(sources, types.inputs);
 
-    std::vector<Extents> result_extents;  // with room for what sizes that depend on data may become
+    std::vector<Extents> result_extents;  // allocated at the upper bound if sizes depend on data
     require(infer_extents(op(), source_descs, result_extents, shape_values));
     const bool has_data_sizes = op().type().size_output_count() > 0;
     ov::TensorVector results;
@@ -206,7 +208,7 @@ class OperatorNode : public ov::op::Op {
       if (has_data_sizes) {
         const ov::Shape shape = to_shape(result_extents[i]);
         outputs[i].set_shape(shape);
-        found = ov::Tensor(found.get_element_type(), shape, results[i].data());  // in memory of results[i]
+        found = ov::Tensor(found.get_element_type(), shape, results[i].data());  // a view of the memory of results[i]
       }
       if (found.data() != outputs[i].data()) convert(found, outputs[i].get_element_type()).copy_to(outputs[i]);
     }
@@ -222,7 +224,8 @@ class OperatorNode : public ov::op::Op {
 
   [[nodiscard]] std::size_t tensor_input_count() const { return get_input_size() - op().type().shape_input_count(); }
 
-  /// Numbers where it is a constant; nothing where not even their count is known.
+  /// Returns the values of a shape input: integers if it is a constant, otherwise symbols. Returns nothing if not even
+  /// their count is known.
   [[nodiscard]] std::optional<Shape> values_of_shape_input(std::size_t input) const {
     if (const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(get_input_node_shared_ptr(input))) {
       const auto values = constant->cast_vector<std::int64_t>();
@@ -246,7 +249,7 @@ class OperatorNode : public ov::op::Op {
   [[nodiscard]] KernelTypes kernel_types(const std::vector<ov::element::Type>& arrived) const {
     for (const auto* types : {&arrived, &declared_}) {
       auto inputs = dtypes_of(*types);
-      // Shape inputs arrive as i32, and say nothing of the others.
+      // Shape inputs arrive as i32, but operators declare them as i64.
       if (inputs) std::fill(inputs->begin() + std::ptrdiff_t(tensor_input_count()), inputs->end(), DType::i64);
       const auto outputs = inputs ? op().type().output_dtypes(*inputs) : std::nullopt;
       if (outputs) return {*inputs, *outputs};
@@ -276,8 +279,8 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node,
   for (std::size_t i = 0; declared && i < outputs.size(); ++i) {
     const DType type = (*declared)[i];
     if (type == DType::boolean) {
-      // Not a Convert: the plugin replaces one to boolean and then reads the operator's first output, whichever was
-      // meant.
+      // NotEqual instead of Convert: the plugin removes a Convert to boolean and then reads the operator's first
+      // output, whichever output was meant.
       const auto zero = ov::op::v0::Constant::create(ov::element::u8, {}, {0});
       outputs[i] = std::make_shared<ov::op::v1::NotEqual>(outputs[i], zero);
     } else if (shown_type(type) != type) {
@@ -287,7 +290,7 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node,
   return outputs;
 }
 
-/// Rounds each element to a narrower type. Stateless, as OperatorNode is; f16 and bf16 arrive as f32.
+/// Rounds each element to f16 or bf16, which arrive as f32. It has no state, like OperatorNode.
 class RoundingNode : public ov::op::Op {
  public:
   OPENVINO_OP("Rounding", "graft");
@@ -338,8 +341,9 @@ class RoundingNode : public ov::op::Op {
   std::int64_t to_ = 0;
 };
 
-/// Where the processor has AVX512_BF16 the plugin computes a conversion to bf16, and cuts off the lower half of the
-/// number; elsewhere it keeps the f32. So the number is rounded before, and the conversion is exact.
+/// Convert(x, bf16) becomes Convert(Rounding(x), bf16), also in sub-graphs. On processors with AVX512_BF16 the plugin
+/// converts to bf16 by truncation; on others it keeps the f32. The number is rounded first, so that the conversion is
+/// exact.
 void round_before_bf16(ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
@@ -358,7 +362,8 @@ void round_before_bf16(ov::Model& model) {
   }
 }
 
-/// OpenVINO's own reader multiplies with 0, which makes NaN of an infinity, where these two select.
+/// Builds ThresholdedRelu with a Select. OpenVINO's own reader multiplies with 0 here and in Shrink, which turns
+/// infinity into NaN.
 ov::OutputVector make_thresholded_relu(const ov::frontend::NodeContext& node) {
   const ov::Output<ov::Node> x = node.get_input(0);
   const auto number = [&](float value) { return ov::op::v0::Constant::create(x.get_element_type(), {}, {value}); };
@@ -380,7 +385,7 @@ ov::OutputVector make_shrink(const ov::frontend::NodeContext& node) {
   return std::make_shared<ov::op::v1::Select>(below, higher, outside)->outputs();
 }
 
-/// A stream over bytes that stay where they are; a string stream would copy them.
+/// A stream buffer over existing bytes. A string stream would copy them.
 class MemoryBuffer : public std::streambuf {
  public:
   explicit MemoryBuffer(std::string& bytes) { setg(bytes.data(), bytes.data(), bytes.data() + bytes.size()); }
@@ -398,7 +403,7 @@ class MemoryBuffer : public std::streambuf {
   }
 };
 
-/// Where OpenVINO's own words name no node: the nodes that are not of ONNX itself.
+/// Returns a text that lists the nodes of unknown operators, for an error message in which OpenVINO names no node.
 std::string foreign_nodes(const onnx::Model& model) {
   std::set<std::string> found;
   model.graph().for_each_node([&](const onnx::Node& node) {
@@ -414,8 +419,8 @@ std::string foreign_nodes(const onnx::Model& model) {
       setting_name(Setting::operator_libraries));
 }
 
-/// ONNX divides integers towards zero. OpenVINO's reader asks for Python's division, which the CPU plugin ignores and
-/// constant folding does not.
+/// Sets integer division to round towards zero, as in ONNX. OpenVINO's reader requests Python's division, which
+/// constant folding performs and the CPU plugin ignores.
 void divide_towards_zero(const ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ops()) {
     if (const auto divide = ov::as_type_ptr<ov::op::v1::Divide>(node)) divide->set_is_pythondiv(false);
@@ -425,12 +430,12 @@ void divide_towards_zero(const ov::Model& model) {
   }
 }
 
-/// Of equal numbers ONNX takes those with the lowest indices, in their order. OpenVINO's own reader leaves the order to
-/// the algorithm.
+/// Sets TopK to be stable: among equal numbers ONNX selects the lowest indices, in ascending order. OpenVINO's own
+/// reader leaves their order to the algorithm.
 void keep_order_of_equals(const ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ops()) {
     const auto top_k = ov::as_type_ptr<ov::op::v11::TopK>(node);
-    // Without an order of the results none is wanted of equal ones.
+    // Without sorted results, equal numbers have no prescribed order.
     if (top_k && top_k->get_sort_type() == ov::op::TopKSortType::SORT_VALUES) top_k->set_stable(true);
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
       for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) keep_order_of_equals(*body);
@@ -481,7 +486,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& refused) {  // the functions of ONNX that it builds throw exceptions of their own
+  } catch (const std::exception& refused) {  // ONNX function builders throw exceptions of their own types
     throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +
                 foreign_nodes(model));
   }

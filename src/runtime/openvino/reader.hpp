@@ -1,4 +1,4 @@
-// From a prepared model to OpenVINO's own.
+// Reads a prepared model into OpenVINO.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ class Model;
 
 namespace graft::runtime {
 
-/// Parameters and results are in the order of the model's inputs and outputs. Throws Error naming file and node, in
-/// OpenVINO's words.
+/// Returns OpenVINO's model, with parameters and results in the order of the model's inputs and outputs. Throws Error
+/// naming file and node, with OpenVINO's message.
 [[nodiscard]] std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared);
 
 }  // namespace graft::runtime

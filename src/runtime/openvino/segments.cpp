@@ -1,4 +1,5 @@
-// Cuts are looked for along the order of the operations: where one tensor alone is made before and read after.
+// Searches for cuts along the order of the operations. A cut is possible where exactly one tensor is computed before
+// and read after it.
 #include "runtime/openvino/segments.hpp"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace {
 constexpr std::size_t longest_uncut = 2000;
 constexpr std::size_t shortest_segment = 400;
 
-/// Constants and parameters are on both sides, results on that of what they return.
+/// Whether a node is assigned to one segment. Constants and parameters may be read on both sides of a cut, and a result
+/// belongs to the segment of its input.
 bool is_operation(const ov::Node& node) {
   return !ov::is_type<ov::op::v0::Constant>(&node) && !ov::is_type<ov::op::v0::Parameter>(&node) &&
          !ov::is_type<ov::op::v0::Result>(&node);
@@ -31,7 +33,8 @@ std::vector<std::shared_ptr<ov::Node>> operations_of(const ov::Model& model) {
   return operations;
 }
 
-/// Minimum after Relu is part of a pattern, hard sigmoid.
+/// Whether the model may be cut after this node. Relu followed by Minimum is excluded, because it is part of the
+/// pattern of a hard sigmoid.
 bool may_be_cut_after(const ov::Node& node) {
   if (!ov::is_type<ov::op::v0::Relu>(&node) && !ov::is_type<ov::op::v0::Sigmoid>(&node) &&
       !ov::is_type<ov::op::v0::Tanh>(&node)) {
@@ -44,15 +47,15 @@ bool may_be_cut_after(const ov::Node& node) {
          });
 }
 
-/// The places in the order after which the model is cut.
+/// Returns the indices of the operations after which the model is cut.
 std::vector<std::size_t> find_cuts(const std::vector<std::shared_ptr<ov::Node>>& operations) {
   std::unordered_map<const ov::Node*, std::size_t> last_use;
   for (std::size_t place = 0; place < operations.size(); ++place) {
     for (const auto& input : operations[place]->input_values()) last_use[input.get_node()] = place;
   }
   std::vector<std::size_t> cuts;
-  std::vector<std::size_t> ending(operations.size(), 0);  // operations that are read there for the last time
-  std::size_t waiting = 0;                                // operations that are read later
+  std::vector<std::size_t> ending(operations.size(), 0);  // number of operations whose last reader is at this index
+  std::size_t waiting = 0;                                // number of operations with readers further on
   std::size_t begin = 0;
   for (std::size_t place = 0; place < operations.size(); ++place) {
     waiting -= ending[place];
@@ -69,7 +72,7 @@ std::vector<std::size_t> find_cuts(const std::vector<std::shared_ptr<ov::Node>>&
   return cuts;
 }
 
-/// What the results are computed from.
+/// Returns all nodes that the results depend on.
 std::unordered_set<const ov::Node*> nodes_before(const ov::ResultVector& results) {
   std::unordered_set<const ov::Node*> seen;
   std::vector<const ov::Node*> open;

@@ -1,4 +1,5 @@
-// Very long networks are compiled in parts: OpenVINO's time grows faster than the square of their length.
+// Splits very long networks into parts, because OpenVINO's compilation time grows faster than the square of their
+// length.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +10,21 @@
 
 namespace graft::runtime {
 
-/// A part of a model, to run after the parts before it.
+/// A part of a model, which runs after the parts before it.
 struct Segment {
   std::shared_ptr<ov::Model> model;
-  /// The model's parameter for each of this part's; nothing for the last output of the part before.
+  /// The index of the model's parameter for each parameter of this part; nothing for the parameter that is the last
+  /// output of the previous part.
   std::vector<std::optional<std::size_t>> inputs;
-  std::vector<std::size_t> outputs;  ///< The model's result for each of this part's; the next part's input follows.
+  /// The index of the model's result for each result of this part. The input of the next part follows as one more
+  /// result.
+  std::vector<std::size_t> outputs;
 };
 
-/// A model of more than 2,000 operations in parts of 400 or more, a shorter one as it is. It is cut only where a single
-/// tensor connects both sides, an f32 one that Relu, Sigmoid or Tanh computes: no transformation of OpenVINO's that
-/// changes how numbers round reaches over such a place, so each result stays what it is to the last bit.
+/// Returns the parts of a model. A model of more than 2,000 operations is split into parts of 400 or more; a shorter
+/// one is returned whole. Cuts lie only where a single tensor connects both sides, in f32 and computed by Relu, Sigmoid
+/// or Tanh: no transformation of OpenVINO that changes rounding matches across such a place, so that each result stays
+/// bitwise the same.
 [[nodiscard]] std::vector<Segment> cut_into_segments(const std::shared_ptr<ov::Model>& model);
 
 }  // namespace graft::runtime

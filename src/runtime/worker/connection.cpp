@@ -17,7 +17,7 @@
 namespace graft::runtime {
 namespace {
 
-/// Both ends run on one machine, so numbers are in its byte order.
+/// The header of a message, in the byte order of this machine: both ends run on one machine.
 struct Header {
   std::uint32_t magic = 0;
   std::uint32_t kind = 0;
@@ -25,7 +25,7 @@ struct Header {
 };
 constexpr std::uint32_t expected_magic = 0x54465247;  // "GRFT"
 
-/// Room for the control message that carries one descriptor.
+/// Memory for the control message that carries one descriptor.
 union Control {
   std::array<char, CMSG_SPACE(sizeof(int))> bytes;
   ::cmsghdr alignment;
@@ -65,7 +65,7 @@ bool Connection::wait_for(short events) {
 
 bool Connection::send_all(std::string_view bytes, int attached) {
   while (!bytes.empty()) {
-    ::iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};  // it is only read
+    ::iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};  // sendmsg only reads the bytes
     ::msghdr message = message_of(part);
     Control control{};
     if (attached >= 0) {
@@ -81,7 +81,7 @@ bool Connection::send_all(std::string_view bytes, int attached) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN && wait_for(POLLOUT)) continue;
     if (count < 0) return false;
-    attached = -1;  // it went with the first bytes
+    attached = -1;  // the descriptor is sent together with the first bytes
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return true;
@@ -137,7 +137,7 @@ std::optional<Message> Connection::receive() {
   }
   message.kind = header.kind;
   constexpr std::uint64_t step = std::uint64_t{1} << 26U;
-  // Pages that are reserved take no memory until they are written, and a body that fits into them is never moved.
+  // Reserved pages occupy no memory until they are written, and a body that fits into the reservation is never moved.
   constexpr std::uint64_t most_reserved = std::uint64_t{1} << 32U;
   message.body.reserve(static_cast<std::size_t>(std::min(header.size, most_reserved)));
   while (message.body.size() < header.size) {

@@ -1,4 +1,4 @@
-// Messages between Graft and a worker, over a Unix socket.
+// Messages between Graft and a worker process, over a Unix socket.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +16,44 @@ namespace graft::runtime {
 struct Message {
   std::uint32_t kind = 0;
   std::string body;
-  Descriptor attached;  ///< A descriptor that was sent along; for most messages there is none.
+  Descriptor attached;  ///< A descriptor that was sent with the message; most messages have no descriptor.
 };
 
-/// One end of a connection. A socket rather than pipes: it carries descriptors, and writing to a peer that is gone is
-/// an error instead of a signal.
+/// An end of a connection. It uses a socket rather than pipes, because a socket transfers descriptors, and writing to a
+/// closed peer is an error instead of a signal.
 class Connection {
  public:
-  /// A larger message is taken for a damaged one.
+  /// The largest size of a body in bytes. A message that declares more is damaged.
   static constexpr std::uint64_t largest_body = std::uint64_t{1} << 36U;
 
-  /// Called about once a second during one wait for the peer; true ends the wait as if the peer were gone.
+  /// A function that is called about once per second during one wait for the peer. If it returns true, the wait ends as
+  /// if the peer were gone.
   using GivesUp = std::function<bool()>;
 
-  /// `begin_wait` is called at the beginning of each wait that takes longer than a second. Without it there is no
+  /// `begin_wait` is called at the beginning of each wait that takes longer than a second. Without it, waits have no
   /// limit.
   explicit Connection(Descriptor socket, std::function<GivesUp()> begin_wait = {})
       : socket_(std::move(socket)), begin_wait_(std::move(begin_wait)) {}
 
-  /// Two connected ends. Throws Error where the system has no more sockets.
+  /// Returns two connected sockets. Throws Error if the system has no more sockets.
   [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
 
-  /// Sends a body that consists of these parts. Returns false where the peer is gone. Throws Error (internal) for a
-  /// body beyond largest_body.
+  /// Sends a message whose body is the concatenation of `parts`. Returns false if the peer is gone. Throws Error
+  /// (internal) for a body larger than largest_body.
   [[nodiscard]] bool send(std::uint32_t kind, std::span<const std::string_view> parts, int attached = -1);
   [[nodiscard]] bool send(std::uint32_t kind, std::string_view body, int attached = -1) {
     return send(kind, std::span(&body, 1), attached);
   }
 
-  /// Waits for a message; nothing where the peer is gone, also in the middle of one. Throws Error (internal) for bytes
-  /// that are no message. The memory for a body grows with what arrives, whatever size is declared.
+  /// Waits for a message and returns it, or nothing if the peer is gone, even in the middle of a message. Throws Error
+  /// (internal) for bytes that are not a message. The memory for a body grows with the bytes that arrive, whatever size
+  /// is declared.
   [[nodiscard]] std::optional<Message> receive();
 
  private:
   bool send_all(std::string_view bytes, int attached);
   bool receive_all(std::span<char> bytes, Descriptor& attached);
-  /// Waits until the socket is ready for the events of poll(2).
+  /// Waits until the socket is ready for the events of poll(2). Returns false if the wait was given up.
   bool wait_for(short events);
 
   Descriptor socket_;

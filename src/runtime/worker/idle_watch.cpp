@@ -1,4 +1,4 @@
-// Reads /proc/PID/stat, whose format proc(5) describes.
+// Reads the processor time of a process from /proc/PID/stat (see proc(5)).
 #include "runtime/worker/idle_watch.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::optional<Figures> read_figures(::pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
-  const std::size_t name_end = line.rfind(')');  // a name may hold anything
+  const std::size_t name_end = line.rfind(')');  // the process name may contain any character
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(line.substr(name_end + 1));
   Figures figures;

@@ -1,4 +1,4 @@
-// Tells a process that hangs from one that computes for long.
+// Distinguishes a process that hangs from one that computes for a long time.
 #pragma once
 
 #include <sys/types.h>
@@ -8,15 +8,15 @@
 
 namespace graft::runtime {
 
-/// Watches a child process during one wait for it. No run is too long: a process counts as hanging only when it has
-/// used no processor time for `limit_s` seconds. A process that waits for a disk or is held by a debugger is left
-/// alone.
+/// Watches a child process during one wait for it. Runs have no time limit: a process counts as hanging only if it used
+/// no processor time for `limit_s` seconds. A process that waits for a disk or is stopped by a debugger does not count
+/// as hanging.
 class IdleWatch {
  public:
   IdleWatch(::pid_t process, int limit_s) : process_(process), limit_s_(limit_s) {}
 
-  /// To be called about once a second. Calls are counted, not the clock: a laptop that sleeps and a container that is
-  /// frozen stop the process and this one alike.
+  /// Whether the process hangs. Must be called about once per second. The class counts calls instead of reading the
+  /// clock, because a sleeping laptop or a frozen container stops both processes.
   [[nodiscard]] bool is_hanging();
 
  private:

@@ -1,4 +1,4 @@
-// graft_engine_worker [OPERATOR-LIBRARY...]: OpenVINO in a process of its own, for make_worker_engine().
+// graft_engine_worker [OPERATOR-LIBRARY...]: runs OpenVINO in a separate process for make_worker_engine().
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +30,6 @@ int main(int argc, char** argv) {
     return graft::runtime::openvino_engine();
   };
   graft::runtime::serve(make_engine, graft::Descriptor(STDIN_FILENO));
-  // A thread that still computes computes for no one.
+  // Threads may still be computing, but no process waits for their results.
   std::_Exit(0);
 }

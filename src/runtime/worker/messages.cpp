@@ -1,4 +1,4 @@
-// Bodies of messages: numbers of 64 bits, and bytes with their length in front.
+// Encodes the bodies of messages: 64-bit numbers, and bytes preceded by their length.
 #include "runtime/worker/messages.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@
 namespace graft::runtime {
 namespace {
 
-/// Elements of tensors are read where they lie in a body, so they lie as the widest of them has to.
+/// The alignment of tensor elements in a body, in bytes. They are read in place, so that the widest type must be
+/// aligned.
 constexpr std::size_t element_alignment = 16;
 
 std::size_t padding_after(std::size_t size) {
@@ -32,7 +33,8 @@ class BodyWriter {
     body_.append(bytes, sizeof(value));
   }
 
-  /// `elsewhere` counts the bytes in front of this that are parts of the message and not of this body.
+  /// Appends the length, padding and the bytes. `elsewhere` is the number of earlier bytes of the message that are not
+  /// stored in this body.
   void bytes(std::string_view value, std::size_t elsewhere = 0) {
     number(value.size());
     align(elsewhere);
@@ -42,7 +44,7 @@ class BodyWriter {
   void align(std::size_t elsewhere) { body_.append(padding_after(body_.size() + elsewhere), '\0'); }
   [[nodiscard]] std::size_t size() const { return body_.size(); }
 
-  /// Returns the folder of the model's files, where it went into files.
+  /// Appends a model. Returns the folder with the model's files if the weights exceed `largest` bytes, otherwise null.
   std::unique_ptr<onnx::TemporaryFolder> model(const onnx::Model& model, std::size_t largest) {
     bytes(model.source);
     if (onnx::weight_bytes(model) <= largest) {
@@ -77,7 +79,7 @@ class BodyReader {
     return value;
   }
 
-  /// A number of at most `largest`.
+  /// Reads a number and throws Error if it is larger than `largest`.
   template <class T>
   T number_up_to(T largest) {
     const std::uint64_t value = number();
@@ -139,7 +141,8 @@ class BodyReader {
     return found;
   }
 
-  /// A tensor of strings has no bytes here: no engine takes or returns one, and says so by its type.
+  /// Throws Error if the number of bytes does not match the element count. A tensor of strings has no bytes here: every
+  /// engine refuses its type.
   static void check_size(const std::string& name, const onnx::TensorData& tensor, std::size_t size) {
     constexpr std::int64_t byte = 8;
     const std::int64_t count = tensor.element_count();
@@ -194,8 +197,8 @@ ModelMessage encode(const onnx::Model& model, const CompileOptions& options, std
 
 TensorMessage::TensorMessage(const TensorMap& tensors) {
   BodyWriter writer;
-  std::vector<std::size_t> ends;  // of the headers, each followed by the elements of a tensor
-  std::size_t elements = 0;       // bytes, in all tensors so far
+  std::vector<std::size_t> ends;  // offsets at which headers end; the elements of a tensor follow each
+  std::size_t elements = 0;       // bytes of the elements of all tensors so far
   writer.number(tensors.size());
   for (const auto& [name, tensor] : tensors) {
     writer.bytes(name, elements);
@@ -222,7 +225,7 @@ Greeting decode_greeting(std::string_view body) {
   BodyReader reader(body);
   Greeting greeting;
   greeting.version = reader.number();
-  // What follows is another version's business.
+  // Another version may continue with a different layout.
   if (greeting.version != protocol_version) return greeting;
   greeting.engine = reader.text();
   reader.end();

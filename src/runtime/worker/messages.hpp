@@ -1,4 +1,4 @@
-// What Graft and a worker say to each other.
+// The messages between Graft and a worker.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,22 @@
 
 namespace graft::runtime {
 
-/// To be raised when a message changes: a worker of another version is refused.
+/// The version of the protocol, which must be raised whenever a message changes. A worker of another version is
+/// refused.
 inline constexpr std::uint64_t protocol_version = 4;
 
-/// A connection serves one request at a time, and holds one compiled model at most. What is asked is answered with
-/// `done` or `failed`; the worker says `greeting` first, on the connection that it was started with, or `failed` and
-/// ends.
+/// The kind of a message. A connection serves one request at a time and holds at most one compiled model. The worker
+/// answers each request with `done` or `failed`. It first sends `greeting` on the connection with which it was started,
+/// or sends `failed` and ends.
 enum class MessageKind : std::uint32_t {
-  greeting = 1,  ///< Greeting.
-  done,          ///< Of compile and open: nothing; of run and evaluate: the outputs.
-  failed,        ///< Failure.
-  open,          ///< With a socket: serve it too, with a request of its own for the compiled model, if there is one.
-  compile,       ///< ModelToCompile.
-  evaluate,      ///< ModelToEvaluate.
-  run,           ///< The inputs, a TensorMap.
+  greeting = 1,  ///< Body: Greeting.
+  done,          ///< Body: empty for `compile` and `open`, the outputs (TensorMap) for `run` and `evaluate`.
+  failed,        ///< Body: Failure.
+  /// Carries a socket, which the worker serves too, with its own request for the compiled model if there is one.
+  open,
+  compile,   ///< Body: ModelToCompile.
+  evaluate,  ///< Body: an onnx::Model to evaluate.
+  run,       ///< Body: the inputs (TensorMap).
 };
 
 struct Greeting {
@@ -38,11 +40,11 @@ struct Greeting {
   std::string engine;
 };
 
-/// Why something was not done: an Error's parts.
+/// The reason why a request failed: the parts of an Error.
 struct Failure {
   Error::Kind kind = Error::Kind::internal;
   std::string text;
-  bool is_engine_limit = false;  ///< The Error is an EngineLimit.
+  bool is_engine_limit = false;  ///< Whether the Error is an EngineLimit.
 };
 
 struct ModelToCompile {
@@ -53,32 +55,33 @@ struct ModelToCompile {
 [[nodiscard]] std::string encode(const Greeting& greeting);
 [[nodiscard]] std::string encode(const Failure& failure);
 
-/// A message with a model. Where the weights take more than `largest` bytes, the message names a file
-/// that holds the model, since protobuf allows 2 GiB. The worker has read it when it answers.
+/// A message with a model. If the weights take more than `largest` bytes, the message names a file that holds the
+/// model, since protobuf allows 2 GiB. The worker has read the file when it answers.
 struct ModelMessage {
   std::string body;
   std::unique_ptr<onnx::TemporaryFolder> files;
 };
-/// For `evaluate` and for `compile`. They throw Error where a file cannot be written.
+/// Returns the message for `evaluate` (without options) or `compile`. Throws Error if a file cannot be written.
 [[nodiscard]] ModelMessage encode(const onnx::Model& model, std::size_t largest = onnx::largest_serialized_weights);
 [[nodiscard]] ModelMessage encode(const onnx::Model& model, const CompileOptions& options,
                                   std::size_t largest = onnx::largest_serialized_weights);
 
-/// A message with tensors, whose elements are sent from where they are: the tensors have to stay until then.
+/// A message with tensors. The elements are sent from their place in memory, so the tensors must live until the message
+/// is sent.
 class TensorMessage {
  public:
   explicit TensorMessage(const TensorMap& tensors);
-  TensorMessage(const TensorMessage&) = delete;  // the parts point into it
+  TensorMessage(const TensorMessage&) = delete;  // parts_ points into headers_
   TensorMessage& operator=(const TensorMessage&) = delete;
   [[nodiscard]] std::span<const std::string_view> parts() const { return parts_; }
 
  private:
-  std::string headers_;  ///< Everything but the elements.
+  std::string headers_;  ///< All bytes except the elements of the tensors.
   std::vector<std::string_view> parts_;
 };
 
-/// They throw Error (internal) for a body that does not hold what it should: every length is compared with what is left
-/// before it is believed. Weights and tensors are parts of the body, or of a mapped file, and keep it alive.
+/// The decode functions throw Error (internal) for a malformed body: every length is compared with the remaining bytes
+/// before it is used. Weights and tensors point into the body, or into a mapped file, and keep it alive.
 [[nodiscard]] Greeting decode_greeting(std::string_view body);
 [[nodiscard]] Failure decode_failure(std::string_view body);
 [[nodiscard]] onnx::Model decode_model(std::string body);

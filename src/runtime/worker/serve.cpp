@@ -20,10 +20,11 @@
 namespace graft::runtime {
 namespace {
 
-/// What damaged bytes make it throw is not caught: the process ends.
+/// Serves requests until the peer is gone. The exception that damaged bytes cause is not caught, so that the process
+/// ends.
 void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request);
 
-/// Lets `answer` send a message, or sends the Error that it throws. Returns false where the peer is gone.
+/// Calls `answer`, which sends a message, or sends the Error that `answer` throws. Returns false if the peer is gone.
 template <class Answer>
 bool reply(Connection& connection, const Answer& answer) {
   Failure failure;

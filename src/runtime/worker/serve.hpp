@@ -1,4 +1,4 @@
-// The worker's side.
+// The worker's side of the protocol.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace graft::runtime {
 
-/// Makes the engine and greets on the socket, or sends the Error that `make_engine` throws, and returns. Then serves
-/// the engine on the socket and on every socket that is sent over it, each in a thread of its own, until the first
-/// one's peer is gone. The process has to end then, whatever the other threads do. Bytes that are no message end it at
-/// once, with std::terminate.
+/// Serves an engine on the socket. First creates the engine and sends a greeting, or sends the Error that `make_engine`
+/// throws and returns. Then serves the socket and every socket that is sent over it, each in its own thread, until the
+/// peer of the first socket is gone. The process must end then, whatever the other threads do. Bytes that are not a
+/// message end the process at once with std::terminate.
 void serve(const std::function<const Engine&()>& make_engine, Descriptor socket);
 
 }  // namespace graft::runtime

@@ -1,4 +1,5 @@
-// Starts the worker and asks it. Each compiled model has a connection of its own, so that several run at a time.
+// Starts the worker process and sends requests to it. Each compiled model has its own connection, so that several
+// models run at the same time.
 #include "runtime/worker/worker_engine.hpp"
 
 #include <fmt/format.h>
@@ -45,8 +46,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-/// The worker's process, which has the socket as its standard input. What it prints goes to standard error: standard
-/// output is for results.
+/// The worker's process, whose standard input is the socket. Its standard output is redirected to standard error,
+/// because standard output is for results.
 class Process {
  public:
   Process(const WorkerCommand& command, int socket) : idle_limit_s_(command.idle_limit_s) {
@@ -54,7 +55,7 @@ class Process {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    // A process group of its own: Ctrl-C reaches this process alone, and the worker ends with its socket.
+    // A separate process group: Ctrl-C reaches only this process, and the worker ends when its socket closes.
     ::posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setpgroup(&attributes, 0);
@@ -77,10 +78,10 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// False in a process that was forked from the one which started it.
+  /// Whether this process started the worker. False in a process that was forked later.
   [[nodiscard]] bool is_ours() const { return ::getpid() == parent_; }
 
-  /// For each wait of a connection to the process. Kills a process that hangs.
+  /// Returns the function for one wait of a connection. It kills a process that hangs.
   [[nodiscard]] Connection::GivesUp begin_wait() {
     return [this, watch = IdleWatch(child_, idle_limit_s_)]() mutable {
       if (!watch.is_hanging()) return false;
@@ -89,11 +90,11 @@ class Process {
     };
   }
 
-  /// Ends it, unless it has ended, and says how it did: "ended by signal 9", or `why` where that is given.
+  /// Kills the process, unless it has ended, and returns how it ended: "ended by signal 9", or `why` if given.
   [[nodiscard]] std::string end(std::string why = {}) {
     const std::scoped_lock lock(mutex_);
     if (end_.empty()) {
-      ::kill(child_, SIGKILL);  // one that has ended keeps its own status
+      ::kill(child_, SIGKILL);  // a process that has already ended keeps its own status
       int status = 0;
       ::pid_t found = -1;
       do {
@@ -120,7 +121,7 @@ class Process {
   std::string end_;
 };
 
-/// A worker that has greeted. It closes a connection of ours only by ending.
+/// A worker that has sent its greeting. It closes a connection only by ending.
 class Worker {
  public:
   explicit Worker(const WorkerCommand& command) : Worker(command, Connection::make_sockets()) {}
@@ -129,7 +130,7 @@ class Worker {
   [[nodiscard]] bool is_ours() const { return process_.is_ours(); }
   [[nodiscard]] std::string end() { return process_.end(); }
 
-  /// A connection that holds no model yet; nothing where the worker has ended.
+  /// Returns a connection that holds no model yet, or nothing if the worker has ended.
   [[nodiscard]] std::optional<Connection> open() {
     const std::scoped_lock lock(mutex_);
     auto [ours, theirs] = Connection::make_sockets();
@@ -139,7 +140,7 @@ class Worker {
     return connect(std::move(ours));
   }
 
-  /// Our end of a connection to the worker, with a limit to each wait.
+  /// Returns this process's end of a connection to the worker, with a limit on each wait.
   [[nodiscard]] Connection connect(Descriptor socket) {
     return Connection(std::move(socket), [this] { return process_.begin_wait(); });
   }
@@ -171,7 +172,8 @@ class Worker {
     engine_ = greeting.engine;
   }
 
-  /// A worker that ends while it starts cannot say why. With a low limit of open files that is the likely reason.
+  /// Throws an Error if the limit of open files is low. That is the likely cause when a worker ends while it starts,
+  /// and the worker cannot report it.
   static void check_open_files(const std::string& how) {
     constexpr ::rlim_t enough = 64;
     struct ::rlimit limit {};
@@ -183,12 +185,12 @@ class Worker {
   }
 
   Process process_;
-  std::mutex mutex_;  ///< Of root_.
+  std::mutex mutex_;  ///< Guards root_.
   Connection root_;
   std::string engine_;
 };
 
-/// A request of the worker's, and a model there.
+/// A model that is compiled in the worker.
 class RemoteModel final : public CompiledModel, public KeepsOutputs {
  public:
   RemoteModel(std::shared_ptr<Worker> worker, Connection connection, std::string source)
@@ -199,7 +201,7 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
     look(run_and_keep(inputs));
   }
-  /// The tensors own the message that they came in.
+  /// Runs the model. The outputs own the message in which they arrived.
   [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override {
     return decode_tensors(ask(MessageKind::run, TensorMessage(inputs).parts(), "ran"));
   }
@@ -208,7 +210,8 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
     return ask(kind, std::span(&body, 1), act, attached);
   }
 
-  /// The answer to a request; what the worker refuses is thrown as the Error that it was there. `act` is for messages.
+  /// Sends a request and returns the body of the answer. Throws the Error that the worker reports. `act` is the verb
+  /// for messages ("compiled").
   std::string ask(MessageKind kind, std::span<const std::string_view> body, std::string_view act,
                   int attached = -1) const {
     if (!worker_->is_ours()) {
@@ -248,7 +251,7 @@ class WorkerEngine final : public Engine {
   [[nodiscard]] std::string_view name() const override {
     const std::string& engine = current()->engine();
     const std::scoped_lock lock(mutex_);
-    name_ = engine;  // the same each time, unless the program was exchanged
+    name_ = engine;  // constant unless the program was replaced
     return name_;
   }
 
@@ -266,8 +269,9 @@ class WorkerEngine final : public Engine {
   }
 
  private:
-  /// Returns the worker. Starts one where there is none, where it belongs to the process that this one was forked from,
-  /// or where a library of operators was loaded since it started. Models that an earlier worker has compiled keep it.
+  /// Returns the worker. Starts a new one if there is no worker, if it belongs to the process from which this one was
+  /// forked, or if an operator library was loaded since it started. Models that an earlier worker compiled keep that
+  /// worker.
   [[nodiscard]] std::shared_ptr<Worker> current() const {
     const std::scoped_lock lock(mutex_);
     const std::size_t libraries = operator_libraries().size();
@@ -283,7 +287,7 @@ class WorkerEngine final : public Engine {
     if (worker_ == ended) worker_ = nullptr;
   }
 
-  /// What the worker holds no model for yet. One that has ended since it was last asked is replaced.
+  /// Returns a connection that holds no model yet. Replaces a worker that has ended since the last request.
   [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source) const {
     std::shared_ptr<Worker> worker = current();
     std::optional<Connection> connection = worker->open();
@@ -301,7 +305,7 @@ class WorkerEngine final : public Engine {
   std::function<WorkerCommand()> find_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<Worker> worker_;
-  mutable std::size_t libraries_ = 0;  ///< Loaded when worker_ was started.
+  mutable std::size_t libraries_ = 0;  ///< The number of operator libraries that were loaded when worker_ was started.
   mutable std::string name_;
 };
 
