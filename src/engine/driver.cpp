@@ -1,4 +1,4 @@
-// Finds the engine driver, runs it and turns its events into calls, a result or an error.
+// Locates the engine driver, runs it, and turns its events into callbacks, a result or an error.
 #include "engine/driver.hpp"
 
 #include <fmt/format.h>
@@ -23,13 +23,14 @@ using nlohmann::json;
 
 constexpr auto install_python = "Install it with: apt-get install python3 python3-venv, or set GRAFT_PYTHON";
 
-/// Runs the module that the first argument names, without the working directory on Python's path, where `-m` puts it: a
-/// file json.py there would run. `-P` does the same from Python 3.11 on; `-I` would drop what the user set, too.
+/// Python code that runs the module named by the first argument. It removes the working directory from Python's path,
+/// where `-m` puts it: a file json.py there would shadow the module. `-P` does the same from Python 3.11 on; `-I` would
+/// also drop the user's settings.
 constexpr auto run_module =
     "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 
-/// A list of folders without its empty entries, each of which means the working directory.
+/// Returns a list of folders without its empty entries, each of which means the working directory.
 std::string without_empty_entries(std::string_view folders) {
   std::string kept;
   for (std::size_t begin = 0; begin < folders.size();) {
@@ -45,7 +46,7 @@ std::string folders_in(const char* variable) {
   return value == nullptr ? std::string() : without_empty_entries(value);
 }
 
-/// Of the application that is a Python program itself.
+/// The Python interpreter of an application that is a Python program itself (see set_python).
 fs::path& callers_python() {
   static fs::path interpreter;
   return interpreter;
@@ -99,19 +100,19 @@ std::string text_of(const json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// What an error event says besides what every one says.
+/// Returns the fields of an error event that not every event has, as JSON.
 std::string facts_of(json event) {
   for (const char* name : {"event", "kind", "message", "next_step", "exit_code"}) event.erase(name);
   return event.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// What the driver has said so far.
+/// The events that the driver has sent so far.
 struct Conversation {
   json result;
   json answer;
   json error;
   bool any_event = false;
-  std::deque<std::string> other_lines;  // standard error, and what is no event
+  std::deque<std::string> other_lines;  // standard error, and lines that are not events
 
   void keep(std::string_view line) {
     constexpr std::size_t most = 20;
@@ -153,7 +154,7 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
-/// The driver's options, and what else it names, each with the setting that it is made from.
+/// The driver's options, and other strings in its messages, each with the setting that sets it.
 constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
     {"--target", Setting::targets},
     {"--shapes", Setting::shape_ranges},
@@ -183,7 +184,7 @@ constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>(
     {"`graft quantize MODEL -o OUT --precision f16 --typed-io`", Setting::quantize_typed_io},
 });
 
-/// How the driver's messages are to call its options.
+/// Returns the names by which the driver's messages refer to its options, as JSON.
 std::string option_names() {
   json names = json::object();
   for (const auto& [option, setting] : driver_settings) names[option] = setting_name(setting);
@@ -196,12 +197,13 @@ std::vector<std::string> driver_environment(const EngineDriver& driver) {
   const std::string given = folders_in("PYTHONPATH");
   changes.push_back("GRAFT_OPTION_NAMES=" + option_names());
   changes.push_back("PYTHONPATH=" + own + (own.empty() || given.empty() ? "" : ":") + given);
-  // The loader's list means the working directory by an empty entry, too.
+  // An empty entry in the loader's list also means the working directory.
   if (std::getenv("LD_LIBRARY_PATH") != nullptr) changes.push_back("LD_LIBRARY_PATH=" + folders_in("LD_LIBRARY_PATH"));
   return changes;
 }
 
-/// The driver has ended: throws what it reported, or how it ended, unless it left a result.
+/// Called after the driver has ended. Throws the error that the driver reported, or an error that states how it ended,
+/// unless it left a result.
 void check_end(const EngineDriver& driver, const Conversation& said, const ProcessResult& ended) {
   if (said.error.is_object()) {
     const int code = said.error.value("exit_code", ended.exit_code);
@@ -238,7 +240,7 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
 std::optional<fs::path> environment_of_wheel() {
   const fs::path package = executable_folder().parent_path();
   std::error_code ignored;
-  // An installation may lie in a folder of that name too.
+  // The folder of an installation may also be named graft.
   if (package.filename() != "graft" || !fs::is_directory(package / "engine", ignored)) return std::nullopt;
   return package.parent_path().parent_path().parent_path().parent_path();
 }

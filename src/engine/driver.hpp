@@ -1,5 +1,5 @@
-// The engine driver as the command line uses it: `python -m graft.engine`, a process that reports JSON events. So does
-// `python -m graft.bench`.
+// Runs the engine driver, `python -m graft.engine`, in a process that reports JSON events. `python -m graft.bench` is
+// run in the same way.
 #pragma once
 
 #include <filesystem>
@@ -15,46 +15,48 @@
 
 namespace graft::engine {
 
-/// Where the driver is. `package_folder` holds the Python package `graft`; empty leaves it to Python to find it.
+/// Locates a driver. `package_folder` holds the Python package `graft`; if it is empty, Python searches for the
+/// package.
 struct EngineDriver {
   std::filesystem::path python;
   std::filesystem::path package_folder;
   std::string module = "graft.engine";
 };
 
-/// Python: the environment's GRAFT_PYTHON, else that of set_python, else the one this program was built with, else
-/// python3 on PATH. Package: beside the file that holds this code, as it is built (../python) or installed
-/// (../share/graft/python); in a wheel, Python finds it.
-/// Throws Error (missing_tool) where there is no Python; its message names the command that installs it.
+/// Returns the driver of this installation. The interpreter is the first that exists of: the environment variable
+/// GRAFT_PYTHON, the interpreter of set_python, the interpreter of the wheel's environment, the one this program was
+/// built with, and python3 on PATH. The package folder is ../python (build) or ../share/graft/python (installation),
+/// relative to the file that holds this code; in a wheel, Python finds the package. Throws Error (missing_tool) if
+/// there is no Python, or if GRAFT_PYTHON is not a program.
 [[nodiscard]] EngineDriver find_engine_driver();
 
-/// How a module of the package is started in a process: the program with its arguments, and the whole environment.
+/// The command that starts a module of the package: the program with its arguments, and the whole environment.
 struct DriverCommand {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;
 };
 [[nodiscard]] DriverCommand command_of(const EngineDriver& driver, const std::vector<std::string>& arguments = {});
 
-/// The Python of an application that knows one. Before any other call.
+/// Sets the Python interpreter of an application that is a Python program. Must be called before the other functions.
 void set_python(const std::filesystem::path& interpreter);
 
-/// The user asked to stop, and the driver has ended.
+/// Thrown after the user stopped the command and the driver has ended.
 struct Interrupted {};
 
 struct DriverCallbacks {
   std::function<void(std::string_view phase, double fraction)> on_progress;
-  /// Severities: internal_error, error, warning, info, verbose, output.
+  /// Receives a message with its severity: internal_error, error, warning, info, verbose or output.
   std::function<void(std::string_view severity, std::string_view message)> on_log;
   std::function<bool()> should_stop;
 };
 
 /// Runs one command of the driver ("build", "plugins", "probe" ...) and returns its result event. Throws EngineError
-/// for an error event, Error (missing_tool) where Python does not find the package, Error (internal) where the driver
-/// ends without a word, and Interrupted.
+/// for an error event, Error (missing_tool) if Python does not find the package, Error (internal) if the driver ends
+/// without a result, and Interrupted.
 [[nodiscard]] nlohmann::json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                         const DriverCallbacks& callbacks = {});
 
-/// A driver that is asked one thing after another (the command "trials").
+/// A driver process that answers several requests in sequence (the command "trials").
 class DriverSession {
  public:
   DriverSession(const EngineDriver& driver, const std::vector<std::string>& arguments, DriverCallbacks callbacks);
@@ -62,7 +64,8 @@ class DriverSession {
   DriverSession(const DriverSession&) = delete;
   DriverSession& operator=(const DriverSession&) = delete;
 
-  /// Sends a request and returns the driver's answer event. Throws like run_driver where the driver ends instead.
+  /// Sends a request and returns the driver's answer event. Throws as run_driver does if the driver ends without an
+  /// answer.
   [[nodiscard]] nlohmann::json ask(const nlohmann::json& request);
 
  private:
@@ -70,11 +73,11 @@ class DriverSession {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the file that a shell runs for the name of a program; empty where PATH has none.
+/// Returns the file that a shell runs for the name of a program, or nothing if PATH has no such program.
 [[nodiscard]] std::optional<std::filesystem::path> find_on_path(std::string_view program);
 
-/// The Python environment that a wheel installed this program or libgraft.so into, which then lies in its
-/// lib/python3.11/site-packages/graft. Nothing where it comes from elsewhere.
+/// Returns the Python environment if this program or libgraft.so was installed by a wheel, in
+/// lib/python3.11/site-packages/graft of that environment. Returns nothing otherwise.
 [[nodiscard]] std::optional<std::filesystem::path> environment_of_wheel();
 
 }  // namespace graft::engine

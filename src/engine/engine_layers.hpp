@@ -1,4 +1,5 @@
-// What a built engine consists of: its kernels with their types, as TensorRT tells them, and the model's nodes in them.
+// The kernels of a built engine with their types, as TensorRT reports them, and the nodes of the model that each kernel
+// computes.
 #pragma once
 
 #include <cstddef>
@@ -19,33 +20,33 @@ struct EngineTensor {
 
 struct EngineLayer {
   std::string name;
-  std::string kind;                  ///< TensorRT's word for it.
-  std::vector<EngineTensor> inputs;  ///< Constants are not among them.
+  std::string kind;                  ///< The kind of kernel, as TensorRT names it.
+  std::vector<EngineTensor> inputs;  ///< The inputs without constants.
   std::vector<EngineTensor> outputs;
-  std::vector<std::string>
-      nodes;               ///< As TensorRT calls those of the model, without QuantizeLinear and DequantizeLinear.
-  bool is_matrix = false;  ///< A convolution or a matrix product.
+  /// Nodes of the model by the names that TensorRT's parser uses, without QuantizeLinear and DequantizeLinear.
+  std::vector<std::string> nodes;
+  bool is_matrix = false;  ///< Whether the kernel computes a convolution or a matrix product.
 };
 
-/// A convolution or a matrix product that reads another type than int8 although it stands after DequantizeLinear.
+/// A convolution or matrix product that reads another type than int8 or f8 although it follows DequantizeLinear.
 struct FloatIsland {
   NodeRef node;
   std::string layer;
-  std::string type;  ///< Of what it reads.
+  std::string type;  ///< The type of the first input that is not int8 or f8.
 };
 
 struct EngineLayers {
   std::vector<EngineLayer> layers;
   std::vector<FloatIsland> islands;
-  std::string unknown;  ///< Why there are no layers.
+  std::string unknown;  ///< The reason why there are no layers.
 };
 
-/// `told` is the engine driver's `engine_layers`.
+/// Returns the kernels of an engine. `told` is the field `engine_layers` of the engine driver's result.
 [[nodiscard]] EngineLayers engine_layers(const onnx::Model& model, const nlohmann::json& told);
 
-/// How many of the layers read each type.
+/// Returns how many of the layers read each type.
 [[nodiscard]] std::map<std::string, std::size_t> count_reads(const std::vector<EngineLayer>& layers);
-/// Its convolutions and matrix products.
+/// Returns the engine's convolutions and matrix products.
 [[nodiscard]] std::vector<EngineLayer> matrix_layers(const EngineLayers& engine);
 
 }  // namespace graft::engine

@@ -1,4 +1,4 @@
-// One command of the engine driver, with TensorRT's messages collected.
+// Runs one command of the engine driver and collects TensorRT's messages.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace graft::engine {
 
-/// Strings that replace others in messages: the user's file in the place of a temporary one.
+/// Pairs of strings: the second replaces the first in messages, for example the user's file instead of a temporary one.
 using Renamings = std::vector<std::pair<std::string, std::string>>;
 
 struct EngineAnswer {
   nlohmann::json result;              ///< The driver's result event.
-  std::vector<std::string> warnings;  ///< TensorRT's.
+  std::vector<std::string> warnings;  ///< TensorRT's warnings.
 };
 
-/// Runs one command of the engine driver. An EngineError about a build that failed carries TensorRT's last errors, as
-/// the builder states its reason in messages alone. Throws like run_driver.
+/// Runs one command of the engine driver. The EngineError of a failed build includes TensorRT's last errors, because
+/// the builder states its reason only in messages. Throws as run_driver does.
 [[nodiscard]] EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                              const DriverCallbacks& callbacks, const Renamings& renamings = {});
 

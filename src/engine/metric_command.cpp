@@ -1,4 +1,4 @@
-// Runs it through the shell.
+// Runs the user's metric command through the shell.
 #include "engine/metric_command.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::optional<double> finite_number(std::string_view text) {
   return value;
 }
 
-/// A line that is longer than a screen is wide is cut at its beginning.
+/// Returns the last 80 characters of a line; a longer line is cut at its beginning.
 std::string end_of(const std::string& line) {
   constexpr std::size_t most = 80;
   const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
@@ -46,9 +46,9 @@ std::string end_of(const std::string& line) {
   return "…" + line.substr(begin);
 }
 
-/// What a command said.
+/// The output of a command.
 struct Said {
-  std::string last;  ///< The last line of its standard output that is not blank.
+  std::string last;  ///< The last line of standard output that is not blank.
   std::deque<std::string> errors;
 
   void keep_error(std::string_view line) {
@@ -58,7 +58,7 @@ struct Said {
   }
 };
 
-/// The end of a metric that gave no number.
+/// Returns the Error for a metric command that printed no number.
 Error failure(const MetricCommand& command, const std::string& what, const Said& said) {
   std::string message = fmt::format("{}: {}\nThe command was: {}", command.option, what, command.text);
   message += said.errors.empty() ? "\nIt wrote nothing to standard error" : "\nThe end of its standard error:";

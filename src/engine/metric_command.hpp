@@ -1,4 +1,4 @@
-// How good a model is, as a command of the user's says it.
+// Measures the quality of a model with a command of the user.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,17 @@
 namespace graft::engine {
 
 struct MetricCommand {
-  std::string text;                                                     ///< As the user wrote it.
-  std::string option;                                                   ///< How messages call it: "--metric".
-  std::function<std::string(const std::filesystem::path&)> with_model;  ///< What the shell runs for a model's file.
-  std::function<void(std::string_view line)> on_error;                  ///< Each line of its standard error.
-  std::function<bool()> should_stop;                                    ///< As in ProcessCallbacks.
+  std::string text;    ///< The command as the user wrote it.
+  std::string option;  ///< The name of the option for messages: "--metric".
+  /// Returns the command that the shell runs for a model file.
+  std::function<std::string(const std::filesystem::path&)> with_model;
+  std::function<void(std::string_view line)> on_error;  ///< Receives each line of the command's standard error.
+  std::function<bool()> should_stop;                    ///< Stops the command: see ProcessCallbacks.
 };
 
-/// Writes the model to a temporary file, runs the command and reads the number in the last line of its standard output
-/// that is not blank. Throws Error, quoting the command and the end of its standard error, where it fails or prints no
-/// finite number.
+/// Returns the quality of a model. Writes the model to a temporary file, runs the command and reads the number in the
+/// last line of its standard output that is not blank. Throws Error, quoting the command and the end of its standard
+/// error, if the command fails or prints no finite number.
 [[nodiscard]] double measure(const MetricCommand& command, const onnx::Model& model);
 
 }  // namespace graft::engine

@@ -1,4 +1,4 @@
-// Looks in the folders beside that of the program, or of the library, that this code is in.
+// Searches the folder of the program or library that contains this code, and the library folders next to it.
 #include "engine/plugin_library.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where Graft's own plugin libraries are.
+// Locations of Graft's own plugin libraries.
 #pragma once
 
 #include <filesystem>
@@ -8,17 +8,17 @@
 namespace graft::engine {
 
 struct PluginLibrary {
-  std::filesystem::path path;  ///< Where the library is, or is expected.
+  std::filesystem::path path;  ///< The path of the library, or the path where it is expected.
   bool exists = false;
 };
 
-/// Returns libgraft_plugins.so of this program, as it is built or installed.
+/// Returns the path of libgraft_plugins.so in the build or installation of this program.
 [[nodiscard]] PluginLibrary own_plugin_library();
-/// Returns whether that library, or a copy of it, is among libraries that were named.
+/// Whether `libraries` contains Graft's plugin library or a copy of it, judged by the file name.
 [[nodiscard]] bool has_own_plugin_library(const std::vector<std::string>& libraries);
-/// Returns libgraft_stand_ins.so, which lies beside it.
+/// Returns libgraft_stand_ins.so, which lies in the folder of libgraft_plugins.so.
 [[nodiscard]] PluginLibrary own_stand_ins();
-/// Returns libgraft_onnx.so, which has plugins under the names of standard ONNX operators and lies there too.
+/// Returns libgraft_onnx.so, which lies in the same folder and has plugins under the names of standard ONNX operators.
 [[nodiscard]] PluginLibrary own_onnx_names();
 
 }  // namespace graft::engine

@@ -1,4 +1,4 @@
-// Matches nodes with operators, and operators with the libraries that they are in.
+// Matches nodes with operators, and operators with the libraries that define them.
 #include "engine/plugin_nodes.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The nodes of a model that become plugins, and the libraries that hold those.
+// The nodes of a model that become plugins, and the libraries that hold these plugins.
 #pragma once
 
 #include <map>
@@ -9,19 +9,20 @@
 
 namespace graft::engine {
 
-/// A node that becomes a plugin of Graft's, or of a library of operators.
+/// A node that becomes a plugin of Graft or of an operator library.
 struct PluginNode {
+  /// The reason why the node becomes a plugin.
   std::string why;
-  std::string library;  ///< Empty: Graft's own.
+  std::string library;  ///< The operator library; empty for Graft's own plugin library.
 };
 
-/// By the names of the nodes.
+/// Plugin nodes by the name of the node.
 using PluginNodes = std::map<std::string, PluginNode>;
 [[nodiscard]] PluginNodes find_plugin_nodes(const onnx::Model& model);
 
-/// Returns the libraries that were named, those with operators of the nodes, and Graft's own, where it is needed,
-/// unless a copy of it is among them. Throws Error (missing_tool), quoting the model, where that is not there and no
-/// library was named.
+/// Returns the libraries to load: `named`, the operator libraries of the nodes, and Graft's own if a node needs it and
+/// the list does not contain a copy. Throws Error (missing_tool), quoting the model, if Graft's own library is needed
+/// but does not exist and the list is otherwise empty.
 [[nodiscard]] std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
                                                         const PluginNodes& nodes);
 

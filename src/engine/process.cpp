@@ -1,4 +1,4 @@
-// Runs a child process with posix_spawn, writes to its input and reads its two outputs with poll.
+// Runs a child process with posix_spawn, writes to its input, and reads its two outputs with poll.
 #include "engine/process.hpp"
 
 #include <fcntl.h>
@@ -27,12 +27,12 @@ namespace graft::engine {
 namespace {
 
 constexpr int poll_milliseconds = 100;
-/// With a child that does not end when it is told to.
+/// Time between SIGTERM and SIGKILL for a child that does not end.
 constexpr std::chrono::seconds patience{5};
-/// With what still comes through the outputs of a child that has ended.
+/// Time in which remaining output of a child that has ended is read.
 constexpr std::chrono::seconds afterwards{1};
 
-/// The reading end of a pipe, and the text of its last, unfinished line.
+/// A pipe, and the text of its last, unfinished line.
 struct Stream {
   Descriptor reader;
   Descriptor writer;
@@ -52,13 +52,13 @@ struct Stream {
     if (*on_line) (*on_line)(line);
   }
 
-  /// Hands on the last line, which nothing ended.
+  /// Emits the last line, which has no newline at its end.
   void finish() {
     if (!pending.empty()) emit(pending);
     pending.clear();
   }
 
-  /// False at the end of the stream.
+  /// Reads available text and emits its lines. Returns false at the end of the stream.
   bool read_some() {
     std::array<char, 65536> buffer{};
     const ::ssize_t count = ::read(reader.get(), buffer.data(), buffer.size());
@@ -85,7 +85,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-/// posix_spawn's two option objects.
+/// The file actions and attributes of posix_spawn.
 class SpawnOptions {
  public:
   SpawnOptions(int input, int output, int error) {
@@ -93,14 +93,14 @@ class SpawnOptions {
     ::posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, error, STDERR_FILENO);
-    // A process group of its own: Ctrl-C reaches this process alone, which then ends the child in good order.
+    // A separate process group: Ctrl-C reaches only this process, which then ends the child.
     ::posix_spawnattr_init(&attributes_);
     ::posix_spawnattr_setpgroup(&attributes_, 0);
     ::sigset_t defaults;
     ::sigemptyset(&defaults);
     ::sigaddset(&defaults, SIGINT);
     ::sigaddset(&defaults, SIGTERM);
-    // Where the caller ignores it, the child could not wait for its own children.
+    // If the caller ignores SIGCHLD, the child could not wait for its own children.
     ::sigaddset(&defaults, SIGCHLD);
     ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
@@ -119,19 +119,20 @@ class SpawnOptions {
   ::posix_spawnattr_t attributes_{};
 };
 
-/// Nothing while it runs.
+/// Returns how the child ended, or nothing while it runs.
 std::optional<ProcessResult> end_of(::pid_t child) {
   int status = 0;
   const ::pid_t found = ::waitpid(child, &status, WNOHANG);
   if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
   ProcessResult result;
-  if (found < 0) return result;  // somebody else has waited for it
+  if (found < 0) return result;  // Another part of this process has already waited for the child
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;
 }
 
-/// The two ends of a child's standard input. Not a pipe: writing to one that is not read would end this process.
+/// The two ends of a child's standard input. It is a socket, because writing to a pipe without a reader would end this
+/// process.
 struct Input {
   Descriptor writer;
   Descriptor reader;
@@ -159,7 +160,8 @@ struct ChildProcess::State {
   std::optional<std::chrono::steady_clock::time_point> stopped;
   std::optional<std::chrono::steady_clock::time_point> ended;
 
-  /// Leaves its exit status where it is, so that no other process gets the number of the group.
+  /// Whether the child has ended. Leaves its exit status in place, so that no other process gets the number of the
+  /// group.
   bool has_ended() {
     ::siginfo_t info{};
     if (!ended && ::waitid(P_PID, static_cast<::id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -174,7 +176,7 @@ struct ChildProcess::State {
     send(SIGTERM);
   }
 
-  /// What does not end when it is told to, does after a while.
+  /// Waits until the child has ended. A child that was stopped and does not end is killed after `patience`.
   ProcessResult wait() {
     constexpr std::chrono::milliseconds pause{5};
     std::optional<ProcessResult> end = end_of(child);
@@ -186,7 +188,7 @@ struct ChildProcess::State {
     return *end;
   }
 
-  /// The signal goes to its whole group: a shell does not pass it on to what it runs.
+  /// Sends a signal to the whole process group, because a shell does not forward signals to its children.
   void send(int signal) const { ::kill(-child, signal); }
 
   void stop_if_asked() {
@@ -218,7 +220,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
 
 ChildProcess::~ChildProcess() {
   if (state_->child <= 0) return;
-  // It cannot wait for its outputs to be read: they are not read any more.
+  // Closes the pipes, so that the child does not wait for its outputs to be read.
   for (Descriptor* end : {&state_->input.writer, &state_->output.reader, &state_->error.reader}) end->close();
   state_->stop();
   (void)state_->wait();
@@ -248,8 +250,8 @@ bool ChildProcess::read_some() {
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;
   }
-  // What it started, and it outlived, may hold the outputs open for ever, out of reach in a session of its own. What
-  // the child itself wrote has come when there is nothing to read.
+  // Descendants that outlived the child may hold its outputs open forever, in a session that signals do not reach. All
+  // output of the child itself has arrived when there is nothing to read.
   if (ended && (ready == 0 || std::chrono::steady_clock::now() - *state_->ended > afterwards)) {
     for (Stream*& stream : open) {
       if (stream != nullptr) stream->finish();

@@ -11,18 +11,19 @@ namespace graft::engine {
 
 struct ProcessResult {
   int exit_code = 0;
-  int signal = 0;  ///< That ended it; 0 where it ended by itself.
+  int signal = 0;  ///< The signal that ended the process; 0 if it ended by itself.
 };
 
 struct ProcessCallbacks {
   std::function<void(std::string_view line)> on_output;
   std::function<void(std::string_view line)> on_error;
-  std::function<bool()> should_stop;  ///< Asked a few times a second; true sends SIGTERM to the child and its children,
-                                      ///< after 5 s SIGKILL.
+  /// Called a few times per second. If it returns true, the child and its children receive SIGTERM, and SIGKILL after 5
+  /// s.
+  std::function<bool()> should_stop;
 };
 
-/// A child process that is talked to, line by line. It leads a process group, which gets SIGTERM where it outlives this
-/// object, after 5 s SIGKILL; the child is waited for.
+/// A child process with line-based input and output. It leads a process group. If the child outlives this object, the
+/// group receives SIGTERM, and SIGKILL after 5 s; the destructor waits for the child.
 class ChildProcess {
  public:
   /// Starts `arguments` (the program first, looked up in PATH unless it holds a slash) without a shell. `environment`
@@ -34,14 +35,14 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// One line to its standard input. Nothing happens where the child reads no more.
+  /// Writes one line to the child's standard input. Does nothing if the child no longer reads.
   void write_line(std::string_view line);
-  /// Closes its standard input.
+  /// Closes the child's standard input.
   void close_input();
-  /// Waits a little for output and hands on what has come; false when both outputs are closed, or the child has ended
-  /// and what it left behind holds them open.
+  /// Waits up to 100 ms for output and passes complete lines to the callbacks. Returns false if both outputs are
+  /// closed, or if the child has ended and only its descendants hold them open.
   bool read_some();
-  /// Its end.
+  /// Waits for the end of the child and returns its exit code or signal.
   ProcessResult wait();
 
  private:
@@ -49,10 +50,10 @@ class ChildProcess {
   std::unique_ptr<State> state_;
 };
 
-/// This process's environment, with NAME=value entries that are added to it or replace its own.
+/// Returns this process's environment with NAME=value entries added or replaced.
 [[nodiscard]] std::vector<std::string> merged_environment(const std::vector<std::string>& changes);
 
-/// Runs a program like ChildProcess, with nothing on its standard input, and waits for its end.
+/// Runs a program as ChildProcess does, with an empty standard input, and waits for its end.
 [[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
                                         const std::vector<std::string>& environment, const ProcessCallbacks& callbacks);
 

@@ -1,4 +1,4 @@
-// Halves of the end, then of the beginning, then single items.
+// Bisects the end of the sequence, then its beginning, then leaves out single items.
 #include "engine/smallest_failing.hpp"
 
 #include <numeric>
@@ -18,7 +18,7 @@ std::vector<std::size_t> smallest_failing(std::size_t count,
                                           const std::function<bool(const std::vector<std::size_t>& part)>& fails,
                                           std::size_t max_single) {
   if (count <= 1) return range(0, count);
-  // [0, end) fails, [0, passing) does not.
+  // Invariant: [0, end) fails, [0, passing) does not.
   std::size_t end = count;
   for (std::size_t passing = 0; end - passing > 1;) {
     const std::size_t middle = passing + (end - passing) / 2;
@@ -29,7 +29,7 @@ std::vector<std::size_t> smallest_failing(std::size_t count,
     }
   }
   if (end == 1 || fails({end - 1})) return {end - 1};
-  // [begin, end) fails, [passing, end) does not.
+  // Invariant: [begin, end) fails, [passing, end) does not.
   std::size_t begin = 0;
   for (std::size_t passing = end - 1; passing - begin > 1;) {
     const std::size_t middle = begin + (passing - begin) / 2;

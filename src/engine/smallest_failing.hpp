@@ -1,4 +1,4 @@
-// The smallest part of a sequence that still fails, found by trying parts of it.
+// Finds a small part of a sequence that still fails, by trying parts of the sequence.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 
 namespace graft::engine {
 
-/// Of `count` items in an order in which later ones depend on earlier ones: the indices of a part that fails, and fails
-/// no more without any one of them, as far as `max_single` trials of leaving one out reach. All together are known to
-/// fail. About 2 log2(count) trials, of which the first is the last item of the shortest failing beginning by itself.
+/// Returns the indices of a part of `count` items that fails, where later items depend on earlier ones. The part no
+/// longer fails if any one of its items is left out, as far as `max_single` trials of leaving one out show. The caller
+/// knows that all items together fail. Bisection takes about 2 log2(count) trials: it shortens the end, tries the last
+/// item of the remaining part alone, and then shortens the beginning.
 [[nodiscard]] std::vector<std::size_t> smallest_failing(
     std::size_t count, const std::function<bool(const std::vector<std::size_t>& part)>& fails,
     std::size_t max_single = 16);
