@@ -1,4 +1,4 @@
-// Looks up the scores at both indices.
+// Compares the indices of two models by the reference's scores at both indices.
 #include "verify/choices.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace graft::verify {
 std::optional<IndexChoice> choice_of(const onnx::Value& value) {
   const onnx::Value* indices = &value;
   const onnx::Node* node = value.producer;
-  // A view keeps the place of each index, by which its scores are found.
+  // A view keeps the position of each index, by which its scores are found.
   const auto keeps_places = [](const onnx::Node& n) { return has_trait(n, onnx::trait::view) || n.is("Cast"); };
   while (node != nullptr && keeps_places(*node)) {
     indices = node->input(0);
@@ -65,7 +65,7 @@ std::optional<std::string> judge_choice(const JudgedChoice& judged, const onnx::
   for (std::int64_t i = axis + 1; i < rank; ++i) inner *= scores.dims[static_cast<std::size_t>(i)];
   const std::int64_t rows = size > 0 ? std::ssize(*numbers) / size : 0;
   if (reference.dims != candidate.dims || rows == 0 || std::ssize(*expected) % rows != 0) return std::nullopt;
-  const std::int64_t of_row = inner * (std::ssize(*expected) / rows);  // several indices in each row: TopK
+  const std::int64_t of_row = inner * (std::ssize(*expected) / rows);  // TopK returns several indices per row
 
   std::int64_t excused = 0;
   double widest = 0;

@@ -1,4 +1,4 @@
-// Indices of the largest: whether another one is as good where the candidate has a narrower type.
+// Judges indices of largest scores: whether a different index is equally good if the candidate has a narrower type.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,38 @@
 
 namespace graft::verify {
 
-/// Indices that an ArgMax, an ArgMin or a TopK of the main graph gives, perhaps in another shape.
+/// Indices that an ArgMax, ArgMin or TopK of the main graph computes, possibly in another shape.
 struct IndexChoice {
-  const onnx::Value* scores;  ///< What it is chosen from.
+  const onnx::Value* scores;  ///< The tensor from which the indices are chosen.
   std::int64_t axis;
 };
 
+/// Returns the choice that computed a value, or nothing if the value is not an index.
 [[nodiscard]] std::optional<IndexChoice> choice_of(const onnx::Value& value);
 
-/// A choice that two models may make differently.
+/// A choice whose result may differ between two models.
 struct JudgedChoice {
   IndexChoice choice;
-  double share;  ///< Of the largest score of a row: what each of both models may be off by.
+  double share;  ///< The error allowed for a score of each model, as a fraction of the largest score of the row.
 
-  /// The reference's scores: one of its inputs, or a tensor that it computes.
+  /// Returns the reference's scores, which are one of its inputs or a tensor that it computes.
   [[nodiscard]] const onnx::TensorData& scores(const runtime::TensorMap& inputs,
                                                const runtime::TensorMap& computed) const;
 };
 
-/// Of a value of the reference whose scores only one of both models rounds to a narrower type; nothing for others. The
-/// types are those that rounding_type gives for the scores in the reference and for the indices in the candidate.
+/// Returns the choice of a value of the reference if one of the two models rounds to a narrower type than the other or
+/// is quantized; nothing for other values. The types are those that rounding_type returns for the scores in the
+/// reference and for the indices in the candidate.
 [[nodiscard]] std::optional<JudgedChoice> judged_choice(const onnx::Model& reference, const onnx::Value& value,
                                                         const NarrowTypes& reference_narrow,
                                                         const NarrowTypes& candidate_narrow,
                                                         const onnx::Value& candidate_value, bool quantized);
 
 /// Judges the indices that differ by the reference's scores at both of them: two scores that are each off by `share` of
-/// the largest of their row may change places. Moves those from `difference`'s mismatches to what is within noise.
-/// Returns "the scores chosen instead are up to 0.02 from the best in the reference, 0.5 % of the largest; allowed is
-/// 3.1 %", or nothing where dimensions or an index do not fit the scores.
+/// the largest of their row may change places. Moves these elements from `difference.mismatched` to `within_noise`.
+/// Returns a text with the largest gap and the allowed gap ("an index: at the candidate's, the scores of the reference
+/// are up to 0.02 from the best, 0.5 % of the largest of their row; allowed is 3.1 %"), or nothing if dimensions or an
+/// index do not fit the scores.
 [[nodiscard]] std::optional<std::string> judge_choice(const JudgedChoice& judged, const onnx::TensorData& scores,
                                                       const onnx::TensorData& reference,
                                                       const onnx::TensorData& candidate, Difference& difference);

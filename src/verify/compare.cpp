@@ -1,4 +1,4 @@
-// Comparison in pieces.
+// Compares tensors in pieces, so that large tensors are never converted as a whole.
 #include "verify/compare.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,8 @@ std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std:
   return index;
 }
 
-/// Fewer numbers are small together by chance.
+/// The smallest number of elements of a slice that has its own maximum. The elements of smaller slices may all be small
+/// by chance.
 constexpr std::int64_t fewest_of_slice = 16;
 
 SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewest) {
@@ -55,7 +56,8 @@ class Comparison {
 
   void whole(std::int64_t reference, std::int64_t candidate) {
     double difference = std::abs(static_cast<double>(reference) - static_cast<double>(candidate));
-    if (reference != candidate) difference = std::max(difference, 1.0);  // beyond 2^53 neighbors round to one double
+    // beyond 2^53, adjacent integers round to the same double
+    if (reference != candidate) difference = std::max(difference, 1.0);
     add(static_cast<double>(reference), static_cast<double>(candidate), difference);
   }
 
@@ -139,7 +141,7 @@ class Comparison {
     ++result_.count;
   }
 
-  /// Of the element that is next.
+  /// Returns the noise floor of the next element.
   [[nodiscard]] double noise() const { return floor_ == nullptr ? 0 : floor_->at(result_.count); }
 
   void mismatch(double reference, double candidate, double excess) {
@@ -160,7 +162,7 @@ class Comparison {
     result_.first_candidate = element.candidate;
   }
 
-  /// The error of all elements, divided by what is allowed of it.
+  /// Judges the error of all elements together by Tolerance::snr_db.
   void judge_all() {
     if (differing_ == 0) return;
     if (result_.mismatched == 0) keep_first(first_differing_);
@@ -171,7 +173,7 @@ class Comparison {
     if (excess > 1) result_.mismatched += differing_;
   }
 
-  /// The error of all elements, besides that of each.
+  /// Judges the error of all elements together by Tolerance::least_snr_db, in addition to the error of each element.
   void judge_ratio(double least_db) {
     if (!(squares_reference_ > 0) || !(squares_error_ > 0)) return;
     const double of_limit = squares_reference_ * std::pow(10.0, -least_db / decibels);
@@ -187,8 +189,9 @@ class Comparison {
     result_.mismatched = std::max(result_.mismatched, differing_);
   }
 
-  /// Integers without a size: NoiseFloor::factor times as many as in one draw, hardly any that no draw changed, and
-  /// few that are another integer than in any draw: the third best is none of two that are tied.
+  /// Judges integers that have no size (an index, a class). Allowed are NoiseFloor::factor times as many differences as
+  /// in one draw, hardly any where no draw changed the integer, and few integers that no draw returned: when two
+  /// elements are tied, the third best is not one of them.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
@@ -197,7 +200,8 @@ class Comparison {
     const auto unexpected_allowed = static_cast<double>(unexpected_whole);
     const std::int64_t unseen_whole = most / share;
     double unseen_allowed = std::max(static_cast<double>(unseen_whole), NoiseFloor::factor * floor_->expected_new());
-    // Where the draws settle nothing an integer that they did not give is no difference, and the comparison is lost.
+    // If the draws do not determine the set of possible integers, an integer that no draw returned counts as no
+    // difference, and the comparison would detect nothing. So their number is limited.
     if (!floor_->allows_anything()) {
       unseen_allowed = std::min(unseen_allowed, NoiseFloor::most_unseen * static_cast<double>(result_.count));
     }
@@ -217,12 +221,12 @@ class Comparison {
   double squares_reference_ = 0;
   double squares_candidate_ = 0;
   double squares_error_ = 0;
-  std::int64_t others_ = 0;      // integers where the floor has no size
-  std::int64_t unexpected_ = 0;  // of those, where no draw changed any
-  std::int64_t unseen_ = 0;      // of those, where draws gave other integers than this
-  std::int64_t differing_ = 0;   // elements that are not the same number
+  std::int64_t others_ = 0;      // differing integers without a size
+  std::int64_t unexpected_ = 0;  // those of others_ that no draw changed
+  std::int64_t unseen_ = 0;      // those of others_ that draws changed, but not to this integer
+  std::int64_t differing_ = 0;   // number of elements that are not equal
   Element first_differing_;
-  double squares_floor_ = 0;  // of what the floor allows, where Tolerance::least_snr_db is judged
+  double squares_floor_ = 0;  // sum of squares that the floor allows, if Tolerance::least_snr_db is judged
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
   std::optional<std::int64_t> max_relative_at_;
@@ -236,14 +240,14 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Whether a size is as near to those of the draws as they are to each other.
+/// Whether a size is as close to the sizes of the draws as they are to each other.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;
 }
 
-/// Allowed are NoiseFloor::factor times as many elements without partner as the draws show, while that leaves half of
-/// all with one, and as many as the draws show in any case.
+/// Compares selections without their order. Allowed are NoiseFloor::factor times as many elements without a partner as
+/// between the draws, but at most half of all elements; the number between the draws itself is always allowed.
 Difference compare_selections(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                               const Tolerance& tolerance, const NoiseFloor& floor) {
   const std::optional<SelectionDifference> draws = floor.selection();
@@ -307,7 +311,8 @@ Tolerance of_epsilons(onnx::ElementType type, bool quantized, double in_f32, dou
           .by_slice = wide};
 }
 
-/// The first value, going up through input 0 of nodes with one of these traits, that none of them made.
+/// Returns the first value, upward through input 0 of nodes with one of these traits, whose producer has none of the
+/// traits.
 const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
   const onnx::Value* at = &value;
   while (at->producer != nullptr && has_trait(*at->producer, traits) && at->producer->input(0) != nullptr) {
@@ -316,7 +321,7 @@ const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
   return at;
 }
 
-/// Also where the file does not say it: f16 comes from inputs, from constants and from casts.
+/// Returns the type of a value even if the file does not declare it: f16 comes from inputs, constants and casts.
 std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
   if (value.type) return value.type;
   if (value.initializer) return value.initializer->type;
@@ -327,7 +332,7 @@ std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
   return constant ? std::optional(constant->type) : std::nullopt;
 }
 
-/// f32 stands for every type that is not narrow.
+/// Returns f32 for every type that is not narrow.
 onnx::ElementType narrow_or_f32(std::optional<onnx::ElementType> type) {
   return onnx::is_low_precision(type) ? *type : onnx::ElementType::f32;
 }
@@ -356,7 +361,8 @@ class NarrowTypeFinder {
     if (type != onnx::ElementType::f32) narrow_.emplace(&value, type);
   }
 
-  /// Of what a node reads, and of what is computed in its bodies and in the function that it calls.
+  /// Returns the narrowest type among a node's inputs, the nodes in its bodies, and the nodes in the function that it
+  /// calls.
   [[nodiscard]] onnx::ElementType type_in(const onnx::Node& node) const {
     onnx::ElementType type = onnx::ElementType::f32;
     for (const onnx::Value* input : node.inputs) {
@@ -393,7 +399,7 @@ double ElementTolerance::at(std::int64_t position, double number) {
   if (!largest_) {
     largest_ = largest_of_slices(*reference_, tolerance_.by_slice ? fewest_of_slice : reference_->element_count());
   }
-  // A slice of zeros may have what is left of an underflow on the other side.
+  // A slice of zeros may contain the remainder of an underflow on the other side.
   const double least = std::ldexp(largest_->whole(), -23);
   return own + tolerance_.of_largest * std::max(largest_->at(position), least);
 }
@@ -469,7 +475,7 @@ std::string Difference::to_string() const {
         count, first_index.empty() ? "" : fmt::format(", first at {}", first_index), first_reference, first_candidate);
   }
   const auto largest = [&] {
-    // An index of a scalar says nothing; two that are the same are said once.
+    // The index of a scalar is omitted, and two equal indices are printed only once.
     const auto at = [](const std::vector<std::int64_t>& index) {
       return index.empty() ? std::string() : fmt::format(" at {}", index);
     };
@@ -508,7 +514,8 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
   const std::size_t outer = product(0, axis);
   const bool is_exact = tolerance.relative == 0 && tolerance.absolute == 0;
   if (is_exact && is_whole(reference.type) && is_whole(other.type)) {
-    // The integers of one selected element belong together: row and column of NonZero, image and box of a selection.
+    // The integers of one selected element belong together: row and column for NonZero, image and box for a selection
+    // of boxes.
     const auto tuples = [&](const std::vector<double>& numbers, std::int64_t size) {
       std::vector<std::vector<double>> result(static_cast<std::size_t>(size));
       for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -526,7 +533,7 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
     partners.finite = width * (std::ssize(a) + std::ssize(b) - std::ssize(alone)) / 2;
     return partners;
   }
-  /// Numbers of one slice from the smallest on, without NaN.
+  /// Returns the numbers of one slice in ascending order, without NaN.
   const auto sorted = [&](const std::vector<double>& numbers, std::int64_t size, std::size_t slice) {
     std::vector<double> result;
     const std::size_t first = slice / inner * static_cast<std::size_t>(size) * inner + slice % inner;
@@ -566,7 +573,8 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
 
 Difference compare(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
                    const NoiseFloor* floor) {
-  // Where elements come and go, those that stay change their place: a floor by place says nothing.
+  // If the number of elements depends on rounding, the remaining elements change their positions: a noise floor by
+  // position is not applicable.
   if (floor != nullptr && floor->has_other_dims()) {
     if (reference.dims == candidate.dims) {
       Difference result = compare(reference, candidate, tolerance);

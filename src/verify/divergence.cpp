@@ -1,4 +1,4 @@
-// Where a difference begins: single nodes of the candidate with the reference's inputs, until one is wrong.
+// Finds where a difference begins: runs single nodes of the candidate on the reference's tensors until one is wrong.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class DivergenceSearch {
   }
 
  private:
-  /// An operator that makes NaN of numbers: the logarithm of a negative one, 0 / 0.
+  /// Whether an operator computes NaN from numbers, such as the logarithm of a negative number or 0 / 0.
   [[nodiscard]] bool makes_nan(std::size_t index) const {
     const auto& made_of = state_.rows[index].candidate_region.inputs;
     return state_.rows[index].candidate_nan + state_.rows[index].reference_nan != 0 &&
@@ -60,8 +60,8 @@ class DivergenceSearch {
            });
   }
 
-  /// The candidate's node makes NaN of what differs from the reference's tensors only by rounding, and not of those
-  /// themselves: it is on the edge of what it is defined for.
+  /// Concludes that rounding causes NaN: the candidate's node returns NaN for its own inputs, which differ from the
+  /// reference's only by rounding, and no NaN for the reference's. The inputs are at the edge of the operator's domain.
   bool blame_for_nan(std::size_t index, const runtime::TensorMap& inputs) {
     const LayerRow& row = state_.rows[index];
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
@@ -74,14 +74,14 @@ class DivergenceSearch {
     return true;
   }
 
-  /// The candidate's numbers are the reference's, under the reference's name, in another order: right only if what
-  /// comes after expects that.
+  /// Whether the candidate's tensor has the reference's numbers and name, but in another order. That is correct only if
+  /// the nodes that read it expect this order.
   [[nodiscard]] bool is_suspect(std::size_t index) const {
     const LayerComparison& layer = state_.report.layers[index];
     return layer.layout.has_value() && !state_.rows[index].is_arranged && !layer.difference.equal();
   }
 
-  /// In another order, which its dimensions do not show.
+  /// Whether the tensor has another order that its dimensions do not show.
   [[nodiscard]] bool is_reordered(std::size_t index) const {
     return state_.report.layers[index].layout.has_value() && !state_.rows[index].has_other_dims;
   }
@@ -95,8 +95,8 @@ class DivergenceSearch {
     return reordered;
   }
 
-  /// Concludes that the node is at fault which brought the order of one of these tensors into being: one that gives it
-  /// though it is given the reference's inputs in the reference's order. False where no node does that.
+  /// Concludes that a node is at fault if it changes the order although its inputs have the reference's order. Searches
+  /// upward from the given tensors. Returns false if there is no such node.
   bool blame_the_order_of(std::vector<std::size_t> waiting, const runtime::TensorMap& inputs) {
     std::set<std::size_t> known;
     while (!waiting.empty()) {
@@ -135,7 +135,7 @@ class DivergenceSearch {
     return false;
   }
 
-  /// Whether what it is made of can be looked at.
+  /// Whether the engine could return all tensors that a run of this node alone needs.
   [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
     const std::vector<const onnx::Value*> needed = needed_for(state_.rows[index]);
     return std::none_of(needed.begin(), needed.end(),
@@ -178,13 +178,13 @@ class DivergenceSearch {
     return result;
   }
 
-  /// Which order the tensors have that a node is given by itself, and the one that it is to give.
+  /// The order of the tensors that a node gets when it runs alone, and the expected order of its result.
   enum class Order : std::uint8_t {
-    of_candidate,  ///< As the candidate has them.
-    of_reference,  ///< As the reference has them, unless their dimensions differ.
+    of_candidate,  ///< The order of the candidate.
+    of_reference,  ///< The order of the reference, unless the dimensions differ.
   };
 
-  /// What the candidate would have here if it were right.
+  /// Returns the tensor that a correct candidate would have here, in its order and type.
   [[nodiscard]] onnx::TensorData as_in_candidate(const onnx::Value& value, const onnx::TensorData& reference,
                                                  Order wanted) const {
     if (value.is_input) return as_input(value, reference);
@@ -219,7 +219,7 @@ class DivergenceSearch {
     [[nodiscard]] bool is_wrong() const { return !failure.empty() || !difference.equal(); }
   };
 
-  /// The candidate's nodes alone, given what the reference has.
+  /// Runs the candidate's nodes alone on the reference's tensors and compares their result.
   [[nodiscard]] Local run_alone(std::size_t index, const runtime::TensorMap& expected, Order order) const {
     const LayerRow& row = state_.rows[index];
     Local local;
@@ -264,7 +264,7 @@ class DivergenceSearch {
     }
   }
 
-  /// The noise is that of the reference's nodes alone, given the same.
+  /// Compares with the noise of the reference's nodes, run alone on the same inputs.
   [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const runtime::TensorMap& expected,
                                                    const onnx::TensorData& found, Order order) const {
     const LayerRow& row = state_.rows[index];
@@ -284,14 +284,15 @@ class DivergenceSearch {
     return compare(arranged, found, state_.report.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
   }
 
-  /// A tensor that differs is no fault of its node where the node gives the reference's numbers for the reference's
-  /// inputs, in either order: which one is right shows where it is read.
+  /// Whether a node is wrong when it runs alone. A tensor that differs is not the fault of its node if the node
+  /// computes the reference's numbers from the reference's inputs, in either order: the nodes that read the tensor show
+  /// which order is correct.
   bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
     LayerComparison& layer = state_.report.layers[index];
     const Local local = run_alone(index, expected, Order::of_candidate);
     layer.local = local.difference;
     if (!local.is_wrong()) return false;
-    // A part that the engine does not run by itself, though it runs in the whole, says nothing of the candidate.
+    // If the engine cannot run the reference's part alone either, the failure does not show a fault of the candidate.
     if (!local.failure.empty() && !reference_runs_alone(index, expected)) return false;
     if (local.found && is_reordered(index)) {
       const Difference straight = difference_from(index, expected, *local.found, Order::of_reference);
@@ -310,7 +311,7 @@ class DivergenceSearch {
     return true;
   }
 
-  /// By itself too, in an order that cannot be repeated.
+  /// Whether the node, run alone, also returns the reference's numbers in an order that cannot be described.
   [[nodiscard]] bool is_shuffled(std::size_t index, const runtime::TensorMap& expected,
                                  const onnx::TensorData& found) const {
     if (state_.report.layers[index].layout->is_known()) return false;
@@ -337,7 +338,8 @@ class DivergenceSearch {
     return "flattened in the wrong order" + layout.text.substr(neutral.size());
   }
 
-  /// `own` is what the candidate's node is given; without it the reduced case has what the reference has there.
+  /// Records the first divergence. `own` are the inputs of the candidate's node in the reduced case; without it they
+  /// are the reference's tensors.
   void conclude(std::size_t index, std::string why, const runtime::TensorMap& inputs,
                 const std::optional<runtime::TensorMap>& own = std::nullopt) {
     Divergence& first = state_.report.first.emplace();
@@ -361,8 +363,8 @@ class DivergenceSearch {
     first.reduced = reduce(state_.rows[index], inputs, own);
   }
 
-  /// Both parts by themselves. An input that only one of them has, or that they have in different forms, is a constant
-  /// there.
+  /// Returns the two parts as models of their own. An input that only one part has, or that differs between them,
+  /// becomes a constant.
   [[nodiscard]] ReducedCase reduce(const LayerRow& row, const runtime::TensorMap& inputs,
                                    const std::optional<runtime::TensorMap>& own) const {
     const std::vector<const onnx::Value*> needed = needed_for(row);
@@ -399,7 +401,7 @@ class DivergenceSearch {
     return reduced;
   }
 
-  /// The candidate's part takes the reference's names, so that both take the same inputs.
+  /// Renames the inputs of the candidate's part to the reference's names, so that both parts have the same inputs.
   void rename_ends(const LayerRow& row, const std::set<std::string>& shared, onnx::Model& part) const {
     for (const onnx::Value* input : row.candidate_region.inputs) {
       const std::string& name = state_.matcher.reference_of(*input)->name;
