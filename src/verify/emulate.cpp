@@ -1,4 +1,4 @@
-// Rounding nodes after each tensor; rounded weights.
+// Emulates a narrow type: adds rounding nodes after each tensor and rounds the weights.
 #include "verify/emulate.hpp"
 
 #include <fmt/format.h>
@@ -25,9 +25,9 @@
 namespace graft::verify {
 namespace {
 
-/// The first that has Cast to bf16; Round and Clip with inputs are older.
+/// The first opset that has Cast to bf16. Round, and Clip with inputs, are older.
 constexpr std::int64_t oldest_opset = 13;
-/// On the nodes that round.
+/// The metadata key of the nodes that round.
 constexpr std::string_view rounding_note = "graft.rounding";
 constexpr double lowest_step = -128;
 constexpr double highest_step = 127;
@@ -43,7 +43,7 @@ onnx::ElementType type_of(Precision precision) {
   return precision == Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
-/// Below it numbers lose digits.
+/// Returns the smallest number that keeps all its digits.
 double smallest_normal(Precision precision) {
   constexpr int f16_exponent = -14;
   constexpr int bf16_exponent = -126;
@@ -54,7 +54,7 @@ double to_step(double value, double scale) {
   return std::clamp(std::nearbyint(value / scale), lowest_step, highest_step);
 }
 
-/// What rounding does, while numbers are added one by one.
+/// Accumulates the effect of rounding, number by number.
 class RoundingTally {
  public:
   explicit RoundingTally(Precision precision) : smallest_normal_(smallest_normal(precision)) {}
@@ -103,7 +103,7 @@ class RoundingTally {
   double noise_ = 0;
 };
 
-/// Calls f(number, rounded) for each element, both double.
+/// Calls f(number, rounded) for each element, both as double.
 template <class F>
 void for_each_rounded(const onnx::TensorData& tensor, Precision precision, F&& f) {
   if (precision == Precision::f16) {
@@ -115,12 +115,13 @@ void for_each_rounded(const onnx::TensorData& tensor, Precision precision, F&& f
   }
 }
 
-/// Sizes, which are f32 in ONNX and in no other type.
+/// Whether an input of a Resize holds scales or sizes. ONNX allows only f32 for scales, so that they must not be
+/// rounded.
 bool is_size(const onnx::Use& use) { return use.node->is("Resize") && use.index != 0; }
 
 bool is_f32(const onnx::Value& value) { return value.type == onnx::ElementType::f32; }
 
-/// Which axis of a weight counts the channels of the result; nothing where the constant is no weight.
+/// Returns the axis of a weight that counts the channels of the result, or nothing if the constant is not a weight.
 std::optional<std::size_t> channel_axis(const onnx::Use& use, std::size_t rank) {
   if (use.index != 1 || rank < 2) return std::nullopt;
   const onnx::Node& node = *use.node;
@@ -131,7 +132,7 @@ std::optional<std::size_t> channel_axis(const onnx::Use& use, std::size_t rank) 
   return std::nullopt;
 }
 
-/// Each number as it is after rounding to steps of its channel.
+/// Returns the numbers after rounding to int8 steps, with one scale per channel.
 onnx::TensorData int8_per_channel(const onnx::TensorData& tensor, std::size_t axis) {
   std::vector<double> numbers = *tensor.numbers();
   std::size_t inner = 1;
@@ -162,7 +163,7 @@ std::optional<onnx::TensorData> rounded_weight(const onnx::Value& value, const o
   return std::nullopt;
 }
 
-/// Calls `visit` for each graph: the main one, and those inside nodes.
+/// Calls `visit` for the main graph and for each graph inside a node.
 template <class AnyGraph, class Visit>
 void for_each_graph(AnyGraph& graph, const Visit& visit) {
   visit(graph);
@@ -171,7 +172,7 @@ void for_each_graph(AnyGraph& graph, const Visit& visit) {
   }
 }
 
-/// That a type may round: of f32, and read by something.
+/// Returns the constant that a narrow type would round: one of f32 that is read by a node.
 std::optional<onnx::TensorData> weight_of(const onnx::Value& value) {
   if (value.uses.empty()) return std::nullopt;
   auto constant = value.constant();
@@ -194,7 +195,7 @@ void round_weights(onnx::Graph& graph, Precision precision) {
   }
 }
 
-/// The nodes that round `value`, and what they give.
+/// Adds the nodes that round `value` and returns their result.
 onnx::Value* add_rounding(onnx::Graph& graph, onnx::Value& value, Precision precision, double scale,
                           onnx::Node*& first) {
   if (precision != Precision::int8) {
@@ -218,14 +219,14 @@ onnx::Value* add_rounding(onnx::Graph& graph, onnx::Value& value, Precision prec
   return graph.add_node("Mul", {clipped->output(), step}, {value.name})->output();
 }
 
-/// What a model is given, and what nodes compute.
+/// Returns the tensors that are rounded: the inputs of the model and the results of nodes.
 std::vector<onnx::Value*> tensors_to_round(const onnx::Graph& graph) {
   std::vector<onnx::Value*> tensors;
   for (onnx::Value* input : graph.inputs()) {
     if (graph.parent() == nullptr && is_f32(*input) && !input->initializer) tensors.push_back(input);
   }
   for (const onnx::Node* node : graph.nodes()) {
-    if (has_trait(*node, onnx::trait::moves_data)) continue;  // what was rounded before it was moved still is
+    if (has_trait(*node, onnx::trait::moves_data)) continue;  // reads tensors that are already rounded
     for (onnx::Value* output : node->outputs) {
       if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
     }

@@ -1,4 +1,4 @@
-// What a narrower type would do to a network, found out without a device.
+// Determines what a narrower type would do to a network, without a device.
 #pragma once
 
 #include <cstdint>
@@ -16,78 +16,82 @@
 namespace graft::verify {
 
 enum class Precision : std::uint8_t { f16, bf16, int8 };
-/// "f16", "bf16", "int8".
+/// Returns "f16", "bf16" or "int8".
 [[nodiscard]] std::string_view to_string(Precision precision);
 [[nodiscard]] std::optional<Precision> parse_precision(std::string_view text);
 
-/// The largest number of the type; of int8 in steps.
+/// Returns the largest number of the type; for int8 the largest step, 127.
 [[nodiscard]] double largest_of(Precision precision);
 
-/// By tensor; the step of int8 numbers.
+/// The size of an int8 step, by the name of the tensor.
 using Scales = std::map<std::string, double, std::less<>>;
 
-/// Of each tensor of numbers that a model computes from f32, and of its inputs: its largest absolute value divided by
-/// 127, or 1 where it is all 0.
+/// Returns the int8 scale of each tensor that a model computes from f32, and of each of its inputs: its largest
+/// absolute value divided by 127, or 1 if all its elements are 0.
 [[nodiscard]] Scales int8_scales(const runtime::Engine& engine, const onnx::Model& model,
                                  const runtime::TensorMap& inputs, runtime::OperatorKernels kernels, int threads,
                                  std::int64_t memory);
 
-/// A copy in an operator set that `emulate` works in, with the bodies of local functions in the place of their calls,
-/// so that each tensor of theirs can be looked at. Graft's operators stay single nodes.
+/// Returns a copy of the model in an opset that `emulate` supports, with local functions inlined, so that each of their
+/// tensors can be inspected. Graft's operators stay single nodes.
 [[nodiscard]] onnx::Model with_open_functions(const onnx::Model& model);
 
-/// The model as it would run in that type, in standard operators and with open functions: every f32 tensor, also in the
-/// bodies of If, Loop and Scan, is rounded where it is made, and so are inputs and weights; operators compute in f32
-/// inside, as Graft's and TensorRT's do. In f16 and bf16 by a Cast there and one back, so that numbers beyond the range
-/// become infinite. In int8 to one of 255 steps of the tensor's own scale, saturating; weights of Conv, ConvTranspose,
-/// Gemm and MatMul have one for each channel, other constants stay as they are, and so do bodies, whose tensors have no
-/// scales. A tensor keeps its name for what it is after rounding.
+/// Returns the model as it would run in a narrow type, in standard operators and with inlined functions.
+///
+/// y = Op(x) becomes y = Cast(Cast(Op(x), f16), f32) in f16, likewise in bf16, and y = Mul(Clip(Round(Div(Op(x),
+/// scale)), -128, 127), scale) in int8. Every f32 tensor, also in the bodies of If, Loop and Scan, is rounded after the
+/// node that computes it, and so are inputs and weights. Operators compute in f32 internally, as Graft's and TensorRT's
+/// do. In f16 and bf16, numbers beyond the range become infinite; in int8 they saturate, each tensor with its own
+/// scale. In int8, weights of Conv, ConvTranspose, Gemm and MatMul have one scale per channel; other constants are not
+/// rounded, and neither are bodies, whose tensors have no scales. The rounded tensor keeps the name.
 [[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
-/// A constant with numbers that the type alone makes infinite.
+/// A constant with numbers that become infinite in a narrow type.
 struct LargeConstant {
   std::string name;
-  NodeRef node;  ///< One that reads it.
+  NodeRef node;  ///< A node that reads the constant.
   double largest = 0;
   std::int64_t overflow = 0;
   std::int64_t elements = 0;
 };
 
-/// Those of f32, in sub-graphs too; none in int8, whose steps reach as far as the numbers do.
+/// Returns the large constants of f32, including those in sub-graphs; none for int8, whose steps cover the range of the
+/// numbers.
 [[nodiscard]] std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision);
 
-/// The node whose result an emulated model rounds here; the node itself in any other place.
+/// Returns the node whose result a rounding node of an emulated model rounds, or the node itself if it is not a
+/// rounding node.
 [[nodiscard]] const onnx::Node& computing_node(const onnx::Node& node);
 
-/// What the type alone does to a tensor's numbers.
+/// The effect of a type alone on the numbers of a tensor.
 struct RoundingEffect {
-  std::int64_t overflow = 0;   ///< Finite, and too large: infinite afterwards.
-  std::int64_t saturated = 0;  ///< The same in int8: the largest or smallest step afterwards.
-  std::int64_t underflow = 0;  ///< Not 0, and 0 afterwards.
-  std::int64_t subnormal = 0;  ///< So small that it loses digits, and not 0 afterwards.
+  std::int64_t overflow = 0;   ///< Number of finite elements that become infinite.
+  std::int64_t saturated = 0;  ///< Number of elements that become the largest or smallest step (int8).
+  std::int64_t underflow = 0;  ///< Number of elements that are not 0 and become 0.
+  std::int64_t subnormal = 0;  ///< Number of elements that are so small that they lose digits, but do not become 0.
   std::optional<double> snr_db;
-  /// Adds the counts of another run, and keeps the lower ratio.
+  /// Adds the counts of another run and keeps the lower signal-to-noise ratio.
   void add(const RoundingEffect& other);
-  /// "12 overflow, 3 underflow"; empty where nothing is lost but digits.
+  /// Returns for example "12 overflow, 3 underflow"; empty if all counts are 0.
   [[nodiscard]] std::string to_string() const;
 };
 
-/// `scale` is of int8.
+/// Returns the effect of rounding a tensor to a type. `scale` is the size of a step and is used only for int8.
 [[nodiscard]] RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale = 1);
 
-/// What is in a tensor, and what a type does to it.
+/// The numbers in a tensor, and the effect of a type on them.
 struct TypeEffect {
   TensorRange range;
   RoundingEffect rounding;
   bool all_whole = true;
-  bool changed = false;  ///< Of integers: some of them would become others.
+  bool changed = false;  ///< Whether rounding changes an element, counted only while all elements are integers.
 
   [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
-  /// Adds what another run gave for the same tensor.
+  /// Adds the result of another run for the same tensor.
   void add(const TypeEffect& other);
 };
 
-/// All of it in one walk over the tensor; f16 or bf16.
+/// Returns the effect of f16 or bf16 in one pass over the tensor.
 [[nodiscard]] TypeEffect type_effect(const onnx::TensorData& tensor, Precision precision);
 
 }  // namespace graft::verify

@@ -1,4 +1,5 @@
-// Pairing by name and order; sizes from small to large, then those that the network shows.
+// Pairs inputs and outputs by name and order, and finds sizes for synthetic inputs, from small to large and then from
+// the constants in the network.
 #include "verify/ends.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +34,8 @@ struct HeldSize {
 
 bool has_shape_operand(const onnx::Node& node) { return node.is("Reshape") || node.is("Expand"); }
 
-/// The numbers of a shape, as far as they are constant; a Concat joins them from parts.
+/// Returns the elements of a shape; nothing for those that are not constant. A Concat of shapes is resolved into its
+/// parts.
 std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape) {
   constexpr std::int64_t most = 16;
   if (const auto constant = shape.constant()) {
@@ -53,8 +55,8 @@ std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape
   return sizes;
 }
 
-/// Each size once, few of them: of shapes first, then of constants that are added or multiplied, as embeddings of
-/// positions are. In the order of the nodes.
+/// Returns up to 12 different sizes in the order of the nodes: first those in shapes, then those of constants that are
+/// added or multiplied, such as position embeddings.
 std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   constexpr std::size_t most = 12;
   constexpr std::int64_t largest = 1024;
@@ -73,21 +75,21 @@ std::vector<HeldSize> held_sizes(const onnx::Model& model) {
     for (const onnx::Value* input : node->inputs) {
       const auto constant = input == nullptr ? std::nullopt : input->constant();
       if (!constant || constant->dims.size() < 2) continue;
-      // The last one is mostly the features, which inputs declare.
+      // The last axis usually holds the features, whose size the inputs declare.
       for (std::size_t axis = 0; axis + 1 < constant->dims.size(); ++axis) add(constant->dims[axis], node);
     }
   }
   return held;
 }
 
-/// Integers that a model takes as the sizes of a tensor, by input.
+/// Values for integer inputs that a model uses as the sizes of a tensor, by the name of the input.
 struct FittingSizes {
   std::map<std::string, std::vector<double>, std::less<>> numbers;
   std::string why;
 };
 
-/// Sizes of as many dimensions with the elements of the given ones: the first ones multiplied, or some of 1 before
-/// them.
+/// Returns dimensions of the given rank with the same number of elements: multiplies the first dimensions, or inserts
+/// dimensions of 1 before them.
 std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t rank) {
   std::vector<double> sizes(rank, 1);
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -97,8 +99,9 @@ std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t r
   return sizes;
 }
 
-/// Sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty where none are known. At
-/// first other sizes than the data's: those in reverse, axes of 1 enlarged, images enlarged; then the data's own.
+/// Returns sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty if no sizes are
+/// known. With `is_other`, sizes that differ from the data's: reversed (Reshape), axes of 1 enlarged (Expand), images
+/// enlarged (Resize); otherwise the data's own.
 std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool is_other) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr || rank == 0) return {};
@@ -124,8 +127,8 @@ std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool
   return sizes;
 }
 
-/// For the inputs that are the sizes of a Reshape, Expand or Resize, directly or in another type, and have no given
-/// range.
+/// Returns sizes for the inputs that a Reshape, Expand or Resize reads as sizes, directly or through Cast, unless the
+/// caller set their range.
 std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const InputOptions& options) {
   struct Taker {
     std::string input;
@@ -156,7 +159,8 @@ std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const Inp
   onnx::Model inferred = model.clone();
   std::map<std::string, Shape, std::less<>> given;
   for (const auto& [name, dims] : shapes) given.emplace(name, Shape(dims.begin(), dims.end()));
-  infer_around_faults(inferred, given, [](const onnx::Node&, const Error&) {});  // a fault is reported when it runs
+  // A fault is reported when the model runs
+  infer_around_faults(inferred, given, [](const onnx::Node&, const Error&) {});
   std::vector<FittingSizes> fitting;
   for (const bool is_other : {true, false}) {
     FittingSizes& sizes = fitting.emplace_back();
@@ -180,7 +184,7 @@ std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const Inp
   return fitting;
 }
 
-/// The symbols of the inputs that are no batch and have no given size, few of them.
+/// Returns up to 12 symbols of the inputs that are not a batch and have no given size.
 std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOptions& options) {
   constexpr std::size_t most = 12;
   std::set<std::string, std::less<>> settled;
@@ -199,7 +203,7 @@ std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOp
   return symbols;
 }
 
-/// "the size 'K'", or "one size of input 'mask'" where the size has no name of the user's.
+/// Returns "the size 'K'", or "one size of input 'mask'" if the user gave the size no name.
 std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   if (!onnx::is_unknown(Dim::symbol(symbol))) return fmt::format("the size '{}'", symbol);
   for (const onnx::Value* input : fed_inputs(model)) {
@@ -212,7 +216,8 @@ std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   return "one size";
 }
 
-/// A Reshape whose shape is constant throughout and begins with 1: nothing in it follows a batch.
+/// Returns a Reshape whose shape is constant and begins with 1, so that it does not follow the batch; null if there is
+/// no such node.
 const onnx::Node* holder_of_batch(const onnx::Model& model) {
   for (const onnx::Node* node : model.graph().nodes()) {
     if (!node->is("Reshape") || node->input(0) == nullptr || node->input(1) == nullptr) continue;
@@ -225,7 +230,7 @@ const onnx::Node* holder_of_batch(const onnx::Model& model) {
   return nullptr;
 }
 
-/// The next step where no size worked; empty where no size is open.
+/// Returns the next step for the message if no size worked; empty if no size is dynamic.
 std::string advice_on_sizes(const onnx::Model& model) {
   std::vector<std::string> open;
   std::string example;
@@ -245,7 +250,8 @@ std::string advice_on_sizes(const onnx::Model& model) {
                      setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
-/// The next step where no synthetic numbers worked. An integer input is named first: it may be an index.
+/// Returns the next step for the message if no synthetic numbers worked. It names an integer input first, because the
+/// input may be an index.
 std::string advice_on_numbers(const onnx::Model& model) {
   const std::vector<const onnx::Value*> inputs = fed_inputs(model);
   if (inputs.empty()) return "";
@@ -395,11 +401,11 @@ std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, 
 }
 
 bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
-  // The last ones are for indices that a constant is subtracted from.
+  // The last ranges are for indices from which a constant is subtracted.
   constexpr std::array<std::pair<double, double>, 7> narrower{
       {{0, 3}, {0, 1}, {1, 1}, {0, 0}, {4, 7}, {12, 15}, {100, 103}}};
   const auto is_inferred = [](const auto& entry) { return !entry.second.why.empty(); };
-  // 0 to 3 is the usual range.
+  // Integers of more than 8 bits are from 0 to 3 by default, so this range was already tried.
   if (narrowings_ == 0 && std::none_of(given.begin(), given.end(), is_inferred)) narrowings_ = 1;
   if (narrowings_ == narrower.size()) return false;
   const std::size_t first = std::none_of(given.begin(), given.end(), is_inferred) ? 1 : 0;
@@ -453,7 +459,7 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
       why_numbers_ = fit_ < fitting.size() ? fitting[fit_].why : "";
       return true;
     } catch (const runtime::EngineLimit&) {
-      throw;  // the network runs with these inputs, in another engine
+      throw;  // Another engine may run the network with these inputs
     } catch (const Error& error) {
       if (!options.large_integers.empty()) {
         refuses_large_ = true;
@@ -498,7 +504,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
     const Sizes sizes = attempts[i];
     InputOptions shaped = options;
     apply(sizes, shaped);
-    // Of what runs, and gives empty tensors, another batch would give the same.
+    // If a size runs but leads to empty outputs, the same size with a different batch would do so too.
     const bool needs_other_batch = !with_empty || chosen_->size != sizes.size;
     if ((needs_other_batch || !sizes.first) && tried.insert(input_shapes(model, shaped)).second) {
       narrowings_ = 0;
@@ -511,8 +517,8 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
           why_sizes_ = why(model, options, sizes);
           return take(run);
         }
-        // An output may be empty whatever the sizes are: only sizes that leave fewer empty are better than the usual
-        // ones.
+        // An output may be empty for every size: other sizes are better than the usual ones only if fewer outputs are
+        // empty.
         if (!with_empty || empty < fewest_empty) {
           chosen_ = sizes;
           fewest_empty = empty;
@@ -529,7 +535,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
         attempts.push_back({.first = held.size, .size = options.size, .holder = held.node});
       }
       for (const std::string& symbol : symbols_to_vary(model, options)) {
-        // One new token, and as many as there are in the cache.
+        // Sizes for one new token, and for as many new tokens as the cache holds.
         for (const std::int64_t size : {options.size + 1, 2 * options.size}) {
           attempts.push_back(
               {.first = std::nullopt, .size = options.size, .holder = nullptr, .other = {{symbol, size}}});

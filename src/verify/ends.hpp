@@ -1,4 +1,4 @@
-// The inputs and outputs of two models: which belongs to which, and what they are given.
+// The inputs and outputs of two models: their pairs, and the tensors that the inputs receive.
 #pragma once
 
 #include <cstddef>
@@ -24,80 +24,83 @@ struct IoPair {
   const onnx::Value* candidate;
 };
 
-/// Inputs without a default.
+/// Returns the inputs without a default.
 [[nodiscard]] std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model);
 [[nodiscard]] std::vector<const onnx::Value*> all_outputs(const onnx::Model& model);
 
-/// By name; then, if as many are left on both sides, by order. What is left after that is a problem: "the candidate has
-/// no output 'y'", with `what` for "output".
+/// Pairs inputs or outputs by name, and the remaining ones by order if their numbers are equal. Otherwise each
+/// remaining one adds a problem: "the candidate has no output 'y'", where `what` is "output".
 [[nodiscard]] std::vector<IoPair> pair_io(const std::vector<const onnx::Value*>& reference,
                                           const std::vector<const onnx::Value*>& candidate, const char* what,
                                           std::vector<std::string>& problems);
 
-/// The numbers in another type; the same where one of both holds none.
+/// Returns the tensor converted to another type, or unchanged if one of the two types is not a real number type.
 [[nodiscard]] onnx::TensorData in_type(const onnx::TensorData& tensor, std::optional<onnx::ElementType> type);
 
-/// Whether a shape can have these dimensions. A first one of another size is a batch that the caller answers for.
+/// Whether a value can have these dimensions. The first dimension may differ from the declared one: the caller checks
+/// the batch.
 [[nodiscard]] bool can_have(const onnx::Value& value, const std::vector<std::int64_t>& dims);
 
-/// How dimensions get into the form that a model declares for an input, where it is the same with its channels in
-/// another place.
+/// Returns the rearrangement that brings dimensions into the shape that an input declares, if only the channels are at
+/// another axis; nothing otherwise.
 [[nodiscard]] std::optional<Rearrangement> order_of_input(const onnx::Value& input,
                                                           const std::vector<std::int64_t>& dims);
 
-/// The tensor in the order and type that the input has.
+/// Returns the tensor in the layout and type of the input.
 [[nodiscard]] onnx::TensorData as_input(const onnx::Value& input, const onnx::TensorData& given);
 
-/// How an output of the reference gets into the candidate's dimensions, where these are the same with channels in
-/// another place.
+/// Returns the rearrangement that brings an output of the reference into the candidate's dimensions, if only the
+/// channels are at another axis; nothing otherwise.
 [[nodiscard]] std::optional<Rearrangement> exchanged_output(const std::vector<std::int64_t>& reference,
                                                             const std::vector<std::int64_t>& candidate);
 
-/// What the candidate is given where the reference is given `inputs`.
+/// Returns the candidate's inputs for the `inputs` of the reference.
 [[nodiscard]] runtime::TensorMap inputs_for(const std::vector<IoPair>& pairs, const runtime::TensorMap& inputs);
 
-/// The first dimension, where the model fixes it: how many samples one run takes.
+/// Returns the first dimension, the number of samples per run, if the model fixes it.
 [[nodiscard]] std::optional<std::int64_t> fixed_batch(const onnx::Value& input);
 
-/// The runs that data are enough for: where a model's batch is fixed and the tensors have a multiple of it, one run for
-/// each part; a tensor that has the fixed size itself belongs to all of them. Otherwise one run. `batches` are the
-/// first dimensions that the models fix, by the names of the data. Throws Error, quoting the option, where the number
-/// of samples is no multiple, or two tensors are enough for different numbers of runs.
+/// Splits data into runs. If a model's batch is fixed and a tensor has a multiple of it, there is one run for each
+/// part; a tensor with exactly the fixed size is used in all runs. Otherwise there is one run. `batches` holds the
+/// first dimensions that the models fix, by the name of the data. Throws Error, quoting the option, if the number of
+/// samples is not a multiple of the batch, or if two tensors suffice for different numbers of runs.
 [[nodiscard]] std::vector<runtime::TensorMap> split_into_runs(
     const runtime::TensorMap& data, const std::map<std::string, std::int64_t, std::less<>>& batches,
     const std::string& option);
-/// The same for one model's inputs.
+/// Splits data into runs by the fixed batches of one model's inputs.
 [[nodiscard]] std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, const onnx::Model& model,
                                                               const std::string& option);
 
-/// Synthetic inputs with which a model runs. Networks with many strides need large images; small ones make empty
-/// tensors, or are refused. So sizes for symbolic dimensions are tried from small to large, each also with a first
-/// dimension of 1, and then the sizes that shapes inside the network hold: exporters freeze a batch or a length there
-/// that the inputs declare dynamic. At last one named size differs from the others: a decoder with a cache takes a mask
-/// that is longer than its past by the new tokens. Integers that become an index or a count (a mask whose sums are
-/// positions) are tried from 0 to 3, then in narrower ranges. Without large ones where it does not run with them. What
-/// worked is used again.
+/// Generates synthetic inputs with which a model runs, and remembers what worked for later calls.
+///
+/// Networks with many strides need large images; small ones lead to empty tensors or are refused. Therefore sizes for
+/// symbolic dimensions are tried from small to large, each also with a first dimension of 1. Then the sizes in
+/// constants of the network are tried: exporters freeze a batch or a length there that the inputs declare dynamic.
+/// Finally one named size differs from the others: a decoder with a cache takes a mask that is longer than its past by
+/// the new tokens. Integers that become an index or a count (a mask whose sums are positions) are tried from 0 to 3,
+/// then in narrower ranges. Large integers are left out if the model does not run with them.
 class MadeUpInputs {
  public:
-  /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. Throws Error where it does not
-  /// run; where a size is dynamic, with what to do.
+  /// Returns inputs with which the model runs, and stores its outputs in `expected`. `compiled` is `model`, compiled.
+  /// Throws Error if the model does not run; if a size is dynamic, the message gives the next step.
   [[nodiscard]] runtime::TensorMap inputs(runtime::CompiledModel& compiled, const onnx::Model& model,
                                           const InputOptions& options, runtime::TensorMap& expected);
 
-  /// Those with narrower ranges than usual, without which the model did not run.
+  /// Returns the inputs that needed a narrower range than usual for the model to run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
-  /// The inputs of InputOptions::large_integers that were large in a run.
+  /// Returns the inputs of InputOptions::large_integers that were large in a run.
   [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
-  /// "'net.onnx' runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"; empty
-  /// where the usual sizes worked. After it what inputs are that become sizes themselves.
+  /// Returns why the sizes are not the usual ones: "'net.onnx' runs with a first dimension of 1, not of 2: node 'view'
+  /// (Reshape) has a shape of constants"; empty if the usual sizes worked. The values of inputs that become sizes
+  /// follow.
   [[nodiscard]] std::string why_sizes() const;
 
  private:
   struct Sizes {
-    std::optional<std::int64_t> first;  ///< Nothing for that of the options.
+    std::optional<std::int64_t> first;  ///< The first dimension; nothing for that of the options.
     std::int64_t size;
-    const onnx::Node* holder;  ///< The node that shows them; null for the usual ones.
-    /// A dimension with a size of its own.
+    const onnx::Node* holder;  ///< The node that holds the size as a constant; null for the usual sizes.
+    /// The symbol of a dimension that differs from the others, and its size.
     std::optional<std::pair<std::string, std::int64_t>> other = std::nullopt;
   };
   struct Run {
@@ -106,25 +109,26 @@ class MadeUpInputs {
   };
 
   static void apply(const Sizes& sizes, InputOptions& options);
-  /// Whether the model runs with these sizes, with narrower integers where it needs them.
+  /// Whether the model runs with these sizes, if necessary with narrower integer ranges.
   bool attempt(runtime::CompiledModel& compiled, const onnx::Model& model, InputOptions options, const Sizes& sizes,
                Run& run);
-  /// The next narrower ranges for integers that `given` has no range of. False where there are none.
+  /// Sets the next narrower range for integer inputs that have no range in `given`. Returns false if there is no other
+  /// range.
   [[nodiscard]] bool narrow(const onnx::Model& model, const InputRanges& given);
   [[nodiscard]] static std::string why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes);
 
   std::optional<Sizes> chosen_;
-  std::optional<Error> refusal_;  ///< The first one: of the usual numbers and the smallest size.
+  std::optional<Error> refusal_;  ///< The first error, with the usual numbers and the smallest size.
   std::size_t narrowings_ = 0;
   InputRanges narrowed_;
   std::set<std::string, std::less<>> large_integers_;
-  bool refuses_large_ = false;  ///< The model did not run with large integers.
-  std::size_t fit_ = 0;  ///< Which of the sizes that fit is used for inputs that become sizes; past the end: none.
+  bool refuses_large_ = false;  ///< Whether the model does not run with large integers.
+  std::size_t fit_ = 0;  ///< The index of the fitting sizes that inputs which become sizes receive; past the end: none.
   std::string why_sizes_;
   std::string why_numbers_;
 };
 
-/// Whether a size is 0, as it is declared.
+/// Whether a declared size is 0.
 [[nodiscard]] bool is_always_empty(const onnx::Value& value);
 
 }  // namespace graft::verify

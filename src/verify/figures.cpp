@@ -1,4 +1,4 @@
-// Figures in one walk over each tensor, in pieces.
+// Computes figures in one pass over each tensor, in pieces.
 #include "verify/figures.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace graft::verify {
 namespace {
 
-/// Index of the histogram's bin.
+/// Returns the index of the histogram's bin.
 std::size_t bin_of(double share) {
   if (share == 0) return 0;
   if (!std::isfinite(share)) return ErrorHistogram::names.size() - 1;

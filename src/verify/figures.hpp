@@ -1,4 +1,4 @@
-// What is in a tensor, and how the errors of another one are distributed.
+// The range of a tensor's numbers, and the distribution of another tensor's errors.
 #pragma once
 
 #include <algorithm>
@@ -15,27 +15,27 @@
 
 namespace graft::verify {
 
-/// Of a tensor of numbers.
+/// The range and sums of a tensor's numbers.
 struct TensorRange {
   std::int64_t count = 0;
   std::int64_t nan = 0;
   std::int64_t infinite = 0;
   std::int64_t zeros = 0;
-  std::optional<double> lowest;  ///< Of the finite elements; nothing where there is none.
+  std::optional<double> lowest;  ///< The lowest finite element; nothing if no element is finite.
   std::optional<double> highest;
-  double sum = 0;      ///< Of the finite elements.
-  double squares = 0;  ///< The sum of their squares.
+  double sum = 0;      ///< The sum of the finite elements.
+  double squares = 0;  ///< The sum of the squares of the finite elements.
 
-  [[nodiscard]] double largest() const;  ///< The largest absolute value.
-  /// Adds what another run gave for the same tensor.
+  [[nodiscard]] double largest() const;  ///< Returns the largest absolute value of the finite elements, or 0.
+  /// Adds the range of the same tensor in another run.
   void add(const TensorRange& other);
-  /// "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN", "nothing finite".
+  /// Returns for example "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN" or "nothing finite".
   [[nodiscard]] std::string to_string() const;
 };
 
 [[nodiscard]] TensorRange range_of(const onnx::TensorData& tensor);
 
-/// A range while numbers are added to it one by one.
+/// Accumulates a range, number by number.
 class RangeTally {
  public:
   void add(double number) {
@@ -49,7 +49,7 @@ class RangeTally {
     sum_ += number;
     squares_ += number * number;
   }
-  /// Of so many elements, all that there are in the tensor.
+  /// Returns the range of a tensor with `count` elements.
   [[nodiscard]] TensorRange of(std::int64_t count) const;
 
  private:
@@ -62,18 +62,19 @@ class RangeTally {
   double squares_ = 0;
 };
 
-/// How many elements have an error of which size: |reference - candidate| divided by the largest finite |reference|.
+/// The distribution of |reference - candidate| divided by the largest finite |reference|.
 struct ErrorHistogram {
-  /// "0", "<1e-7", ... "<1", ">=1", "not finite": the last is NaN or infinite on one side only.
+  /// The bins. "not finite" counts elements that are NaN or infinite in one tensor only, or infinite with different
+  /// signs.
   static constexpr std::array<std::string_view, 11> names{"0",     "<1e-7", "<1e-6", "<1e-5", "<1e-4",     "<1e-3",
                                                           "<1e-2", "<1e-1", "<1",    ">=1",   "not finite"};
   std::array<std::int64_t, names.size()> counts{};
 };
 
-/// The error as a signal: of two tensors with as many elements.
+/// The error of a tensor, seen as noise. Both tensors have the same number of elements.
 struct ErrorFigures {
-  /// 10 log10 of the reference's squares divided by the error's, where both are finite; nothing without an error or
-  /// without a reference.
+  /// 10 log10(sum of squares of the reference / sum of squares of the error) over elements that are finite in both;
+  /// nothing if the error or the reference is 0.
   std::optional<double> snr_db;
   double root_mean_square = 0;
   ErrorHistogram histogram;

@@ -1,4 +1,4 @@
-// Halves the model until one node is left, then takes that node alone.
+// Bisects the model until one node is left, then runs that node alone.
 #include "verify/find_failure.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Search {
   Failure run(std::string message) {
     Failure failure;
     failure.message = std::move(message);
-    if (!fails(nodes_.size())) return failure;  // more outputs than the model itself has may make it run
+    if (!fails(nodes_.size())) return failure;  // with more outputs than the model itself has, it may run
     std::size_t runs = 0;
     std::size_t fails_with = nodes_.size();
     while (fails_with - runs > 1) {
@@ -41,7 +41,7 @@ class Search {
   }
 
  private:
-  /// What these nodes give and none of them reads.
+  /// Returns the results of the first `count` nodes that none of these nodes reads.
   [[nodiscard]] std::vector<const onnx::Value*> ends_of(std::size_t count) const {
     const std::unordered_set<const onnx::Node*> members(nodes_.begin(),
                                                         nodes_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -66,8 +66,8 @@ class Search {
     }
   }
 
-  /// The node alone, with what it reads as inputs; then with the nodes before it, one step further back each time,
-  /// until it fails.
+  /// Runs the node alone on its inputs, then with the nodes before it, one step further back each time, until the part
+  /// fails.
   void reduce(const onnx::Node& node, Failure& failure) const {
     std::vector<const onnx::Value*> outputs;
     for (const onnx::Value* output : node.outputs) {
@@ -103,7 +103,7 @@ class Search {
       if (!computed.empty()) given.merge(model_.run(computed, inputs_));
       part = extract(model_.model(), region.inputs, outputs);
     } catch (const Error&) {
-      return false;  // one of its inputs has no known type: begin further back
+      return false;  // an input has no known type: begin further back
     }
     try {
       static_cast<void>(model_.run(part, given));

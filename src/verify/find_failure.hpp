@@ -1,4 +1,4 @@
-// Finds the nodes for which a model does not run.
+// Finds the node with which a model does not run.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@
 namespace graft::verify {
 
 struct Failure {
-  std::optional<NodeRef> node;  ///< The model runs up to it and not with it. Nothing if none was found.
-  std::string message;          ///< Of the smallest part that fails; of the whole where there is none.
-  std::vector<NodeRef> nodes;   ///< Of that part.
-  onnx::Model part;             ///< The smallest that fails: the node, and as many before it as that takes.
-  runtime::TensorMap inputs;    ///< What it is given.
+  /// The node with which the model does not run, while it runs up to that node; nothing if none was found.
+  std::optional<NodeRef> node;
+  std::string message;         ///< The error of the smallest part that fails, or of the whole model if no part fails.
+  std::vector<NodeRef> nodes;  ///< The nodes of that part.
+  onnx::Model part;            ///< The smallest part that fails: the node, and the necessary nodes before it.
+  runtime::TensorMap inputs;   ///< The inputs of that part.
 };
 
-/// `message` is what the whole said.
+/// Returns the smallest failing part. `message` is the error of the whole model.
 [[nodiscard]] Failure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs, std::string message);
 
 }  // namespace graft::verify

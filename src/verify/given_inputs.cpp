@@ -1,4 +1,4 @@
-// Pairs what was given with the inputs of two models.
+// Pairs the data, shapes and ranges of a caller with the inputs of two models.
 #include "verify/given_inputs.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::vector<std::int64_t> sizes_for(const onnx::Value& input, const std::vector<
   return order ? order->final_dims : given;
 }
 
-/// The inputs of two models to which something was given under the name of either, in the layout of either.
+/// Finds inputs of two models by the names of either model, in the layout of either model.
 class GivenInputs {
  public:
   GivenInputs(const onnx::Model& reference, const onnx::Model& candidate)
@@ -43,7 +43,7 @@ class GivenInputs {
     pairs_ = pair_io(references_, fed_inputs(candidate), "input", ignored);
   }
 
-  /// Throws Error for a name that neither has, and for sizes that neither can have.
+  /// Throws Error for a name that neither model has, and for sizes that neither model accepts.
   [[nodiscard]] IoPair find(const std::string& option, const std::string& name,
                             const std::vector<std::int64_t>& sizes) const {
     const IoPair pair = find(option, name);
@@ -60,7 +60,7 @@ class GivenInputs {
     return pair;
   }
 
-  /// Throws Error for a name that neither has.
+  /// Throws Error for a name that neither model has.
   [[nodiscard]] IoPair find(const std::string& option, const std::string& name) const {
     for (const IoPair& pair : pairs_) {
       if (pair.reference->name == name) return pair;
@@ -85,7 +85,7 @@ class GivenInputs {
   std::vector<IoPair> pairs_;
 };
 
-/// A model with a fixed batch is given as many samples at a time.
+/// Splits the data into runs of as many samples as a model with a fixed batch takes.
 void split_data(const onnx::Model& reference, const onnx::Model& candidate, std::vector<runtime::TensorMap>& data,
                 const std::string& option) {
   std::map<std::string, std::int64_t, std::less<>> batches;
@@ -104,7 +104,8 @@ void split_data(const onnx::Model& reference, const onnx::Model& candidate, std:
   data = std::move(runs);
 }
 
-/// A candidate with a fixed size where the reference has a dynamic one (a Caffe network, say) is given that size.
+/// Fixes dynamic dimensions of the reference at the sizes that the candidate fixes (for example if the candidate comes
+/// from Caffe).
 void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& candidate,
                             std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
   for (const onnx::Value* input : candidate.graph().inputs()) {
@@ -120,7 +121,7 @@ void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& can
   }
 }
 
-/// Those that were given, under the names of the reference; the others as its first layers show them.
+/// Returns the given ranges under the names of the reference, and inferred ranges for all other inputs.
 InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& candidate, const InputRanges& given,
                             const std::string& option) {
   InputRanges ranges;
@@ -130,7 +131,7 @@ InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& can
     ranges.emplace(input == nullptr ? name : input->name, range);
   }
   ranges.merge(infer_input_ranges(reference));
-  // One that was quantized shows what it was calibrated for.
+  // A quantized candidate shows the range for which it was calibrated.
   for (auto& [name, range] : infer_input_ranges(candidate)) {
     const onnx::Value* input = reference.graph().find_local(name);
     if (input != nullptr && input->is_input && input->type && is_floating_point(*input->type))
@@ -149,7 +150,7 @@ std::set<std::string, std::less<>> find_large_integers(const onnx::Model& refere
   if (std::all_of(inputs.begin(), inputs.end(), needs_none)) return {};
   const auto find = [](const onnx::Model& model) {
     onnx::Model inferred = model.clone();
-    infer_around_faults(inferred, [](const onnx::Node&, const Error&) {});  // a fault is reported when the model runs
+    infer_around_faults(inferred, [](const onnx::Node&, const Error&) {});  // A fault is reported when the model runs
     return inputs_of_large_integers(inferred);
   };
   const auto in_reference = find(reference);
