@@ -1,4 +1,4 @@
-// What reads an input, through what only moves it.
+// Infers the ranges of inputs from the nodes that read them, also through nodes that only move data.
 #include "verify/input_ranges.hpp"
 
 #include <fmt/format.h>
@@ -20,12 +20,12 @@ namespace {
 
 constexpr double largest_of_image = 255;
 
-/// Gives the numbers of an input on: in another type, another size, or with others around them.
+/// Whether a node passes on the numbers of its input: in another type or size, or with padding.
 bool gives_on(const onnx::Node& node) {
   return has_trait(node, onnx::trait::moves_data) || is_any_of(node, {"Cast", "Pad", "Resize"});
 }
 
-/// All elements of a constant, of which there are few.
+/// Whether `holds` is true for all elements of a constant with 1 to 64 elements.
 bool all_of(const onnx::Value* value, const std::function<bool(double)>& holds) {
   constexpr std::int64_t few = 64;
   const auto constant = value == nullptr ? std::nullopt : value->constant();
@@ -50,7 +50,7 @@ bool is_mean_of_image(double number) {
   return number >= darkest && number <= brightest;
 }
 
-/// With 1, 3 or 4 channels in one of the places where an image has them.
+/// Whether the input has 1, 3 or 4 channels at an axis where images have them.
 bool has_shape_of_image(const onnx::Value& input) {
   const auto are_channels = [](const Dim& dim) {
     return dim.is_constant() && (dim.value() == 1 || dim.value() == 3 || dim.value() == 4);
@@ -60,7 +60,8 @@ bool has_shape_of_image(const onnx::Value& input) {
   return are_channels((*input.shape)[input.shape->size() - (rank - 1)]) || are_channels(input.shape->back());
 }
 
-/// One for all channels, or one for each; a mask has others too.
+/// Whether a constant holds means of an image, one for all channels or one per channel. Masks have other numbers of
+/// elements.
 bool are_means_of_image(const onnx::Value* value, double sign) {
   const auto constant = value == nullptr ? std::nullopt : value->constant();
   if (!constant) return false;
@@ -69,8 +70,8 @@ bool are_means_of_image(const onnx::Value* value, double sign) {
          all_of(value, [sign](double number) { return is_mean_of_image(sign * number); });
 }
 
-/// The numbers that 8 bits hold, where one scale and zero point are constants: a network that was calibrated does not
-/// tell those apart that are beyond.
+/// Returns the range that 8 bits represent if scale and zero point are single constants. A calibrated network does not
+/// distinguish numbers beyond this range.
 std::optional<InputRange> range_of_integers(const onnx::Node& node) {
   const auto constant_of = [&](std::size_t place) {
     auto constant = node.input(place) == nullptr ? std::nullopt : node.input(place)->constant();
@@ -92,7 +93,7 @@ std::optional<InputRange> range_of_integers(const onnx::Node& node) {
                     .why = fmt::format("{} rounds it to 8 bits of that range", onnx::describe(node))};
 }
 
-/// What a node does with one of its inputs, if that shows its range.
+/// Returns the range of an input if what the node computes from it shows the range.
 std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Node& node, std::size_t place) {
   if (!node.domain.empty()) return std::nullopt;
   const onnx::Value* other = node.inputs.size() == 2 ? node.input(1 - place) : nullptr;
@@ -116,7 +117,7 @@ std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Nod
   return std::nullopt;
 }
 
-/// The size of an axis; nothing where the file does not say it.
+/// Returns the size of an axis, or nothing if the file does not declare it.
 std::optional<std::int64_t> size_of_axis(const onnx::Value& value, std::int64_t axis) {
   const std::size_t rank = value.initializer ? value.initializer->dims.size() : value.shape ? value.shape->size() : 0;
   const auto place = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
@@ -126,8 +127,8 @@ std::optional<std::int64_t> size_of_axis(const onnx::Value& value, std::int64_t 
   return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
 }
 
-/// The smallest of the axes that the indices of a GatherND or ScatterND choose from; all of them where the length of an
-/// index is not known.
+/// Returns the size of the smallest axis that the indices of a GatherND or ScatterND address; of all axes from `first`
+/// on if the length of an index is not known.
 std::optional<std::int64_t> smallest_axis(const onnx::Value& data, const onnx::Value& indices, std::int64_t first) {
   const std::size_t rank = data.initializer ? data.initializer->dims.size() : data.shape ? data.shape->size() : 0;
   const auto length = size_of_axis(indices, -1);
@@ -142,7 +143,8 @@ std::optional<std::int64_t> smallest_axis(const onnx::Value& data, const onnx::V
   return smallest;
 }
 
-/// How many integers from 0 on a node takes at one of its inputs; nothing where the file does not say it.
+/// Returns the number n if a node accepts the integers 0 to n - 1 at one of its inputs, or nothing if the file does not
+/// show it.
 std::optional<std::int64_t> rows_of(const onnx::Node& node, std::size_t place) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr) return std::nullopt;
@@ -159,7 +161,7 @@ std::optional<std::int64_t> rows_of(const onnx::Node& node, std::size_t place) {
   return std::nullopt;
 }
 
-/// The lowest and the highest element of a constant with few elements.
+/// Returns the lowest and the highest element of a constant with up to 1024 elements.
 std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
   constexpr std::int64_t few = 1024;
   const auto constant = value == nullptr ? std::nullopt : value->constant();
@@ -170,8 +172,9 @@ std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
   return std::pair(*lowest, *highest);
 }
 
-/// Integers on both sides of what a node compares an input with, or clips it to; nothing where 0 to 3 are on both
-/// sides, or numbers are large, which may become sizes.
+/// Returns a range around the constants with which a node compares its input, or to which it clips the input. Returns
+/// nothing if the range 0 to 3 has numbers on both sides of the constants, or if the constants are large, because such
+/// numbers may become sizes.
 std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place) {
   constexpr double largest = 1024;
   std::optional<std::pair<double, double>> limits;
@@ -191,7 +194,7 @@ std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place
                                        limits->first == limits->second ? "" : fmt::format(" to {:g}", limits->second))};
 }
 
-/// Returns what a node adds to an integer; nothing where that is no constant.
+/// Returns the number that a node adds to its input, or nothing if the number is not constant.
 std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   if (!node.is("Add") && !(node.is("Sub") && place == 0)) return std::nullopt;
   const auto limits = limits_of(node.input(1 - place));
@@ -199,8 +202,9 @@ std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   return node.is("Add") ? limits->first : -limits->first;
 }
 
-/// Integers that are indices, moved or shifted by a constant, get all rows; of several tables, those of the smallest.
-/// Others that are compared with constants, or clipped, get numbers on both sides.
+/// Returns the range of an integer input. If the input is an index, possibly plus a constant, the range covers all rows
+/// of the table; for several tables, the rows that all have, or the rows of the smallest. If the input is compared with
+/// constants or clipped, the range has numbers on both sides of these constants.
 std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx::Value& input) {
   if (!input.type || !is_integer(*input.type)) return std::nullopt;
   std::optional<InputRange> rows;
@@ -231,7 +235,7 @@ std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx:
           else
             rows = found;
         }
-        // The rows that all tables have; where there are none, the rows of the smallest.
+        // The rows that all tables have in common; if they have none in common, the rows of the smallest table.
         const double lowest = std::max(found.lowest, rows->lowest);
         const double highest = std::min(found.highest, rows->highest);
         if (lowest <= highest) {

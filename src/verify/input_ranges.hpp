@@ -1,4 +1,4 @@
-// The numbers that a model's inputs have in use, where its first layers show it.
+// Infers the ranges of a model's inputs from its first layers.
 #pragma once
 
 #include <map>
@@ -11,17 +11,22 @@ namespace graft::verify {
 struct InputRange {
   double lowest = 0;
   double highest = 0;
-  std::string why;  ///< "node 'scale' (Div) divides it by 255"; empty where it was given.
+  /// The reason, for example "node 'scale' (Div) divides it by 255"; empty if the caller gave the range.
+  std::string why;
 };
 
 using InputRanges = std::map<std::string, InputRange, std::less<>>;
 
-/// Inputs that are images of 0 to 255: after casts and movements alone they are divided by 255, 127.5 or the like,
-/// means of about that half are subtracted, or they are cast to 8 bits. And those of 0 to 1, which are multiplied by
-/// 255. And those that are rounded to 8 bits with one scale, which holds the range. And integers that are the indices
-/// of a table, also after a constant was added, from its first row to its last, or that OneHot expands to a depth; and
-/// those that are compared with constants beyond 0 to 2, or clipped to these, to one more on both sides. Others are not
-/// in it.
+/// Returns the ranges of the inputs for which the first layers of the model show it, after casts and nodes that only
+/// move data:
+/// - 0 to 255 for images: the input is divided by 255, 127.5 or a similar number, means of about half of that are
+/// subtracted, or the input is cast to 8 bits;
+/// - 0 to 1 for inputs that are multiplied by 255;
+/// - the range of the scale for inputs that are rounded to 8 bits with one scale;
+/// - all rows for integers that index a table, also after a constant was added, and 0 to depth - 1 for those of OneHot;
+/// - one more on both sides of the constants for integers that are compared with, or clipped to, constants beyond 0 to
+/// 2.
+/// Other inputs are not in the result.
 [[nodiscard]] InputRanges infer_input_ranges(const onnx::Model& model);
 
 }  // namespace graft::verify

@@ -1,4 +1,5 @@
-// Inputs that are the same on every machine: the generator and the transformation are ours to the last bit.
+// Generates inputs that are the same on every machine: generator and transformation are implemented here, down to the
+// last bit.
 #include "verify/inputs.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ std::uint64_t hash_of(const std::string& name) {  // FNV-1a
   return hash;
 }
 
-/// In (0, 1].
+/// Returns a number in (0, 1].
 double uniform(std::mt19937_64& generator) {
   return static_cast<double>((generator() >> 11) + 1) * std::ldexp(1.0, -53);
 }
@@ -43,7 +44,7 @@ double normal(std::mt19937_64& generator) {  // Box and Muller 1958
   return radius * std::cos(2 * std::numbers::pi * uniform(generator));
 }
 
-/// The largest number of a type.
+/// Returns the largest number of a type.
 double largest_of(onnx::ElementType type) {
   switch (type) {
     case onnx::ElementType::f16: return 65504;
@@ -58,7 +59,7 @@ double largest_of(onnx::ElementType type) {
   }
 }
 
-/// Whether a node of ai.onnx brings whatever integers into a range that is known before.
+/// Whether a node of ai.onnx maps every integer to a range that is known before the run.
 bool bounds_numbers(const onnx::Node& node) {
   const auto is_constant = [&](std::size_t i) { return node.input(i) != nullptr && node.input(i)->constant(); };
   if (node.is("Mod")) return is_constant(1);
@@ -68,7 +69,7 @@ bool bounds_numbers(const onnx::Node& node) {
 
 bool has_8_bits(const std::optional<onnx::ElementType>& type) { return type && onnx::bits_of(*type) <= 8; }
 
-/// The inputs of an operator of ai.onnx that are indices, axes, sizes, counts or exponents.
+/// Returns the inputs of an operator of ai.onnx that are indices, axes, sizes, counts or exponents.
 std::vector<std::size_t> counting_operands(std::string_view op_type) {
   static const std::map<std::string_view, std::vector<std::size_t>> operands{
       {"AffineGrid", {1}},
@@ -141,7 +142,8 @@ std::pair<std::int64_t, std::int64_t> integer_range(onnx::ElementType type, bool
   }
 }
 
-/// The numbers that a type holds; integers of 64 bits as far as f64, in which ranges are given, holds all of them.
+/// Returns the lowest and highest number of a type. 64-bit integers are limited to those that f64, in which ranges are
+/// given, holds exactly.
 std::pair<double, double> limits_of(onnx::ElementType type) {
   if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
   constexpr double of_32_bits = 2147483647;
@@ -264,7 +266,7 @@ std::set<std::string, std::less<>> inputs_of_any_integers(const onnx::Model& mod
     const onnx::Value* value = waiting.back();
     waiting.pop_back();
     if (!counts.insert(value).second || value->producer == nullptr) continue;
-    // Of these, the numbers do not matter.
+    // The values of these tensors do not matter, only their shapes.
     if (value->producer->is("Shape") || value->producer->is("Size")) continue;
     for (const onnx::Value* input : value->producer->inputs) {
       if (input != nullptr) waiting.push_back(input);
@@ -349,7 +351,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
   std::map<std::string, std::int64_t, std::less<>> sizes = options.dims;
   std::set<std::string, std::less<>> names;
   for (const onnx::Value* input :
-       model.graph().inputs()) {  // a symbol has one size: a given shape settles it for all inputs
+       model.graph().inputs()) {  // a symbol has one size, so that a given shape fixes it for all inputs
     const auto given = options.shapes.find(input->name);
     if (has_default(*input) || given == options.shapes.end() || !input->shape) continue;
     for (std::size_t axis = 0; axis < std::min(input->shape->size(), given->second.size()); ++axis) {
@@ -424,12 +426,12 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
 
 namespace {
 
-/// Throws Error where the inputs have more than `most_synthetic_elements` together.
+/// Throws Error if the inputs together have more than `most_synthetic_elements`.
 void check_sizes(const onnx::Model& model,
                  const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
   std::int64_t left = most_synthetic_elements;
   for (const auto& [name, dims] : shapes) {
-    // A size of 0 makes the tensor empty, whatever the others are.
+    // A size of 0 makes the tensor empty, whatever its other sizes are.
     std::int64_t count = std::find(dims.begin(), dims.end(), 0) == dims.end() ? 1 : 0;
     for (const std::int64_t size : dims) {
       if (count > 0 && size > left / count) {

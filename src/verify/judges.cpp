@@ -1,4 +1,4 @@
-// Runs both engines, compares as verify_models does, and finds the node by comparing layers.
+// Runs both engines, compares their results as verify_models does, and finds the node by comparing layers.
 #include "verify/judges.hpp"
 
 #include <fmt/format.h>
@@ -37,11 +37,11 @@
 namespace graft::verify {
 namespace {
 
-/// Runs a model that is marked in the second engine, and others in the first: what compares two models then compares
-/// two engines.
+/// Runs marked models in the second engine and all others in the first. A comparison of two models then compares two
+/// engines.
 class SplitEngine final : public runtime::Engine {
  public:
-  /// What a model, or a part of one, is known by.
+  /// The metadata key that marks a model, or a part of one, for the second engine.
   static constexpr auto mark = "graft.second_engine";
 
   SplitEngine(const runtime::Engine& first, const runtime::Engine& second) : first_(first), second_(second) {}
@@ -76,11 +76,12 @@ bool has_finite_numbers_alone(const runtime::TensorMap& inputs) {
   return true;
 }
 
-/// Functions are right to so much of 1 rather than of their result, and each engine has its own: Elu near 0 as
-/// exp(x) - 1 in ONNX Runtime, Erf of 1e-15 as 0 in OpenVINO. What an engine gets wrong shows in larger numbers too.
+/// The absolute tolerance for results near 0. Functions are accurate relative to 1 rather than to their result, and the
+/// engines differ: ONNX Runtime computes Elu near 0 as exp(x) - 1, OpenVINO computes Erf(1e-15) as 0. A real fault of
+/// an engine also shows in larger numbers.
 constexpr double near_zero = 4 * 0x1p-23;
 
-/// A model that both engines have compiled, and how their results are compared.
+/// A model that both engines have compiled, and the tolerances for comparing their results.
 struct JudgedModel {
   const runtime::Engine& first;
   const runtime::Engine& second;
@@ -111,7 +112,7 @@ struct JudgedModel {
     }
   }
 
-  /// Throws Disputed.
+  /// Throws Disputed if rounding does not explain the differences between the outputs of the two engines.
   void compare_results(const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
                        const runtime::TensorMap& found) const {
     std::map<std::string, Difference> different = differences(inputs, expected, found);
@@ -134,7 +135,7 @@ struct JudgedModel {
     judge_by_noise(doubtful, run_draws_in(first), run_draws_in(second), second.name());
     for (const auto& [name, difference] : different) {
       const std::optional<NoiseFloor>& floor = floors.at(name);
-      // A floor that the second engine did not confirm may be a fault of the first one.
+      // A floor that the second engine did not confirm may come from a fault of the first engine.
       const bool is_explained = difference.equal() && !(floor && needs_confirmation(difference, *floor));
       if (is_explained || is_of_infinite_inputs(inputs, difference)) continue;
       throw Disputed(dispute_of(inputs, name, difference));
@@ -154,7 +155,8 @@ struct JudgedModel {
     return different;
   }
 
-  /// Runtimes differ in what becomes of NaN and infinity, and ONNX does not say.
+  /// Whether the outputs differ only in NaN and infinities, for inputs that contain some. Runtimes treat these
+  /// differently, and ONNX does not specify the results.
   static bool is_of_infinite_inputs(const runtime::TensorMap& inputs, const Difference& difference) {
     const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
     return difference.incomparable.empty() && difference.mismatched == apart && !has_finite_numbers_alone(inputs);
@@ -178,18 +180,18 @@ struct JudgedModel {
       if (layer != nullptr) {
         dispute.node = layer->reference_node;
         dispute.tensor = layer->reference;
-        // A fault that needs the nodes around it is not there where the node is run alone.
+        // A fault that depends on the surrounding nodes does not show when the node runs alone.
         dispute.difference = text_of(layer->local && !layer->local->equal() ? *layer->local : layer->difference);
       }
     } catch (const Error& refused) {
-      // Where a tensor inside cannot be returned the node is not known, and the dispute stands.
+      // If an inner tensor cannot be returned, the node is not known, but the dispute stands.
       if (refused.kind() == Error::Kind::internal) throw;
     }
     dispute.known_fault = known_fault(dispute.tensor);
     return dispute;
   }
 
-  /// Names the engines in the place of the reference and the candidate.
+  /// Returns the text of a difference with the names of the engines instead of "the reference" and "the candidate".
   [[nodiscard]] std::string text_of(const Difference& difference) const {
     std::string text = difference.to_string();
     const auto replace_all = [&](std::string_view side, std::string_view engine) {
@@ -201,7 +203,8 @@ struct JudgedModel {
     return text;
   }
 
-  /// Of the node that makes a tensor of the main graph, or of the whole model where that is not known.
+  /// Returns the known fault of the node that computes a tensor of the main graph, or of the whole model if the node is
+  /// not known.
   [[nodiscard]] std::string known_fault(const std::string& tensor) const {
     onnx::Model inferred = model.clone();
     infer_shapes(inferred);
@@ -214,10 +217,10 @@ struct JudgedModel {
     return "";
   }
 
-  std::map<std::string, Tolerance> tolerances_;  ///< Of the outputs that are compared.
+  std::map<std::string, Tolerance> tolerances_;  ///< The tolerances of the compared outputs, by name.
 };
 
-/// Runs the second engine beside the first, in all runs or in the first one alone.
+/// Runs the second engine in parallel with the first, in all runs or only in the first run.
 class CheckedModel final : public runtime::CompiledModel {
  public:
   CheckedModel(std::shared_ptr<const JudgedModel> judged, std::unique_ptr<runtime::CompiledModel> first,
@@ -247,7 +250,7 @@ class CheckedModel final : public runtime::CompiledModel {
   }
 
  private:
-  /// Nothing where the second engine refuses these inputs.
+  /// Runs the second engine. Returns nothing if it refuses these inputs.
   [[nodiscard]] std::optional<runtime::TensorMap> run_second(const runtime::TensorMap& inputs) const {
     try {
       return second_->run(inputs);
@@ -260,10 +263,11 @@ class CheckedModel final : public runtime::CompiledModel {
   std::shared_ptr<const JudgedModel> judged_;
   std::unique_ptr<runtime::CompiledModel> first_;
   std::unique_ptr<runtime::CompiledModel> second_;
-  std::shared_ptr<std::atomic<bool>> is_sampled_;  ///< Of all requests for one model; null where all runs are checked.
+  /// Whether the first run was compared; shared by all requests for one model. Null if all runs are compared.
+  std::shared_ptr<std::atomic<bool>> is_sampled_;
 };
 
-/// An Error of the second engine says why the first is not used.
+/// Calls `function`, which uses the second engine. Its Error also states why the first engine is not used.
 template <class Function>
 auto by_second_alone(const std::string& fault_of_first, const Function& function) {
   try {
@@ -274,7 +278,7 @@ auto by_second_alone(const std::string& fault_of_first, const Function& function
   }
 }
 
-/// A refusal without the model's name and the engine's, which stand before it.
+/// Returns the message of a refusal without the names of the model and the engine at its beginning.
 std::string own_words(const Error& refused, const onnx::Model& model) {
   std::string text = refused.what();
   const std::string before = fmt::format("{}: the CPU engine cannot compile this model: ", model.source);
@@ -283,7 +287,7 @@ std::string own_words(const Error& refused, const onnx::Model& model) {
   return engine_end == std::string::npos ? text.substr(before.size()) : text.substr(engine_end + 2);
 }
 
-/// FNV-1a of the operators and names of a model: the same in every process.
+/// Returns the FNV-1a hash of the operators and output names of a model, which is the same in every process.
 std::uint64_t fingerprint(const onnx::Model& model) {
   std::uint64_t hash = 14695981039346656037U;
   const auto add = [&](const std::string& text) {
@@ -295,12 +299,12 @@ std::uint64_t fingerprint(const onnx::Model& model) {
       if (output != nullptr) add(output->name);
     }
   });
-  constexpr std::uint64_t high_half = 32;  // its last bits depend on the last letters alone
+  constexpr std::uint64_t high_half = 32;  // the low bits depend only on the last letters
   return hash >> high_half;
 }
 
-/// A compiled model that says which engine it runs in. Where that engine contradicts itself or cannot compute the
-/// inputs (runtime::EngineLimit) another engine compiles the model.
+/// A compiled model that reports which engine runs it. If that engine contradicts itself or cannot compute the inputs
+/// (runtime::EngineLimit), another engine compiles the model and replaces it.
 class AnsweringModel final : public runtime::CompiledModel, public runtime::KeepsOutputs, public runtime::HasAnswer {
  public:
   struct Replacement {
@@ -309,11 +313,11 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
   };
   using Replace = std::function<Replacement(const runtime::EngineLimit& why)>;
 
-  /// What the requests for one model share.
+  /// The state that the requests for one model share.
   struct Shared {
     Replace replace;
     std::mutex mutex;
-    std::unique_ptr<runtime::CompiledModel> replaced_by;  ///< Null until it is needed.
+    std::unique_ptr<runtime::CompiledModel> replaced_by;  ///< The replacement; null until one is needed.
     runtime::Answer answer;
   };
 
@@ -366,7 +370,7 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
     follow();
   }
 
-  /// Another request may have found out that the model is to be replaced.
+  /// Switches to the replacement, which another request may have compiled.
   void follow() {
     const std::scoped_lock lock(shared_->mutex);
     if (is_replaced_ || shared_->replaced_by == nullptr) return;
@@ -442,11 +446,12 @@ class TwoJudges final : public Judges {
           model, options);
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::bad_input) throw;
-      return answering(std::move(compiled), model, options);  // by the only one that can
+      return answering(std::move(compiled), model, options);  // by the only engine that supports it
     }
   }
 
-  /// Where both compute the graph and differ it is an Error: then it is not known ahead, and stays in the model.
+  /// Evaluates a constant graph. If both engines compute it and their results differ, it throws Error, so that the
+  /// graph stays in the model and is not folded.
   [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
     const Faults faults = faults_of(model);
     if (!has_first()) return second_.evaluate_constant_graph(model);
@@ -488,7 +493,7 @@ class TwoJudges final : public Judges {
   }
 
  private:
-  /// What is known of each engine; empty where nothing is.
+  /// The known faults of each engine; empty strings if there are none.
   struct Faults {
     std::string first;
     std::string second;
@@ -524,7 +529,7 @@ class TwoJudges final : public Judges {
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
 
-  /// The model as the first engine compiled it.
+  /// Returns the model as the first engine compiled it, with a replacement by the second.
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> answering(std::unique_ptr<runtime::CompiledModel> compiled,
                                                                   const onnx::Model& model,
                                                                   const runtime::CompileOptions& options) const {
@@ -546,7 +551,7 @@ class TwoJudges final : public Judges {
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
 
-  /// One that is asked always has to be there; what else it fails of is said where it is asked.
+  /// Whether the engine is installed. With Asked::always it must be: its errors are reported when it is used.
   [[nodiscard]] bool has_first() const { return asks_always() || is_there(first_, has_first_, &why_no_first_); }
   [[nodiscard]] bool has_second() const { return asks_always() || is_there(second_, has_second_, nullptr); }
 
@@ -567,7 +572,7 @@ class TwoJudges final : public Judges {
   const runtime::Engine& first_;
   const runtime::Engine& second_;
   JudgesOptions options_;
-  std::unique_ptr<TwoJudges> unchecked_;  ///< Null: this one makes no checks, and has no other form.
+  std::unique_ptr<TwoJudges> unchecked_;  ///< Null if this engine makes no checks and is its own unchecked form.
   std::unique_ptr<TwoJudges> checked_;
   mutable std::mutex mutex_;
   mutable std::string name_;

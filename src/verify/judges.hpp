@@ -1,4 +1,4 @@
-// An engine that is two, which check each other.
+// An engine that combines two engines, which check each other.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +11,44 @@
 
 namespace graft::verify {
 
+/// The use of the second engine, and the faults that decide between the engines.
 struct JudgesOptions {
   enum class Asked : std::uint8_t {
-    never,           ///< The second one runs what the first does not run, and checks nothing.
-    where_in_doubt,  ///< The second one also checks a sample, and a difference that the first found.
-    always,          ///< Both run everything that both can and that neither is known to get wrong.
+    never,  ///< The second engine runs the models that the first does not run, and checks nothing.
+    /// The second engine also checks a sample of runs, and confirms differences that the first engine found.
+    where_in_doubt,
+    always,  ///< Both engines run every model that both support and that neither is known to compute wrongly.
   };
   Asked second = Asked::where_in_doubt;
-  /// Of models with so many nodes and more, and of those that both engines are known to get wrong, the first run is
-  /// compared; 0: of none.
+  /// The first run is compared for models with at least this many nodes, and for models that both engines are known to
+  /// compute wrongly; 0 disables both.
   std::size_t sampled_nodes = 50;
-  /// Of smaller models the first run of one in so many is compared, always the same ones; 0: of none.
+  /// The first run is compared for one in this many smaller models, always the same ones; 0 disables it.
   std::size_t sampled_share = 0;
   const KnownFaults* faults = &known_faults();
-  std::string first_in_table = "OpenVINO";  ///< KnownFault::engine of the first.
+  std::string first_in_table = "OpenVINO";  ///< KnownFault::engine of the first engine.
   std::string second_in_table = "ONNX Runtime";
 };
 
-/// Results are those of the first engine. The second engine runs a model that the first refuses, that the first alone
-/// is known to get wrong (KnownFaults), for which the first contradicts itself (Unstable), and every model where the
-/// first is not installed; where the second refuses it too, that is an Error. A model that one engine alone is known to
-/// get wrong is not compared. Graft's own kernels are run by the first whatever it is known for. Compiled models have
-/// an Answer (runtime::HasAnswer).
+/// An engine whose results are those of the first of two engines. The second engine runs a model that the first
+/// refuses, that only the first is known to compute wrongly (KnownFaults), or for which the first contradicts itself
+/// (Unstable), and every model if the first is not installed. If the second engine refuses the model too, an Error is
+/// thrown. A model that one engine alone is known to compute wrongly is not compared. Graft's own kernels run in the
+/// first engine, whatever its known faults. Compiled models have an Answer (runtime::HasAnswer).
 ///
-/// Where both run one model and its outputs differ by more than Tolerance::of_network and the noise floor of the first,
-/// the run throws Disputed. Outputs that depend on random numbers are not compared, nor are extra outputs, nor models
-/// that run by Graft's own kernels. An engine that is not installed is an Error (missing_tool) with
-/// Asked::always, and is done without otherwise.
+/// If both engines run a model and their outputs differ by more than Tolerance::of_network and the noise floor of the
+/// first engine, the run throws Disputed. Not compared are outputs that depend on random numbers, extra outputs, and
+/// models that run with Graft's own kernels. An engine that is not installed causes an Error (missing_tool) with
+/// Asked::always; otherwise the other engine runs all models.
 class Judges : public runtime::Engine {
  public:
-  /// "OpenVINO left out of model.onnx: node 'fft' (DFT), which OpenVINO is known to compute wrongly where ...", or why
-  /// what is known to be wrong is run nevertheless; empty where nothing is known.
+  /// Returns why an engine is left out ("OpenVINO left out of model.onnx: node 'fft' (DFT), which OpenVINO is known to
+  /// compute wrongly where ..."), or why a model with known faults is run nevertheless; empty if no fault is known.
   [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
 };
 
-/// checked() is an engine with Asked::always, and null with Asked::never. unchecked() makes no samples and has no
-/// checked form. Both engines and the faults have to outlive it.
+/// Returns the engine. Its checked() uses Asked::always, or is null with Asked::never. Its unchecked() compares no
+/// samples and has no checked form. Both engines and the faults must outlive it.
 [[nodiscard]] std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
                                                   const JudgesOptions& options);
 

@@ -1,4 +1,4 @@
-// Conditions are read where they are asked: few nodes have an operator of the table.
+// Evaluates the conditions of the table on demand, since few nodes have one of its operators.
 #include "verify/known_faults.hpp"
 
 #include <fmt/format.h>
@@ -19,13 +19,14 @@
 namespace graft::verify {
 namespace {
 
-/// To the one at the end of the list, which is none.
+/// The table, followed by an empty entry that is not a fault.
 constexpr auto faults = std::to_array<KnownFault>({
 #include "verify/known_faults.inc"
     {},
 });
 
-/// What is made in more steps than these is taken for a constant too: then the other engine is asked.
+/// The number of producers that a search visits on one path. A value with a longer path counts as a constant, so that
+/// the other engine is used.
 constexpr int longest_look = 8;
 
 bool is_of_constants(const onnx::Value& value, int steps = longest_look) {
@@ -41,7 +42,7 @@ bool is_dynamic(const onnx::Value& value) {
          std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
-/// Whether an If, Loop or Scan makes a value, directly or through nodes that move data.
+/// Whether an If, Loop or Scan computes a value, directly or through nodes that move data.
 bool is_of_control_flow(const onnx::Value& value, int steps = longest_look) {
   const onnx::Node* producer = value.producer;
   if (producer == nullptr || steps == 0) return false;
@@ -60,7 +61,7 @@ std::string text_of_attribute(const onnx::Node& node, std::string_view name) {
   return "";
 }
 
-/// "type(1)" -> 1 for "type"; nothing for other words.
+/// Returns 1 for the text "type(1)" and the word "type"; nothing for other strings.
 std::optional<std::size_t> input_in(std::string_view text, std::string_view word) {
   if (!text.starts_with(word) || text.size() < word.size() + 3 || text[word.size()] != '(' || !text.ends_with(')')) {
     return std::nullopt;
@@ -71,7 +72,8 @@ std::optional<std::size_t> input_in(std::string_view text, std::string_view word
   return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
 }
 
-/// Whether sizes of the first input times these scales are no integers, as far as is known.
+/// Whether the sizes of the first input times these scales may be fractions. Unknown sizes count as fractions unless
+/// the scale is an integer.
 bool has_fraction(const onnx::Node& node, std::size_t scales) {
   const onnx::Value* input = node.input(0);
   const std::optional<onnx::TensorData> constant = node.input(scales)->constant();
@@ -177,8 +179,8 @@ std::vector<std::string> KnownFaults::of(const onnx::Model& model, std::span<con
     inline_functions(opened);
     infer_shapes(opened);
   } catch (const Error&) {
-    return found;  // no engine runs it, and says why: of a function whose node lacks an input, in the operator's own
-                   // words
+    // No engine runs such a model, and the engine reports why, for example that a node of a function lacks an input
+    return found;
   }
   std::transform(engines.begin(), engines.end(), found.begin(),
                  [&](std::string_view engine) { return first_of(opened.graph(), engine); });
