@@ -1,4 +1,4 @@
-// What each CPU engine is known to compute wrongly: data that tools/seeded_nodes.py writes.
+// The operators that a CPU engine is known to compute wrongly. tools/seeded_nodes.py writes the data.
 #pragma once
 
 #include <span>
@@ -11,37 +11,44 @@
 
 namespace graft::verify {
 
+/// An operator that a CPU engine computes wrongly under a condition.
 struct KnownFault {
-  std::string_view engine;     ///< "OpenVINO"
-  std::string_view version;    ///< In which it was found.
-  std::string_view op;         ///< Of ONNX's own domain.
-  std::string_view condition;  ///< "layout=1, type(0)=f16": all of it holds of the node; empty: of every one.
-  std::string_view evidence;   ///< A test of ONNX's or a seeded model, and what was wrong.
+  std::string_view engine;   ///< The name of the engine, for example "OpenVINO".
+  std::string_view version;  ///< The version in which the fault was found.
+  std::string_view op;       ///< The operator, of ONNX's own domain.
+  /// The condition, for example "layout=1, type(0)=f16": all parts must hold; empty if every such node is computed
+  /// wrongly.
+  std::string_view condition;
+  std::string_view evidence;  ///< A test of ONNX or a seeded model, and the wrong result.
 };
 
 [[nodiscard]] std::span<const KnownFault> known_fault_table();
 
-/// Whether a condition holds of a node: attributes by their text, or `absent`; of input i `given(i)`, `constant(i)`
-/// (computed from constants alone counts), `computed(i)` (it does not), `type(i)=f16`, `rank(i)=3` and `fraction(i)`
-/// (the sizes of the first input times these scales are no integers), which hold where the type, rank or number is
-/// unknown; `dynamic(i)` (a size is not known) and `control(i)` (it is made by an If, Loop or Scan, directly or through
-/// nodes that move data).
+/// Whether a condition holds for a node. A part of a condition is one of:
+/// - `name=value`: an attribute as text, `absent` if the node does not have it;
+/// - `given(i)`: input i exists; `constant(i)`: it is computed from constants only; `computed(i)`: it is not;
+/// - `type(i)=f16`, `rank(i)=3`, `fraction(i)` (the sizes of the first input times the scales in input i are not
+/// integers): hold also if the type, rank or number is unknown;
+/// - `dynamic(i)`: a size of input i is unknown; `control(i)`: an If, Loop or Scan computes it, directly or through
+/// nodes that move data.
 [[nodiscard]] bool holds_of(std::string_view condition, const onnx::Node& node);
 
-/// A table by operator. An engine is named with or without a version: a fault is taken to be in all versions until the
-/// table is written again.
+/// A table of faults by operator. Engines are named with or without a version: a fault counts for all versions until
+/// the table is regenerated.
 class KnownFaults {
  public:
-  /// The strings of the table have to outlive it.
+  /// The strings of the table must outlive this object.
   explicit KnownFaults(std::span<const KnownFault> table);
 
-  /// "node 'last' (GRU), which OpenVINO is known to compute wrongly where layout=1"; empty where it is not.
+  /// Returns the fault of a node: "node 'last' (GRU), which OpenVINO is known to compute wrongly where layout=1"; empty
+  /// if no fault is known.
   [[nodiscard]] std::string of(const onnx::Node& node, std::string_view engine) const;
 
-  /// The same of the first such node, functions and Graft's operators opened and shapes inferred: what stays unknown
-  /// then counts as a fault. A model that has no operator of the table costs one pass over its nodes.
+  /// Returns the fault of the first such node of a model, with functions and Graft's operators inlined and shapes
+  /// inferred. Properties that stay unknown count as a fault. A model without operators of the table costs one pass
+  /// over its nodes.
   [[nodiscard]] std::string of(const onnx::Model& model, std::string_view engine) const;
-  /// For each of several engines; the model is opened once.
+  /// Returns the fault for each of several engines. The functions of the model are inlined only once.
   [[nodiscard]] std::vector<std::string> of(const onnx::Model& model, std::span<const std::string_view> engines) const;
 
  private:
@@ -50,7 +57,7 @@ class KnownFaults {
   std::unordered_map<std::string_view, std::vector<KnownFault>> by_operator_;
 };
 
-/// Of known_fault_table.
+/// Returns the faults of known_fault_table.
 [[nodiscard]] const KnownFaults& known_faults();
 
 }  // namespace graft::verify

@@ -1,4 +1,4 @@
-// Compares the pairs of tensors of both models, in groups that memory holds, and says what is wrong where it is known.
+// Compares the pairs of tensors of both models, in groups that fit into memory, and recognizes common errors.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@
 namespace graft::verify {
 namespace {
 
-/// Shapes that the elements of a value had on their way, without having been changed.
+/// Adds the shapes through which the unchanged elements of a value passed.
 void collect_shapes(const onnx::Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
   while (value->producer != nullptr && has_trait(*value->producer, onnx::trait::rearranges)) {
     value = value->producer->input(0);
@@ -74,7 +74,7 @@ class PairComparison {
   }
 
  private:
-  /// What the indices among the rows from `begin` to `end` are chosen from.
+  /// Adds the scores from which the indices among the rows from `begin` to `end` are chosen.
   void add_scores(std::size_t begin, std::size_t end, std::vector<const onnx::Value*>& values) const {
     for (std::size_t i = begin; i < end; ++i) {
       if (!state_.may_judge_choice(state_.rows[i])) continue;
@@ -84,7 +84,8 @@ class PairComparison {
     }
   }
 
-  /// Whether its numbers are random, or one of both models does not run where this tensor is returned.
+  /// Whether the tensor is not compared: its numbers are random, or one of the models does not run if this tensor is
+  /// returned.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
     const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
@@ -126,21 +127,22 @@ class PairComparison {
                                         state_.quantized);
   }
 
-  /// Rewrites put tensors of their own into the order that they need. One that is called as before has to be as before.
+  /// Whether the candidate's tensor may have another order. Rewrites put the tensors that they create into the order
+  /// that they need, but a tensor that keeps its name must keep its order.
   [[nodiscard]] static bool may_be_in_other_order(const TensorMatch& match, const onnx::TensorData& reference,
                                                   const onnx::TensorData& candidate) {
     return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
   }
 
-  /// A tensor in one run.
+  /// The comparison of one tensor in one run.
   struct Compared {
     Tolerance tolerance;
     Difference difference;
     std::optional<Rearrangement> layout;
-    onnx::TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
+    onnx::TensorData arranged;  ///< The reference, in the candidate's order if `is_arranged`.
     bool is_arranged = false;
     std::optional<NoiseFloor> floor;
-    std::string note;  ///< On indices that were judged by their scores.
+    std::string note;  ///< The text about indices that were judged by their scores.
   };
 
   [[nodiscard]] Compared compare_row(std::size_t index, const runtime::TensorMap& inputs,
@@ -166,7 +168,7 @@ class PairComparison {
         find_rearrangement(reference, candidate, state_.usual_tolerance(row, reference.type, candidate.type), shapes);
     const bool expected = may_be_in_other_order(row.match, reference, candidate);
     if (!layout && expected) layout = nearest_transposition(reference, candidate);
-    // Rewrites move transpositions. Where the numbers are too far off to tell, the dimensions do.
+    // Rewrites move transpositions. If the numbers differ too much to show the order, the dimensions show it.
     if (!layout && expected) layout = transposition_between(reference.dims, candidate.dims);
     if (layout && layout->is_known() && expected) {
       compared.arranged = rearrange(reference, *layout);
@@ -178,7 +180,7 @@ class PairComparison {
     return compared;
   }
 
-  /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
+  /// Measures the noise floor of the tensors from `begin` on that exceed their tolerance for the first time.
   void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
                       const runtime::TensorMap& inputs) const {
     std::vector<DoubtfulTensor> doubtful;
@@ -258,9 +260,9 @@ class PairComparison {
     layer.diagnosis += (layer.diagnosis.empty() || found.empty() ? "" : "; ") + found;
   }
 
-  /// A program that calls the candidate reads its outputs as those of the reference. They are not the same if one is
-  /// whole and the other real, or if their dimensions differ and the inputs are not given in another order too. Another
-  /// real type is judged by its numbers, as verify_models does with VerifyOptions::may_be_narrower.
+  /// Adds a problem if a program that calls the candidate instead of the reference would misread the output: one type
+  /// is an integer and the other real, or the dimensions differ although the inputs have the same order. Different real
+  /// types are judged by their numbers, as verify_models does with VerifyOptions::may_be_narrower.
   void check_output(const LayerRow& row, const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;
     const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);
@@ -302,7 +304,7 @@ void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap&
 
 void measure_losses(LayerState& state) {
   state.report.weakest.reset();
-  constexpr double half = 6;  // decibels
+  constexpr double half = 6;  // in dB
   double most = half;
   for (std::size_t i = 0; i < state.rows.size(); ++i) {
     LayerComparison& layer = state.report.layers[i];

@@ -1,4 +1,5 @@
-// Which tensors of both models are the same: by their places, their names, and what is left over by its numbers.
+// Pairs the tensors of both models by their places in the graph, by their names, and the remaining ones by their
+// numbers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +23,7 @@ bool is_close(double a, double b, double scale) {
   return std::abs(a - b) <= relative * scale;
 }
 
-/// The same numbers, in whatever order, as far as sums tell.
+/// Whether two tensors have the same numbers in any order, as far as their sums show.
 bool same_numbers(const TensorRange& a, const TensorRange& b) {
   if (a.count != b.count || a.nan != b.nan || a.infinite != b.infinite || !a.lowest || !b.lowest) return false;
   const double largest = std::max(a.largest(), b.largest());
@@ -31,7 +32,7 @@ bool same_numbers(const TensorRange& a, const TensorRange& b) {
          is_close(a.sum, b.sum, std::sqrt(a.squares * static_cast<double>(a.count)));
 }
 
-/// Numbers that are all the same, or few, are found in many places.
+/// Whether a range identifies a tensor. Equal numbers, or few of them, occur in many tensors.
 bool tells_apart(const TensorRange& range) {
   constexpr std::int64_t few = 4;
   return range.count >= few && range.lowest && *range.lowest != *range.highest;
@@ -83,7 +84,7 @@ class LayerPairing {
   }
 
  private:
-  /// An output of one may be a tensor inside the other.
+  /// Reports outputs without a partner. The partner of an output may be an inner tensor of the other model.
   void find_unmatched_outputs() {
     for (const onnx::Value* output : state_.reference.model().graph().outputs()) {
       if (output->producer != nullptr && !output->constant() && state_.matcher.candidate_of(*output) == nullptr)
@@ -95,7 +96,7 @@ class LayerPairing {
     }
   }
 
-  /// What is left over on both sides is paired by its numbers, as long as those are right.
+  /// Pairs the remaining tensors of both models by their numbers, which works only if the numbers are correct.
   void match_values(const runtime::TensorMap& inputs, const runtime::TensorMap& renamed) {
     std::vector<const onnx::Value*> left = state_.matcher.unmatched_of_reference();
     std::vector<const onnx::Value*> right = state_.matcher.unmatched_of_candidate();
@@ -159,7 +160,7 @@ class LayerPairing {
     for (const onnx::Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(ref_of(*node));
   }
 
-  /// Numbers that are not compared have a type all the same.
+  /// Checks the type and rank of a random output, whose numbers are not compared.
   void check_random_output(const TensorMatch& match) {
     const auto& [reference, candidate, how] = match;
     if (!reference->is_output() || !candidate->is_output() || !reference->type || !candidate->type) return;

@@ -1,4 +1,4 @@
-// Sets up what the steps of compare_layers share.
+// Sets up the state that the steps of compare_layers share.
 #include "verify/layer_state.hpp"
 
 #include <fmt/format.h>

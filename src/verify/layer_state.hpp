@@ -1,4 +1,4 @@
-// What the steps of compare_layers share: both models, the pairs of their tensors, and the report that they fill.
+// The state that the steps of compare_layers share: both models, the pairs of their tensors, and the report.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,25 @@
 
 namespace graft::verify {
 
-/// The candidate does not run; the reference's own failures go to the caller.
+/// Thrown if the candidate does not run. Errors of the reference are not caught.
 struct CandidateFails {
   std::string message;
 };
 
-/// One pair of tensors; the layer of the same index in the report is about it.
+/// A pair of tensors. The layer with the same index in LayerReport::layers reports on it.
 struct LayerRow {
   TensorMatch match;
   onnx::GraphRegion reference_region;
   onnx::GraphRegion candidate_region;
-  std::optional<JudgedChoice> choice{};  ///< Where it is an index, and its scores say whether another one is as good.
+  std::optional<JudgedChoice> choice{};  ///< Set if the tensor holds indices that are judged by their scores.
   bool has_other_dims = false;
-  bool is_arranged = false;        ///< The candidate may have it in another order, and was compared in that.
-  std::int64_t reference_nan = 0;  ///< In the latest run.
+  /// Whether the tensor may have another order in the candidate and was compared in that order.
+  bool is_arranged = false;
+  std::int64_t reference_nan = 0;  ///< Number of NaN in the most recent run.
   std::int64_t candidate_nan = 0;
 };
 
+/// The shared state; see the top of this file.
 struct LayerState {
   const LayerOptions& options;
   Scales scales;
@@ -46,7 +48,7 @@ struct LayerState {
   NarrowTypes reference_narrow{};
   NarrowTypes candidate_narrow{};
   std::vector<IoPair> inputs{};
-  bool inputs_are_exchanged = false;  ///< The channels of one are in another place in the candidate.
+  bool inputs_are_exchanged = false;  ///< Whether an input has its channels at another axis in the candidate.
   std::vector<LayerRow> rows{};
   std::unordered_map<const onnx::Value*, std::size_t> rows_by_candidate{};
   LayerReport report{};
@@ -58,24 +60,25 @@ struct LayerState {
     return inputs_for(inputs, fed);
   }
   void tell(const std::string& what, std::size_t done, std::size_t total) const;
-  /// Where none is given; and for telling orders apart, of which many are within a wide tolerance.
+  /// Returns the tolerance that applies if the caller gave none. It also serves to distinguish orders, of which many
+  /// would lie within a wide tolerance.
   [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, onnx::ElementType left, onnx::ElementType right) const;
   [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const;
-  /// Whether it is an index whose scores can be looked at.
+  /// Whether the row holds indices whose scores the engine can return.
   [[nodiscard]] bool may_judge_choice(const LayerRow& row) const;
 };
 
-/// Pairs the tensors of both models, by a first run of each. Throws CandidateFails.
+/// Pairs the tensors of both models after a first run of each. Throws CandidateFails.
 void pair_layers(LayerState& state, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed,
                  bool trust_names);
 /// Compares all pairs in one run. Throws CandidateFails.
 void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap& inputs,
                    const runtime::TensorMap& renamed);
-/// How much of the signal each layer loses.
+/// Computes how much of the signal each layer loses.
 void measure_losses(LayerState& state);
-/// The first layer with NaN of inputs that have none.
+/// Finds the first layer that computes NaN from inputs without NaN.
 void find_nan(LayerState& state, const runtime::TensorMap& inputs);
-/// The first tensor that is wrong though what it is made of is right.
+/// Finds the first tensor that is wrong although the tensors it is computed from are right.
 void find_divergence(LayerState& state, const runtime::TensorMap& inputs);
 
 }  // namespace graft::verify

@@ -1,4 +1,4 @@
-// How far tensors of networks may differ, by the types that they are computed in.
+// The tolerances for tensors of networks, by the types in which they are computed.
 #include <fmt/format.h>
 
 #include <algorithm>

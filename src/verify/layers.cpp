@@ -1,4 +1,4 @@
-// Runs both models on the same inputs, and compares what they compute step by step.
+// Runs both models on the same inputs and compares their inner tensors.
 #include "verify/layers.hpp"
 
 #include <algorithm>
@@ -74,8 +74,8 @@ bool is_number(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// The first tensor that differs is given by another node, and only its name says that it is the same: a number, or one
-/// of many names that other nodes have.
+/// Whether the pair of the first divergence may be wrong: different nodes compute the two tensors, only the name is the
+/// same, and the name is a number or many names have moved to other nodes.
 bool may_be_misnamed(const LayerReport& report) {
   if (!report.first) return false;
   const auto by_other_node = [](const LayerComparison& layer) {
@@ -89,8 +89,8 @@ bool may_be_misnamed(const LayerReport& report) {
   return is_number(first.candidate) || std::count_if(report.layers.begin(), report.layers.end(), by_other_node) > many;
 }
 
-/// Whether that tensor is in the candidate under a name that means another one in the reference, or nothing; and more
-/// tensors agree where they are paired without their names.
+/// Whether the pairing without names is more plausible: that tensor exists in the candidate under a name that belongs
+/// to another tensor of the reference or is only a number, and more tensors agree.
 bool explains_more(const LayerReport& other, const LayerReport& report, const onnx::Model& reference) {
   const LayerComparison& first = report.layers[report.first->layer];
   const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const LayerComparison& layer) {
@@ -135,7 +135,7 @@ const LayerComparison* LayerReport::first_different() const {
 
 namespace {
 
-/// The same comparison of the outputs.
+/// Returns options for comparing only the outputs in the same way.
 VerifyOptions outputs_alone(const LayerOptions& options) {
   VerifyOptions outputs;
   outputs.seeds = options.seeds;
@@ -149,7 +149,8 @@ VerifyOptions outputs_alone(const LayerOptions& options) {
 
 LayerReport compare_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
                            const LayerOptions& options) {
-  // Parts that return tensors inside are not checked: what counts is whether the models' results can be believed.
+  // Checks by a second engine are left out for parts that return inner tensors: they are needed only for the models'
+  // own results.
   const runtime::Engine& engine = any.unchecked();
   if (!options.emulated) {
     LayerReport report = Layers(engine, reference, candidate, options, {}, true).run();

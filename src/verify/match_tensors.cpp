@@ -1,4 +1,4 @@
-// Names first, then what the rewrites wrote down, then equal operators on equal tensors.
+// Matches tensors by name, then by the origins that rewrites recorded, then equal operators on equal tensors.
 #include "verify/match_tensors.hpp"
 
 #include <algorithm>
@@ -25,14 +25,14 @@ bool is_computed(const onnx::Value& value) {
   return value.producer != nullptr && !value.constant() && holds_numbers(value);
 }
 
-/// Numbers are of one kind, as far as the types are known: quantized integers stand for others than the reals they came
-/// from.
+/// Whether both tensors hold integers or both hold real numbers, as far as the types are known: quantized integers
+/// differ from the real numbers they represent.
 bool same_kind(const onnx::Value& a, const onnx::Value& b) {
   if (!a.type || !b.type) return true;
   return is_whole(*a.type) == is_whole(*b.type);
 }
 
-/// False only where both counts are known and differ.
+/// Whether both tensors may have the same number of elements. False only if both numbers are known and differ.
 bool can_have_as_many(const onnx::Value& a, const onnx::Value& b) {
   const auto count = [](const onnx::Value& value) -> std::optional<std::int64_t> {
     if (!value.shape) return std::nullopt;
@@ -48,7 +48,7 @@ bool can_have_as_many(const onnx::Value& a, const onnx::Value& b) {
   return !left || !right || *left == *right;
 }
 
-/// A number for the constants that a node reads; 0 where they are too few to tell nodes apart.
+/// Returns a hash of the constants that a node reads, or 0 if they are too small to distinguish nodes.
 std::size_t weights_of(const onnx::Node& node) {
   constexpr std::int64_t few = 8;
   std::size_t hash = 0;
@@ -125,7 +125,8 @@ void TensorMatcher::match_origins() {
     for (const std::string& name : origin_of(*tensor->producer)) {
       const onnx::Value* other = reference_.graph().find_local(name);
       if (other == nullptr || !is_computed(*other) || !can_match(*other, *tensor)) continue;
-      if (other->producer->op_type != tensor->producer->op_type) continue;  // what it was a step of is unmatched
+      // the node was one step of that tensor's computation, which stays unmatched
+      if (other->producer->op_type != tensor->producer->op_type) continue;
       add(*other, *tensor, MatchedBy::origin);
       break;
     }
@@ -133,7 +134,8 @@ void TensorMatcher::match_origins() {
 }
 
 void TensorMatcher::match_structure() {
-  // What a node does to which tensors; constants count by their place alone, since they may be what is wrong.
+  // The operator and the tensors that it reads. Constants count only by their position, since their values may be
+  // wrong.
   using Key = std::pair<std::string, std::vector<const onnx::Value*>>;
   const auto key_of = [](const onnx::Node& node, const auto& partner) -> std::optional<Key> {
     Key key{node.domain + "::" + node.op_type, {}};
@@ -226,7 +228,7 @@ void TensorMatcher::match_in_sequence() {
     a.push_back(id_of(*node, candidate_of(*node->output()) == nullptr ? nullptr : node->output()));
   for (const onnx::Node* node : right) b.push_back(id_of(*node, reference_of(*node->output())));
 
-  // The longest sequence of equal nodes in both: lengths[i][k] of what is left behind i and k.
+  // Longest common subsequence: lengths[i][k] is its length for the nodes from i and k on.
   const std::size_t width = b.size() + 1;
   std::vector<std::uint16_t> lengths((a.size() + 1) * width);
   for (std::size_t i = a.size(); i-- > 0;) {

@@ -1,4 +1,4 @@
-// Which tensor of one model is which of another.
+// Finds the tensors of two models that correspond to each other.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace graft::verify {
 
-/// Why two tensors are taken to be the same.
+/// The reason why two tensors correspond.
 enum class MatchedBy : std::uint8_t {
-  input,      ///< Both models are given it.
-  output,     ///< Both models return it, under other names.
-  name,       ///< They are called the same.
-  origin,     ///< The rewrite that made one wrote down what it stands for.
-  structure,  ///< The same operator on tensors that are the same.
-  values,     ///< The same numbers, perhaps in another order.
+  input,      ///< Both are the same input.
+  output,     ///< Both are the same output, under different names.
+  name,       ///< Both have the same name.
+  origin,     ///< The rewrite that created one tensor recorded that it replaces the other.
+  structure,  ///< Both are computed by the same operator from corresponding tensors.
+  values,     ///< Both have the same numbers, possibly in another order.
 };
 [[nodiscard]] std::string_view to_string(MatchedBy how);
 
@@ -27,23 +27,23 @@ struct TensorMatch {
   MatchedBy how = MatchedBy::name;
 };
 
-/// Tensors of both main graphs that hold numbers and are computed.
+/// Returns the tensors of the main graph that nodes compute and that hold numbers.
 [[nodiscard]] std::vector<const onnx::Value*> tensors_of(const onnx::Model& model);
 
-/// Pairs tensors: each is in one pair at most.
+/// Pairs tensors of two models. Each tensor is in at most one pair.
 class TensorMatcher {
  public:
   TensorMatcher(const onnx::Model& reference, const onnx::Model& candidate);
 
-  /// Throws Error (internal) if one of both has a partner already.
+  /// Adds a pair. Throws Error (internal) if one of the tensors already has a partner.
   void add(const onnx::Value& reference, const onnx::Value& candidate, MatchedBy how);
-  /// By name, by what rewrites wrote down, and by structure from the pairs that there are. Names that are numbers mean
-  /// another tensor after any change of the network: then they had better not be trusted.
+  /// Pairs tensors by name, by the origins that rewrites recorded, and by structure from the existing pairs. After any
+  /// change of a network, names that are numbers denote other tensors: then `trust_names` should be false.
   void match(bool trust_names = true);
 
   [[nodiscard]] const onnx::Value* reference_of(const onnx::Value& candidate) const;
   [[nodiscard]] const onnx::Value* candidate_of(const onnx::Value& reference) const;
-  /// In the topological order of the candidate; inputs first.
+  /// Returns the pairs in the topological order of the candidate, inputs first.
   [[nodiscard]] std::vector<TensorMatch> matches() const;
   [[nodiscard]] std::vector<const onnx::Value*> unmatched_of_reference() const;
   [[nodiscard]] std::vector<const onnx::Value*> unmatched_of_candidate() const;
@@ -52,9 +52,9 @@ class TensorMatcher {
   [[nodiscard]] bool can_match(const onnx::Value& reference, const onnx::Value& candidate) const;
   void match_names();
   void match_origins();
-  void match_structure();              ///< The same operator on the same tensors gives the same.
-  void match_inputs_of_equal_nodes();  ///< And where it gives the same, it reads the same.
-  void match_in_sequence();            ///< Nodes of one operator with the same weights, in the same order.
+  void match_structure();              ///< Pairs the results of equal operators on corresponding tensors.
+  void match_inputs_of_equal_nodes();  ///< Pairs the inputs of equal operators whose results correspond.
+  void match_in_sequence();            ///< Pairs nodes with the same operator and weights that occur in the same order.
 
   const onnx::Model& reference_;
   const onnx::Model& candidate_;
