@@ -1,4 +1,4 @@
-// Attributes by name, inputs by their place, bodies node by node.
+// Compares attributes by name, inputs by position, and bodies node by node.
 #include "verify/node_differences.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,8 @@ std::string input_text(const onnx::Value* value, const std::optional<onnx::Tenso
   return constant ? "the constant " + constant->type_and_shape() : fmt::format("the computed '{}'", value->name);
 }
 
-/// What a weight of one is in the other: the order or the factor, where that explains it.
+/// Returns how a weight differs from that of the other model, with the order or the factor if that explains the
+/// difference; empty if they agree.
 std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {
     const Tolerance left = Tolerance::of_rewrite(reference.type);
@@ -61,7 +62,7 @@ bool holds_graphs(const onnx::NodeAttribute* attribute) {
   return attribute != nullptr && (attribute->kind() == "graph" || attribute->kind() == "graphs");
 }
 
-/// The bodies in an attribute.
+/// Returns the bodies in an attribute.
 std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) {
   std::vector<const onnx::Graph*> graphs;
   if (attribute == nullptr) return graphs;
@@ -72,7 +73,7 @@ std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) 
   return graphs;
 }
 
-/// Constants are compared where they are read.
+/// Returns the nodes without constants, which are compared as inputs of the nodes that read them.
 std::vector<const onnx::Node*> computing_nodes(const onnx::Graph& graph) {
   std::vector<const onnx::Node*> nodes;
   for (const onnx::Node* node : graph.nodes()) {
@@ -183,14 +184,14 @@ class Comparison {
     return found == inner_.end() ? models_.partner(of_candidate) : found->second;
   }
 
-  /// Both are computed, and known to be two.
+  /// Whether both values exist and are known not to correspond to each other.
   [[nodiscard]] bool is_another(const onnx::Value* reference, const onnx::Value* candidate) const {
     if (reference == nullptr || candidate == nullptr) return false;
     const onnx::Value* expected = partner(*candidate);
     return expected != nullptr && expected != reference;
   }
 
-  /// What one is where the other stands; empty where they are the same, or not known to differ.
+  /// Returns a text on both values if they are known to differ; otherwise an empty string.
   [[nodiscard]] std::string value_text(const onnx::Value& reference, const onnx::Value& candidate) const {
     const auto expected = reference.constant();
     const auto given = candidate.constant();
@@ -199,7 +200,7 @@ class Comparison {
     return sides(input_text(&reference, expected), input_text(&candidate, given));
   }
 
-  /// The input that has what the one at `first` has in the other model, and the other way round.
+  /// Returns the index of the input that is exchanged with the input at `first` between the two models, or nothing.
   [[nodiscard]] std::optional<std::size_t> exchanged_with(const onnx::Node& reference, const onnx::Node& candidate,
                                                           std::size_t first) const {
     const onnx::Value* left = reference.input(first);
@@ -243,7 +244,8 @@ class Comparison {
   }
 
   const ModelPair& models_;
-  std::unordered_map<const onnx::Value*, const onnx::Value*> inner_;  ///< Of what was compared so far.
+  /// The values of bodies and compared nodes: the candidate's, with the reference's.
+  std::unordered_map<const onnx::Value*, const onnx::Value*> inner_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What of a node is another in another model: operator, attributes, weights, inputs, types.
+// Compares a node of one model with a node of another: operator, attributes, weights, inputs, types.
 #pragma once
 
 #include <functional>
@@ -10,18 +10,20 @@
 
 namespace graft::verify {
 
-/// Two models, and which value of the reference one of the candidate is; nullptr where that is not known.
+/// Two models and the correspondence of their values: `partner` returns the reference's value for one of the candidate,
+/// or null if it is not known.
 struct ModelPair {
   const onnx::Model& reference;
   const onnx::Model& candidate;
   std::function<const onnx::Value*(const onnx::Value& of_candidate)> partner;
 };
 
-/// Of the nodes of two parts that have as many: one, or the same operators in the same order. Nothing for others.
-/// "attribute pads: [1, 1, 1, 1] in the reference, [2, 2, 0, 0] in the candidate", "constant 'w' (input 1): 3 of 432
-/// elements differ ...", "inputs 0 and 1 are exchanged ...", and the same of the nodes in bodies and in local
-/// functions, with where they are. Empty where both say the same: then the difference is in what they compute with.
-/// Where the weights are narrower in one, what the narrower type rounds is no difference.
+/// Returns the differences between the nodes of two parts with the same number of nodes: single nodes, or the same
+/// operators in the same order. Returns nothing for other parts. Examples: "attribute pads: [1, 1, 1, 1] in the
+/// reference, [2, 2, 0, 0] in the candidate", "constant 'w' (input 1): 3 of 432 elements differ ...", "inputs 0 and 1
+/// are exchanged ..."; differences in bodies and local functions are preceded by their place. An empty list means that
+/// the nodes are equal, so that the difference comes from how they are computed. If the weights of one model have a
+/// narrower type, its rounding does not count as a difference.
 [[nodiscard]] std::optional<std::vector<std::string>> part_differences(const ModelPair& models,
                                                                        const std::vector<const onnx::Node*>& reference,
                                                                        const std::vector<const onnx::Node*>& candidate);

@@ -1,4 +1,4 @@
-// The largest deviations of slices.
+// Collects the largest deviations of slices over several draws.
 #include "verify/noise_floor.hpp"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@ namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// Of 8 bits: what rounding to a step gave, where a deviation has a size.
+/// Whether the type has 8 bits. Its numbers come from rounding to steps, so that the size of a deviation has a meaning.
 bool has_steps(onnx::ElementType type) { return type == onnx::ElementType::i8 || type == onnx::ElementType::u8; }
 
-/// The width of the range that 0 and the finite elements span.
+/// Returns the width of the range that 0 and the finite elements span.
 double range_with_zero(const onnx::TensorData& tensor) {
   double lowest = 0;
   double highest = 0;
@@ -95,7 +95,7 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
 }
 
 void NoiseFloor::add_integer(double integer) {
-  constexpr std::size_t most = 32;  // more than an element can be in all draws
+  constexpr std::size_t most = 32;  // more than the draws can produce for one element
   if (integers_.size() < most) integers_.insert(integer);
 }
 
@@ -135,7 +135,7 @@ double NoiseFloor::expected_new() const {
     for (const double integer : integers) {
       if (std::count(integers.begin(), integers.end(), integer) == 1) ++given_once;
     }
-    if (integers.size() == runs_) ++given_once;  // the reference's own
+    if (integers.size() == runs_) ++given_once;  // the reference's own integer, which no draw repeated
   }
   return static_cast<double>(given_once) / static_cast<double>(runs_ + 1);
 }

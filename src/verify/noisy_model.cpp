@@ -1,4 +1,4 @@
-// The draws.
+// Runs the draws of a model with noise.
 #include "verify/noisy_model.hpp"
 
 #include <cstdint>

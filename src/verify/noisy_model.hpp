@@ -1,4 +1,4 @@
-// Runs of a model whose arithmetic rounds differently in each.
+// Runs a model several times with arithmetic that rounds differently each time.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@
 
 namespace graft::verify {
 
-/// Shows the outputs of the model without noise (`still`) and with the noise of one draw (`moved`). Both are results of
-/// the same compiled model, so a fault of the engine is no noise.
+/// Receives the outputs of the model without noise (`still`) and with the noise of one draw (`moved`). The same
+/// compiled model computes both, so that a fault of the engine does not count as noise.
 using LookAtDraw = std::function<void(const runtime::TensorMap& still, const runtime::TensorMap& moved)>;
 
-/// Runs a model with noise. It is compiled when it is first run, since most comparisons need no floor.
+/// Runs a model with noise. The model is compiled on the first run, since most comparisons need no floor.
 class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
 
-  /// Engine and model have to outlive it.
+  /// Engine and model must outlive this object.
   NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options)
       : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)) {}
 
-  /// Shows the outputs of each draw. Leaves out draws that the model does not run with; where none is left there is no
-  /// floor.
+  /// Calls `look` with the outputs of each draw. Draws with which the model does not run are left out; without any draw
+  /// there is no floor.
   void run(const runtime::TensorMap& inputs, const LookAtDraw& look);
 
  private:
@@ -42,33 +42,34 @@ class NoisyModel {
   const runtime::Engine* engine_;
   const onnx::Model* model_;
   runtime::CompileOptions options_;
-  std::string factors_;          ///< The input of the compiled model that holds the factors.
-  runtime::NarrowTypes narrow_;  ///< The compiled model's inputs and outputs that are f32 in the place of f16 or bf16.
+  std::string factors_;          ///< The name of the compiled model's input that holds the factors.
+  runtime::NarrowTypes narrow_;  ///< The inputs and outputs that are f32 in the compiled model instead of f16 or bf16.
   std::unique_ptr<runtime::CompiledModel> compiled_;
   bool is_refused_ = false;
 };
 
-/// A tensor that differs by more than its tolerance, and that the noise floor of the reference judges.
+/// A tensor that differs by more than its tolerance and is to be judged by the noise floor of the reference.
 struct DoubtfulTensor {
-  std::string name;  ///< In the outputs of the draws.
+  std::string name;  ///< The name of the tensor in the outputs of the draws.
   const onnx::TensorData* reference;
   const onnx::TensorData* candidate;
   Tolerance tolerance;
-  Difference* difference;            ///< Is replaced by the difference beyond the floor.
-  std::optional<NoiseFloor>* floor;  ///< Is measured; stays empty where the model does not run with noise.
-  /// Brings a tensor of a draw into the order of `reference`; empty where the order is the same.
+  Difference* difference;            ///< Replaced by the difference beyond the floor.
+  std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
+  /// Brings a tensor of a draw into the order of `reference`; empty if the order is the same.
   std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
 };
 
-/// Runs the reference with noise in one engine, and shows draws that hold the named tensors.
+/// Runs the reference with noise in one engine and shows draws that contain the named tensors.
 using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
 
-/// Runs a model whose draws hold all of its outputs, as long as both arguments live. Empty where there is no model.
+/// Returns a function that runs a model whose draws contain all of its outputs; empty without a model. Both arguments
+/// must outlive the function.
 [[nodiscard]] RunDraws draws_of(std::optional<NoisyModel>& noisy, const runtime::TensorMap& inputs);
 
-/// Measures the noise floors of tensors, compares again by these, and lets a second engine confirm the suspect floors
-/// that are all that makes a tensor equal. `second` is empty where there is no second engine. Afterwards a tensor may
-/// be equal and yet lost in noise (is_lost_in_noise), which is no evidence that it is the same.
+/// Measures the noise floors of the tensors and compares them again. If a tensor is equal only because of a suspect
+/// floor, the second engine measures that floor too. `second` is empty if there is no second engine. Afterwards a
+/// tensor may be equal but lost in noise (is_lost_in_noise), which is no evidence that it is the same.
 void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& first, const RunDraws& second,
                     std::string_view second_name);
 

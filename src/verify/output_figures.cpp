@@ -1,4 +1,4 @@
-// Squares, counts and the places of the largest.
+// Computes sums of squares, counts and the positions of the largest elements.
 #include "verify/output_figures.hpp"
 
 #include <fmt/format.h>

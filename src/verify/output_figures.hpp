@@ -1,4 +1,4 @@
-// How good a model's outputs are in another type, against those of f32.
+// Measures the quality of a model's outputs in a narrower type, compared with f32.
 #pragma once
 
 #include <cstdint>
@@ -10,41 +10,47 @@
 
 namespace graft::verify {
 
-/// A signal without an error counts as this; errors without a signal as minus this.
+/// The signal-to-noise ratio in dB that counts for a signal without an error; errors without a signal count as its
+/// negative.
 inline constexpr double perfect_db = 150;
 
+/// The errors of one output.
 struct OutputFigures {
   std::string name;
-  std::optional<double> snr_db;  ///< Nothing where nothing differs, or there is no signal.
-  double largest_error = 0;      ///< |f32 - result|, where both are finite.
+  std::optional<double> snr_db;  ///< Empty without a difference or without a signal.
+  double largest_error = 0;      ///< Largest |f32 - result| where both are finite.
   std::int64_t elements = 0;
-  std::int64_t differing = 0;   ///< Of integers and booleans.
-  std::int64_t not_finite = 0;  ///< NaN or infinite, where the f32 network is finite.
-  std::int64_t rows = 0;        ///< Of reals, along the last axis; 0 where there is only one column.
-  std::int64_t same_top = 0;    ///< Rows whose largest element is at the same place.
+  std::int64_t differing = 0;   ///< Number of elements that differ; only for integers and booleans.
+  std::int64_t not_finite = 0;  ///< Number of elements that are NaN or infinite in the result but finite in f32.
+  /// Number of rows along the last axis; only for real numbers, and 0 if there is only one column.
+  std::int64_t rows = 0;
+  std::int64_t same_top = 0;  ///< Number of rows whose largest element is at the same position.
   bool is_real = false;
-  std::string incomparable;  ///< "dimensions differ: [3, 4] in f32, [3, 3] here", of the first run in which they do.
+  /// For example "dimensions differ: [3, 4] in f32, [3, 3] here", from the first run in which they differ.
+  std::string incomparable;
 
-  double signal = 0;  ///< The sum of squares of f32's finite numbers.
-  double noise = 0;   ///< The sum of squared errors.
+  double signal = 0;  ///< Sum of squares of the finite f32 numbers.
+  double noise = 0;   ///< Sum of squared errors.
 
-  /// The ratio, or perfect_db.
+  /// Returns the signal-to-noise ratio in dB. Without a ratio, returns perfect_db if there is no error, and -perfect_db
+  /// otherwise.
   [[nodiscard]] double decibels() const;
-  /// Adds what another run gave for the same output.
+  /// Adds the errors of the same output in another run.
   void add(const OutputFigures& other);
-  /// The same, but the signal and the noise are those of the run that has the lower ratio: a good run hides no bad one.
+  /// Adds another run, but keeps signal and noise of the run with the lower ratio, so that a good run does not hide a
+  /// bad one.
   void add_worst(const OutputFigures& other);
 };
 
 [[nodiscard]] OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference,
                                        const onnx::TensorData& found);
 
-/// Of all outputs together; more is better.
+/// The quality of all outputs together.
 struct Score {
   std::int64_t not_finite = 0;
-  double snr_db = 0;  ///< Of the worst output.
+  double snr_db = 0;  ///< The ratio of the worst output.
   [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
-  /// By enough to be worth a node.
+  /// Whether the score is better by enough to justify another node.
   [[nodiscard]] bool is_better_than(const Score& other) const;
 };
 [[nodiscard]] Score score_of(const std::vector<OutputFigures>& outputs);

@@ -1,4 +1,4 @@
-// Each run extracts what the wanted tensors need, and compiles that.
+// Each run extracts and compiles the part of the model that the requested tensors need.
 #include "verify/partial_runs.hpp"
 
 #include <algorithm>
@@ -105,7 +105,7 @@ void PartialRuns::measure_sizes(const std::vector<const onnx::Value*>& values, c
       sizes_[open[i]] = bytes;
     }
   } catch (const Error& refused) {
-    if (refused.kind() == Error::Kind::internal) throw;  // otherwise estimates have to do
+    if (refused.kind() == Error::Kind::internal) throw;  // otherwise the estimates are used
   }
 }
 

@@ -1,4 +1,4 @@
-// Runs parts of a model on the CPU, so that any of its tensors can be looked at without keeping all of them.
+// Runs parts of a model on the CPU, so that each of its tensors can be inspected without keeping all of them in memory.
 #pragma once
 
 #include <cstddef>
@@ -16,59 +16,62 @@
 
 namespace graft::verify {
 
-/// Tensors, and why they cannot be looked at.
+/// Tensors that cannot be returned, with the reason.
 using Refusals = std::unordered_map<const onnx::Value*, std::string>;
 
-/// A copy of a model, whose inputs with a default are constants. f16 and bf16 tensors are rounded where they are made.
+/// Runs parts of a copy of a model, whose inputs with a default are constants. f16 and bf16 tensors are rounded after
+/// the nodes that compute them.
 class PartialRuns {
  public:
   PartialRuns(const runtime::Engine& engine, const onnx::Model& model, runtime::OperatorKernels kernels, int threads);
 
-  /// Finds types and sizes of all tensors for these inputs. Where they contradict each other the model's own message
-  /// comes when it is run.
+  /// Infers types and sizes of all tensors for these inputs. If they contradict the model, the error is reported when
+  /// the model runs.
   void infer(const runtime::TensorMap& inputs);
-  /// The same for several runs: an input whose sizes differ between them stays as it is declared.
+  /// Infers types and sizes for several runs: an input whose sizes differ between the runs keeps its declared shape.
   void infer(std::span<const runtime::TensorMap> runs);
 
   [[nodiscard]] const onnx::Model& model() const { return model_; }
 
-  /// What these tensors of the model need, compiled.
+  /// Compiles the part of the model that computes these tensors.
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const std::vector<const onnx::Value*>& outputs) const;
-  /// These tensors of the model for its inputs; what they do not need is not run.
+  /// Returns these tensors for the model's inputs. Nodes that they do not depend on are not run.
   [[nodiscard]] runtime::TensorMap run(const std::vector<const onnx::Value*>& outputs,
                                        const runtime::TensorMap& inputs) const;
-  /// The same without the tensors that cannot be looked at: the model runs, and does not when they are returned. Why
-  /// goes to `refused`. Throws Error where it does not run by itself.
+  /// Returns these tensors, without those that the model cannot return although it runs by itself; their reasons are
+  /// added to `refused`. Throws Error if the model does not run by itself.
   [[nodiscard]] runtime::TensorMap run_what_can_be(const std::vector<const onnx::Value*>& outputs,
                                                    const runtime::TensorMap& inputs, Refusals& refused) const;
-  /// A part that was made of it.
+  /// Runs a part that was extracted from the model.
   [[nodiscard]] runtime::TensorMap run(const onnx::Model& part, const runtime::TensorMap& inputs) const;
 
-  /// Runs tensors or a part with rounding noise in an engine: shows the tensors of each draw, and nothing where the
-  /// engine does not run them with noise.
+  /// Runs tensors or a part with rounding noise in an engine. Calls `look` for each draw, or not at all if the engine
+  /// does not run them with noise.
   void run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
                  const runtime::TensorMap& inputs, const LookAtDraw& look) const;
   void run_noisy(const runtime::Engine& engine, const onnx::Model& part, const runtime::TensorMap& inputs,
                  const LookAtDraw& look) const;
   [[nodiscard]] const runtime::Engine& engine() const { return *engine_; }
 
-  /// One run for the sizes of these tensors, as far as they do not follow from the inputs' shapes alone: what a
-  /// detector keeps. `bytes_of` knows them from then on.
+  /// Measures in one run the sizes of those tensors that do not follow from the shapes of the inputs alone, such as the
+  /// boxes that a detector keeps. `bytes_of` uses the measured sizes.
   void measure_sizes(const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs);
+  /// Returns the size of a tensor in bytes, measured or estimated.
   [[nodiscard]] std::int64_t bytes_of(const onnx::Value& value) const;
 
-  /// The values from `next` on that are kept at once in so many bytes, at least one; `next` is what follows them.
+  /// Returns the values from `next` on that fit into `memory` bytes, at least one; advances `next` past them.
   [[nodiscard]] std::vector<const onnx::Value*> next_group(const std::vector<const onnx::Value*>& values,
                                                            std::size_t& next, std::int64_t memory) const;
 
-  /// Looks at each of these tensors, once for each run. They are kept in groups of so many bytes; `progress` is called
-  /// before each group, and a group is compiled once.
+  /// Calls `visitor` with each of these tensors, once per run. The tensors are kept in groups of `memory` bytes; each
+  /// group is compiled once, and `progress` is called before each group. With `refused`, tensors that cannot be
+  /// returned are skipped and added to it.
   void visit(const std::vector<const onnx::Value*>& values, std::span<const runtime::TensorMap> runs,
              std::int64_t memory, const std::function<void(const onnx::Value&, const onnx::TensorData&)>& visitor,
              const std::function<void(std::size_t done, std::size_t total)>& progress = {},
              Refusals* refused = nullptr) const;
 
-  /// What is in them; in those that can be looked at, where `refused` is given.
+  /// Returns the ranges of these tensors. With `refused`, tensors that cannot be returned are left out and added to it.
   [[nodiscard]] std::unordered_map<const onnx::Value*, TensorRange> ranges(
       const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs, std::int64_t memory,
       const std::function<void(std::size_t done, std::size_t total)>& progress = {}, Refusals* refused = nullptr) const;
@@ -80,10 +83,10 @@ class PartialRuns {
   runtime::OperatorKernels kernels_;
   int threads_;
   onnx::Model model_;
-  std::unordered_map<const onnx::Value*, std::int64_t> sizes_;  ///< In bytes, of those that were measured.
+  std::unordered_map<const onnx::Value*, std::int64_t> sizes_;  ///< Measured sizes in bytes.
 };
 
-/// Of the tensor; an estimate, where the size is not known before it is run.
+/// Returns the size of a tensor as f32 in bytes, or an estimate if its shape is not fixed.
 [[nodiscard]] std::int64_t bytes_of(const onnx::Value& value);
 
 }  // namespace graft::verify

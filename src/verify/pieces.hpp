@@ -1,4 +1,4 @@
-// Large tensors are looked at in pieces, so that none is ever held in double as a whole.
+// Processes large tensors in pieces, so that no tensor is converted to double as a whole.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,13 @@ namespace graft::verify {
 [[nodiscard]] inline bool is_whole(onnx::ElementType type) {
   return is_integer(type) || type == onnx::ElementType::boolean;
 }
-/// Whether the elements are numbers that numbers() returns.
+/// Whether the elements are numbers that TensorData::numbers() returns.
 [[nodiscard]] inline bool is_real(onnx::ElementType type) {
   return is_whole(type) || (is_floating_point(type) && has_numbers(type));
 }
 
-/// `count` elements from `begin` on, as a row; `begin` is even, so that a piece of 4-bit numbers begins at a byte.
+/// Returns `count` elements from `begin` on as a row, without a copy. `begin` must lie on a byte boundary: for 4-bit
+/// types it must be even.
 [[nodiscard]] inline onnx::TensorData piece_of(const onnx::TensorData& tensor, std::int64_t begin, std::int64_t count) {
   const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
   const std::size_t first = static_cast<std::size_t>(begin) * bits / 8;
@@ -33,7 +34,7 @@ namespace graft::verify {
 
 inline constexpr std::int64_t piece_size = 1 << 16;
 
-/// Calls f(begin, count) for each piece of a tensor of so many elements.
+/// Calls f(begin, count) for each piece of a tensor with this number of elements.
 inline void for_each_piece(std::int64_t elements, const std::function<void(std::int64_t, std::int64_t)>& f) {
   for (std::int64_t begin = 0; begin < elements; begin += piece_size) f(begin, std::min(piece_size, elements - begin));
 }
