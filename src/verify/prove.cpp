@@ -1,4 +1,4 @@
-// The trials of a proof: sizes x numbers x ways to compute Graft's operators.
+// Runs the trials of a proof: sizes x numbers x implementations of Graft's operators.
 #include "verify/prove.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ struct Numbers {
   bool every_seed;
 };
 
-// The magnitudes find an epsilon that differs: what it changes shows only near its square root, or near itself.
+// The magnitudes detect a different epsilon: its effect shows only for numbers near its square root or near itself.
 constexpr std::array<Numbers, 16> all_numbers{{
     {InputValues::normal, 1, true},
     {InputValues::zeros, 1, false},
@@ -48,7 +48,7 @@ constexpr std::array<Numbers, 16> all_numbers{{
     {InputValues::normal, 1e-6, false},
     {InputValues::normal, 1e-4, false},
     {InputValues::normal, 1e-2, false},
-    {InputValues::normal, 30, false},  // beyond the bounds that layers limit to, and f16 holds its square
+    {InputValues::normal, 30, false},  // beyond the limits of clipping layers, and with a square that f16 holds
     {InputValues::normal, 1e3, false},
     {InputValues::normal, 1e9, false},
     {InputValues::normal, 1e15, false},
@@ -62,7 +62,7 @@ constexpr Numbers one_run{InputValues::uniform, 1, false};
 constexpr std::array<Numbers, 2> numbers_for_spot_check{
     {{InputValues::normal, 1, false}, {InputValues::chosen, 1, false}}};
 
-/// For sizes that show how shapes go together.
+/// The numbers for sizes that test broadcasting.
 constexpr std::array<Numbers, 1> numbers_for_broadcasting{{{InputValues::normal, 1, false}}};
 
 std::string text_of(const Numbers& numbers) {
@@ -87,8 +87,8 @@ std::string text_of(const Shapes& shapes) {
   return text;
 }
 
-/// The numbers at which a region may change what it does: its small constants and real attributes, and their negatives.
-/// No random number meets x > 0.5 where x is 0.5.
+/// Returns numbers at which a region may change its behavior: its small constants and real attributes, and their
+/// negatives. A random number never equals the 0.5 of x > 0.5.
 std::vector<double> numbers_of(const onnx::Model& model) {
   std::set<double> numbers{-1, 0, 1};
   constexpr std::size_t most = 64;
@@ -117,8 +117,9 @@ std::vector<double> numbers_of(const onnx::Model& model) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Each element by itself. Then an infinity stays where it is, where a mean would spread it. A set of its own: of all
-/// elementwise operators, arithmetic, comparisons and logic alone.
+/// Whether every output element depends only on the input elements at its position, so that an infinity stays at its
+/// position (a mean would spread it). The list contains only arithmetic, comparisons and logic, and not all elementwise
+/// operators.
 bool is_element_by_element(const onnx::Model& model) {
   static const std::set<std::string_view> element_by_element{
       "Abs",      "Add",   "And",   "Cast", "Clip",        "Constant", "Div", "Equal", "Greater", "GreaterOrEqual",
@@ -130,11 +131,12 @@ bool is_element_by_element(const onnx::Model& model) {
   return all;
 }
 
-/// Beyond this a number is as good as infinite.
+/// A number beyond this magnitude counts as infinite.
 constexpr double huge = 1e30;
 
-/// Where the original gives an infinity or no number, nothing is asked of the rewrite. Exporters limit to the largest
-/// float where no limit was meant: an infinity instead of such a number is right too.
+/// Replaces elements of the rewrite's result that need not agree by those of the original: where the original is
+/// infinite or NaN, and where the rewrite is infinite and the original is a huge number of the same sign. Exporters
+/// clip to the largest float where no limit was meant.
 void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
   if (!is_floating_point(reference.type) || reference.dims != other.dims) return;
   const auto expected = reference.numbers();
@@ -149,8 +151,8 @@ void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorDat
   other = onnx::TensorData::from_numbers(other.type, other.dims, *found);
 }
 
-/// The types of the outputs as they follow from the inputs: the engine turns results into what the model declares, so a
-/// run does not show that a node gives another type.
+/// Returns the types of the outputs as inferred from the inputs. The engine converts results to the declared types, so
+/// that a run does not show a node that computes another type.
 std::map<std::string, onnx::ElementType> inferred_types(const onnx::Model& model) {
   onnx::Model bare = model.clone();
   for (onnx::Value* value : bare.graph().values()) {
@@ -164,7 +166,7 @@ std::map<std::string, onnx::ElementType> inferred_types(const onnx::Model& model
   return types;
 }
 
-/// Of the narrowest floating-point input.
+/// Returns the largest number of the inputs' types: 65504 if an input is f16, otherwise that of f32.
 double largest_number(const onnx::Model& model) {
   double largest = std::numeric_limits<float>::max();
   for (const onnx::Value* input : model.graph().inputs()) {
@@ -185,8 +187,8 @@ std::int64_t largest_count(const Shapes& shapes) {
   return largest;
 }
 
-/// Why the inputs need more memory than a proof may take whatever its open dimensions are; empty where they do not. A
-/// file of a few bytes may declare any sizes.
+/// Returns why the inputs need more memory than a proof may use even if all dynamic dimensions are 1, or an empty
+/// string. A file of a few bytes may declare any sizes.
 std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::int64_t times_at_most = 256;
   InputOptions ones;
@@ -201,8 +203,8 @@ std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
   return "";
 }
 
-/// Whether a size that follows from others, after layers that shrink, is `lowest` to 2. What is normalized over two
-/// numbers is rounding and little else wherever the two are close.
+/// Whether a size that is computed from other sizes, after layers that shrink, lies between `lowest` and 2. A
+/// normalization over two numbers that are close returns little but rounding errors.
 bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const onnx::Value* input : model.graph().inputs()) {
     const auto found = shapes.find(input->name);
@@ -220,7 +222,7 @@ bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::
 
 constexpr std::string_view opened_prefix = "fixed ";
 constexpr std::int64_t smallest_opened = 9;
-constexpr std::int64_t few_elements = 1 << 14;  ///< So many are as quickly run as fewer.
+constexpr std::int64_t few_elements = 1 << 14;  ///< Tensors up to this size run equally fast.
 
 void add_numbers(const onnx::TensorData& tensor, std::set<std::int64_t>& numbers) {
   numbers.insert(tensor.dims.begin(), tensor.dims.end());
@@ -228,7 +230,7 @@ void add_numbers(const onnx::TensorData& tensor, std::set<std::int64_t>& numbers
   if (const auto values = tensor.ints()) numbers.insert(values->begin(), values->end());
 }
 
-/// All integers that a model holds: a size that is among them is no accident.
+/// Adds all integers that a model contains. A size that equals one of them may depend on it.
 void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   const auto add_constants = [&](const onnx::Graph& graph) {
     for (const onnx::Value* value : graph.initializers()) add_numbers(*value->initializer, numbers);
@@ -244,7 +246,7 @@ void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   });
 }
 
-/// Whether an input that is slow to run has sizes that were opened.
+/// Whether an input that is slow to run has sizes that became dynamic.
 bool opens_large_input(const onnx::Model& before, const onnx::Model& opened) {
   const auto& inputs = before.graph().inputs();
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
@@ -300,8 +302,9 @@ std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::
 
 namespace {
 
-/// All different, larger and different, all the same, all 1; without those that are too large, the smallest apart.
-/// Sizes that were fixed before begin with larger numbers: borders and windows were made for such.
+/// Returns the sizes to try: all different, larger and different, all the same, all 1. Sizes that are too large are
+/// left out, unless no other sizes remain. Sizes that were fixed before start with larger numbers, for which borders
+/// and windows were made.
 std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_elements) {
   const std::vector<std::string> symbols = symbols_of_inputs(model);
   constexpr std::array<std::int64_t, 8> different{2, 3, 5, 7, 4, 6, 9, 8};
@@ -324,7 +327,7 @@ std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_ele
       shapes = input_shapes(model, options);
     }
     const bool last = way + 1 == ways.size();
-    // A large region with all dimensions 1 shows little: then different ones are tried as far as memory allows.
+    // A large region whose dimensions are all 1 shows little, so different sizes are tried as far as memory allows.
     constexpr std::int64_t at_most = 16;
     const bool needed = result.empty() && (last || (way == 0 && largest_count(shapes) / at_most <= max_elements));
     if (largest_count(shapes) > max_elements && !needed) continue;
@@ -333,7 +336,8 @@ std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_ele
   return result;
 }
 
-/// One size 1 and the others larger: only then is an input broadcast that otherwise goes with the others.
+/// Returns sizes of which one is 1 and the others are larger. Only such sizes broadcast an input that otherwise has the
+/// shape of the others.
 std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::size_t most = 4;
   std::vector<std::string> symbols = symbols_of_inputs(model);
@@ -351,7 +355,7 @@ std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t
   return result;
 }
 
-/// An axis of such an input has the size 0, and the symbols that this does not settle are 3.
+/// Returns sizes for which an axis of an emptied input has the size 0. Symbols that this does not determine are 3.
 std::vector<Shapes> shapes_without_elements(const onnx::Model& model, const std::vector<std::string>& emptied) {
   constexpr std::int64_t others = 3;
   const std::vector<std::string> all = symbols_of_inputs(model);
@@ -367,7 +371,7 @@ std::vector<Shapes> shapes_without_elements(const onnx::Model& model, const std:
     try {
       shapes = input_shapes(model, options);
     } catch (const Error&) {
-      return;  // a size of another input is negative
+      return;  // a size of another input would be negative
     }
     if (std::find(result.begin(), result.end(), shapes) == result.end()) result.push_back(std::move(shapes));
   };
@@ -406,9 +410,9 @@ bool has_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Whether numbers in f16 or bf16 go on into arithmetic. The original computes those in f32, and kernels have to, or
-/// every further node would make more of their roundings; where one operator alone computes, its outputs are rounded as
-/// the original's are, and its kernel is tried in the type that it will run in.
+/// Whether f16 or bf16 tensors inside the model are inputs of arithmetic. The original computes these in f32, and
+/// Graft's kernels must do so too, because each further node would amplify their rounding. If a single operator
+/// computes, its outputs are rounded like the original's, and its kernel is tested in the type in which it will run.
 bool narrow_inside(const onnx::Model& model) {
   onnx::Model inferred = model.clone();
   infer_shapes(inferred);
@@ -441,7 +445,7 @@ class Proof {
       second_noisy_.emplace(*second, before, runtime::CompileOptions{});
   }
 
-  /// `fixed`: sizes to try once, after all others.
+  /// Runs the proof. `fixed` are sizes that are tried once, after all others.
   ProofResult run(const Shapes* fixed = nullptr) {
     check_same_names(before_, after_);
     try {
@@ -552,7 +556,8 @@ class Proof {
     return "";
   }
 
-  /// True also for sizes that the original refuses: they do not fit together.
+  /// Whether the rewrite agrees for these sizes. True also for sizes that the original refuses because they do not fit
+  /// together.
   bool agree_with(const Shapes& shapes, std::span<const Numbers> trials) {
     if (std::string why = runtime::refusal_of(*reference_, shapes); !why.empty()) {
       refusal_ = std::move(why);
@@ -561,7 +566,7 @@ class Proof {
     }
     bool has_run = false;
     for (const Numbers& numbers : trials) {
-      // Where inner values overflow their type, the original is what its runtime makes of that, and proves nothing.
+      // If inner values overflow their type, the original's result depends on its runtime and proves nothing.
       if (numbers.scale * numbers.scale > largest_number(before_)) continue;
       const bool infinities_show = tries_infinities_ && largest_number(before_) > huge;
       if (numbers.values == InputValues::infinite && !infinities_show) continue;
@@ -582,7 +587,7 @@ class Proof {
           refusal_ = refused.what();
           ++result_.skipped;
           if (!has_run) return true;
-          continue;  // these numbers alone
+          continue;  // only these numbers are refused
         }
         has_run = true;
         const bool only_finite = numbers.values == InputValues::infinite || numbers.values == InputValues::nan;
@@ -601,8 +606,9 @@ class Proof {
     return std::move(result_);
   }
 
-  /// A mean of numbers of both signs is far smaller than they are, its rounding is not: one epsilon of the largest.
-  /// Measured with 65,536 normally distributed numbers: 3.2e-8 between two orders of adding up, for means down to 5e-4.
+  /// Returns the rounding error of a mean: one epsilon of the largest input. A mean of numbers of both signs is far
+  /// smaller than the numbers, but its rounding error is not. Measured with 65,536 normally distributed numbers: 3.2e-8
+  /// between two orders of summation, for means down to 5e-4.
   static double rounding_of_mean(const onnx::Value* value, const runtime::TensorMap& inputs) {
     const onnx::Value* source = value == nullptr ? nullptr : mean_of(*value);
     const auto input = source == nullptr ? inputs.end() : inputs.find(source->name);
@@ -663,15 +669,15 @@ class Proof {
     Tolerance tolerance;
     Difference difference;
     std::optional<NoiseFloor> floor;
-    bool has_steps = false;  ///< Integers of 8 bits that come from rounding real numbers.
+    bool has_steps = false;  ///< Whether the elements are 8-bit integers that come from rounding real numbers.
   };
 
   /// The evidence of the trials so far about an output.
   struct Evidence {
-    bool has_finite = false;   ///< Most of it was within the tolerance in a trial in which a number was finite.
-    bool has_nonzero = false;  ///< One of these numbers was not 0.
-    bool is_in_noise = false;  ///< The noise floor excused a difference of a trial.
-    bool has_lost = false;     ///< Only a floor that may not be relied on excused the difference of a trial.
+    bool has_finite = false;   ///< Whether most of the output was within the tolerance in a trial with a finite number.
+    bool has_nonzero = false;  ///< Whether such a trial had a finite number other than 0.
+    bool is_in_noise = false;  ///< Whether the noise floor excused a difference in a trial.
+    bool has_lost = false;     ///< Whether only an unreliable noise floor excused a difference in a trial.
 
     /// Adds a trial in which most of the output was within the tolerance.
     void add(const onnx::TensorData& reference) {
@@ -687,8 +693,8 @@ class Proof {
       }
     }
 
-    /// Where inputs of 0 make the output 0 whatever else is computed, a 0 shows nothing of a region that is lost in
-    /// noise for other inputs.
+    /// Whether the trials are sufficient evidence. If inputs of 0 make the output 0 regardless of the computation, a 0
+    /// proves nothing about a region that is lost in noise for other inputs.
     [[nodiscard]] bool is_enough() const { return has_lost ? has_nonzero : has_finite; }
   };
 
@@ -709,7 +715,7 @@ class Proof {
     return output;
   }
 
-  /// Judges the outputs that differ by how far the original is from itself on these inputs, by rounding alone.
+  /// Judges outputs that differ by the noise floor: how much rounding alone changes the original on these inputs.
   void judge_by_floors(std::map<std::string, ComparedOutput>& compared, const runtime::TensorMap& inputs,
                        const runtime::TensorMap& expected, const runtime::TensorMap& found) {
     std::vector<DoubtfulTensor> doubtful;
@@ -728,13 +734,13 @@ class Proof {
     judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
                    second == nullptr ? "" : second->name());
     for (auto& [name, difference] : before) {
-      // Numbers that are there in whatever order prove nothing.
+      // A comparison without order proves nothing.
       if (compared.at(name).difference.selection) compared.at(name).difference = std::move(difference);
     }
   }
 
-  /// Rounding to a step goes the other way where a number lies in the middle, which is rare: many elements one step off
-  /// are another computation.
+  /// Rejects results with many elements one step off. Rounding goes to the other step only for a number in the middle
+  /// between two steps, which is rare.
   static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
     constexpr std::int64_t share = 8;
@@ -754,7 +760,7 @@ class Proof {
   std::optional<NoisyModel> noisy_;
   std::optional<NoisyModel> second_noisy_;
   std::vector<Candidate> candidates_;
-  std::map<std::string, Evidence> evidence_;  ///< By output.
+  std::map<std::string, Evidence> evidence_;  ///< The evidence by output.
   std::string refusal_;
   ProofResult result_;
 };
@@ -838,7 +844,7 @@ ProofResult prove_with(const runtime::Engine& engine, const onnx::Model& before,
     for (const std::string& symbol : symbols_of_inputs(before)) ones.dims[symbol] = 1;
     const Shapes fixed = input_shapes(before, ones);
     ProofResult result = Proof(engine, opened->before, opened->after, options).run(&fixed);
-    // What fails on smaller sizes may hold at those that are fixed, and only they count.
+    // A rewrite that fails for smaller sizes may still hold for the fixed sizes, which are the only ones that count.
     if (result.proven) return result;
   }
   return Proof(engine, before, after, options).run();
@@ -865,7 +871,7 @@ ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& bef
 
 ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
                          const ProofOptions& options) {
-  // An If whose branch gives a constant of no elements gives one element in OpenVINO 2026.4.1.
+  // In OpenVINO 2026.4.1, an If whose branch returns a constant without elements returns one element.
   const runtime::Engine* second = options.emptied.empty() ? nullptr : engine.second();
   if (second != nullptr) {
     return not_proven_where_disputed([&] { return prove_with(*second, before, after, options); });

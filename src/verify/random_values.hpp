@@ -1,4 +1,4 @@
-// Which tensors depend on random numbers: of those no comparison says anything.
+// Finds the tensors that depend on random numbers, which cannot be compared.
 #pragma once
 
 #include <string>
@@ -8,19 +8,20 @@
 
 namespace graft::verify {
 
-/// Values of a main graph, with the node that their numbers come from: "node 'noise' (RandomNormal)".
+/// Values of a main graph, each with the node that draws its numbers: "node 'noise' (RandomNormal)".
 using RandomValues = std::unordered_map<const onnx::Value*, std::string>;
 
-/// Whatever the seed: an engine draws other numbers from it in each run. Dropout counts where it is in training mode,
-/// and a node that calls a function or has bodies where there is such a node inside. What depends on the shape of such
-/// a tensor alone does not count.
+/// Returns the values that depend on random numbers, whatever the seed: an engine draws different numbers in each run.
+/// Dropout counts if it is in training mode; a node that calls a function or has bodies counts if there is a random
+/// node inside. A value that depends only on the shape of a random tensor does not count.
 [[nodiscard]] RandomValues random_values(const onnx::Model& model);
 
-/// "it depends on random numbers, those of node 'noise' (RandomNormal)", of a pair of values; empty where neither does.
+/// Returns why a pair of values is not compared: "it depends on random numbers, those of node 'noise' (RandomNormal)";
+/// empty if neither value is random.
 [[nodiscard]] std::string why_not_compared(const RandomValues& reference, const onnx::Value& value,
                                            const RandomValues& candidate, const onnx::Value& other);
 
-/// The first random node that outputs of the model depend on; empty where there is none.
+/// Returns the first random node that outputs of the model depend on, or an empty string.
 [[nodiscard]] std::string random_node_of_outputs(const onnx::Model& model);
 
 }  // namespace graft::verify

@@ -1,4 +1,4 @@
-// Orders are guessed, tried on a few elements, and then on all.
+// Guesses orders, tests them on a few elements, and then on all elements.
 #include "verify/rearrangement.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 constexpr std::size_t highest_permuted_rank = 5;
-/// Of one axis whose slices are compared with each other.
+/// Limit for an axis whose slices are compared with each other.
 constexpr std::int64_t most_slices = 4096;
 
 std::int64_t product(const Dims& dims) {
@@ -47,7 +47,7 @@ Dims permuted(const Dims& dims, const Dims& axes) {
   return result;
 }
 
-/// Where element `position` of the candidate lies in the reference.
+/// Maps the position of an element in the candidate to its position in the reference.
 class Source {
  public:
   explicit Source(const Rearrangement& layout) {
@@ -89,7 +89,7 @@ bool close(double reference, double candidate, double allowed, double relative) 
   return std::abs(reference - candidate) <= allowed + relative * std::abs(reference);
 }
 
-/// How near is near enough.
+/// The limits within which two numbers count as equal.
 struct Nearness {
   double relative;
   double allowed;
@@ -100,15 +100,15 @@ struct Nearness {
   }
 };
 
-/// What rounding may change at most; nothing of integers.
+/// Returns the tolerance for rounding errors; 0 for integers.
 Tolerance rounding_of(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance left = Tolerance::of_network(reference.type);
   const Tolerance right = Tolerance::of_network(candidate.type);
   return left.relative > right.relative ? left : right;
 }
 
-/// Both tensors as numbers. An order explains the candidate where its numbers are near enough in that order, and far
-/// nearer than in the order of the reference: a wide tolerance alone is met by many orders.
+/// Compares both tensors as numbers. An order explains the candidate if its numbers are within the tolerance in that
+/// order and far closer than in the order of the reference: many orders meet a wide tolerance.
 class Search {
  public:
   Search(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance)
@@ -135,7 +135,7 @@ class Search {
       return expected_[static_cast<std::size_t>(source(static_cast<std::int64_t>(i)))];
     };
     constexpr std::size_t few = 64;
-    constexpr std::size_t stride = 7919;  // a prime, so that no axis is missed
+    constexpr std::size_t stride = 7919;  // a prime, so that the samples cover every axis
     for (std::size_t i = 0; i < few; ++i) {
       const std::size_t at = i * stride % found_.size();
       if (!near_.holds(expected(at), found_[at])) return false;
@@ -148,7 +148,7 @@ class Search {
     return is_far_better(squares);
   }
 
-  /// The same numbers but for rounding, and enough different ones to tell.
+  /// Whether both tensors have the same numbers except for rounding, with enough different numbers to be sure.
   [[nodiscard]] bool same_numbers() const {
     std::vector<double> left = expected_;
     std::vector<double> right = found_;
@@ -170,9 +170,9 @@ class Search {
     return std::any_of(expected_.begin(), expected_.end(), is_nan) || std::any_of(found_.begin(), found_.end(), is_nan);
   }
 
-  /// Candidate slice i is the reference's slice order[i]; nothing where the slices are others. A slice that agrees
-  /// where it is stays there. Short slices, which many others are near to, have to agree but for rounding; so has `any`
-  /// order, since there are so many.
+  /// Returns the order in which candidate slice i equals the reference's slice order[i], or nothing if no order fits. A
+  /// slice that agrees at its own position stays there. Short slices, which are close to many others, must agree except
+  /// for rounding. With `any`, so must all slices, because there are so many possible orders.
   [[nodiscard]] std::optional<Dims> order_of_slices(std::size_t axis, bool any) const {
     const Dims& dims = reference_.dims;
     const std::int64_t slices = dims[axis];
@@ -223,10 +223,10 @@ class Search {
   std::vector<double> found_;
   Nearness near_;
   Nearness rounding_;
-  double straight_ = 0;  ///< The sum of the squared errors in the order of the reference.
+  double straight_ = 0;  ///< Sum of squared errors in the order of the reference.
 };
 
-/// "NCHW" and the like, for what the axes of an image are called; empty for other ranks.
+/// Returns the names of an image's axes in this order, for example "NCHW"; empty for ranks other than 3, 4 and 5.
 std::string axis_names(std::size_t rank, const Dims& axes) {
   constexpr std::string_view letters3 = "NCW";
   constexpr std::string_view letters4 = "NCHW";
@@ -245,7 +245,7 @@ Dims inverse(const Dims& axes) {
   return result;
 }
 
-/// The order that brings channels from the second place to the last.
+/// Returns the order of axes that moves the channels from the second place to the last.
 Dims channels_to_last(std::size_t rank) {
   Dims axes{0};
   for (std::size_t axis = 2; axis < rank; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
@@ -253,7 +253,8 @@ Dims channels_to_last(std::size_t rank) {
   return axes;
 }
 
-/// The usual two: channels last where the reference has them first, and the other way round.
+/// Returns a text for the two usual exchanges: channels last if the reference has them first, and vice versa; otherwise
+/// empty.
 std::string known_exchange(std::size_t rank, const Dims& axes) {
   if (rank < 3) return "";
   const Dims to_last = channels_to_last(rank);
@@ -264,14 +265,15 @@ std::string known_exchange(std::size_t rank, const Dims& axes) {
   return "";
 }
 
-/// Layouts that differ in the order of the axes of `dims`, those of channels first and last before the others.
+/// Returns the layouts that differ in the order of the axes of `dims`, exchanges of channels first and last before the
+/// others.
 std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_dims) {
   std::vector<Rearrangement> layouts;
   const auto longer = std::count_if(dims.begin(), dims.end(), [](std::int64_t size) { return size > 1; });
   if (dims.size() > highest_permuted_rank || longer < 2) return layouts;
   Dims axes = in_order(dims.size());
   while (std::next_permutation(axes.begin(), axes.end())) {
-    Dims order;  // of the axes that are longer than 1: if it stays, so do the elements
+    Dims order;  // order of the axes longer than 1: if it is unchanged, so is the order of the elements
     for (const std::int64_t axis : axes) {
       if (dims[static_cast<std::size_t>(axis)] > 1) order.push_back(axis);
     }
@@ -297,7 +299,8 @@ std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_d
   return layouts;
 }
 
-/// What the candidate can be read as if nothing is known: the elements of a row split in two, the halves exchanged.
+/// Returns the layouts to try if the shape before flattening is unknown: the elements of a row are split into two axes,
+/// which are exchanged.
 std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidate) {
   std::vector<Rearrangement> layouts;
   const auto try_split = [&](std::int64_t rows, std::int64_t row) {
@@ -321,7 +324,7 @@ std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidat
   return layouts;
 }
 
-/// "[3, 9] are the reference's [9, 3]": those that are not where they were.
+/// Returns for example "[3, 9] are the reference's [9, 3]": the slices that are not at their own position.
 std::string moved_text(const Dims& order) {
   constexpr std::size_t few = 8;
   Dims to;
@@ -355,8 +358,7 @@ std::optional<Rearrangement> order_along(const Search& search, const onnx::Tenso
   bool rotated = true;
   for (std::int64_t i = 0; i < slices; ++i)
     rotated = rotated && (*order)[static_cast<std::size_t>(i)] == (i + turn) % slices;
-  const bool may_be_channels =
-      slices == 3 || slices == most_colors;  // which axis they lie on, the order tells well enough
+  const bool may_be_channels = slices == 3 || slices == most_colors;  // the order alone identifies the axis well enough
   if (may_be_channels) {
     layout.kind = Rearrangement::Kind::channels;
     layout.text =
@@ -438,7 +440,7 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
   const auto more = [&](std::vector<Rearrangement> layouts) {
     guesses.insert(guesses.end(), std::make_move_iterator(layouts.begin()), std::make_move_iterator(layouts.end()));
   };
-  if (reference.dims != candidate.dims) {  // the exchange that gives the candidate's dimensions is the likely one
+  if (reference.dims != candidate.dims) {  // the exchange that results in the candidate's dimensions is the most likely
     std::stable_partition(guesses.begin(), guesses.end(),
                           [](const Rearrangement& layout) { return layout.kind == Rearrangement::Kind::transposed; });
   }
@@ -457,8 +459,8 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
   for (const Rearrangement& guess : splits_of(reference.dims, candidate.dims)) {
     if (search.fits(guess)) return guess;
   }
-  if (search.has_nan() || !search.same_numbers()) return std::nullopt;  // NaN has no place in a sorted list
-  // Any order of the elements of a row is one of its slices too, so that explanation comes last.
+  if (search.has_nan() || !search.same_numbers()) return std::nullopt;  // NaN cannot be sorted
+  // Any order of the elements of a row is also an order of its slices, so this explanation comes last.
   if (reference.dims == candidate.dims) {
     for (std::size_t axis = 0; axis < reference.dims.size(); ++axis) {
       auto layout = order_along(search, reference, axis, true);
@@ -474,7 +476,7 @@ std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& refer
                                                    const onnx::TensorData& candidate) {
   if (!comparable(reference, candidate) || bits_of(reference.type) < 8) return std::nullopt;
   std::optional<Rearrangement> best;
-  constexpr double worth_naming = 6;  // decibels: half of what is there is explained
+  constexpr double worth_naming = 6;  // in dB: the order explains half of the signal
   double best_snr = worth_naming;
   if (reference.dims == candidate.dims) {
     const ErrorFigures same = error_figures(reference, candidate);
@@ -495,7 +497,7 @@ std::optional<Rearrangement> transposition_between(const Dims& reference, const 
   if (reference == candidate || reference.size() != candidate.size()) return std::nullopt;
   const auto is_candidate = [&](const Dims& dims) { return dims == candidate; };
   if (auto exchanged = exchange_channels(reference, is_candidate)) return exchanged;
-  // Of no elements, and along one axis, every transposition is the same.
+  // For tensors without elements, or with only one axis longer than 1, all transpositions are equal.
   const auto longer = std::count_if(reference.begin(), reference.end(), [](std::int64_t size) { return size > 1; });
   if ((product(reference) == 0 || longer < 2) &&
       std::is_permutation(reference.begin(), reference.end(), candidate.begin(), candidate.end())) {
@@ -554,7 +556,7 @@ std::optional<std::string> find_scale(const onnx::TensorData& reference, const o
   if (std::abs(offset) <= smallest) offset = 0;
   if (factor == 0 || (factor == 1 && offset == 0)) return std::nullopt;
 
-  // A fit's own error comes on top of the tolerance.
+  // The error of the fit adds to the tolerance.
   constexpr double slack = 4;
   const double allowed = slack * (tolerance.absolute + tolerance.of_largest * right.largest());
   bool fits = true;
