@@ -33,7 +33,8 @@ struct LayerOptions {
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
   InputRanges ranges = {};                                 ///< Ranges of synthetic inputs; see InputOptions.
   std::set<std::string, std::less<>> large_integers = {};  ///< Inputs with large integers; see VerifyOptions.
-  /// Replaces layer_tolerance; `absolute` is then 0 unless given, and vice versa.
+  /// Replaces layer_tolerance and output_tolerance; if only one of `relative` and `absolute` is given, the other one is
+  /// 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
   /// Minimum signal-to-noise ratio of real outputs, instead of the element tolerances.

@@ -1,4 +1,4 @@
-// Runs twice and compares bits.
+// Runs each model twice and compares the bits.
 #include "verify/repeats.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace graft::verify {
 namespace {
 
-/// The first output whose bits differ; empty where there is none.
+/// Returns the first output whose bits differ, or an empty string.
 std::string first_different(const runtime::TensorMap& first, const runtime::TensorMap& second) {
   for (const auto& [name, tensor] : first) {
     const auto found = second.find(name);
@@ -26,7 +26,7 @@ std::string first_different(const runtime::TensorMap& first, const runtime::Tens
   return "";
 }
 
-/// What the requests for one compiled model share.
+/// The state that the requests for one compiled model share.
 struct Repetition {
   std::string source;
   std::string engine;

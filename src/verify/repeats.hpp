@@ -1,4 +1,4 @@
-// An engine whose compiled models have to compute the same bits twice.
+// An engine that checks whether its compiled models compute the same bits twice.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,16 @@
 
 namespace graft::verify {
 
-/// A compiled model computed other bits from the same inputs. The results of such an engine are not used for that
-/// model.
+/// Thrown if a compiled model computed different bits from the same inputs. The results of this engine are not used for
+/// the model.
 class Unstable : public runtime::EngineLimit {
  public:
   using EngineLimit::EngineLimit;
 };
 
-/// Repeats the first run of each compiled model and throws Unstable where an output has other bits the second time: an
-/// engine that reads memory which it did not write shows it so. Models that draw random numbers are not
-/// repeated. `engine` has to outlive the result.
+/// Returns an engine that repeats the first run of each compiled model and throws Unstable if an output has different
+/// bits the second time, as it has if an engine reads memory that it did not write. Models that draw random numbers are
+/// not repeated. `engine` must outlive the result.
 [[nodiscard]] std::unique_ptr<runtime::Engine> make_repeating_engine(const runtime::Engine& engine);
 
 }  // namespace graft::verify

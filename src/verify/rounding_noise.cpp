@@ -1,4 +1,5 @@
-// y = Add(x, c)   becomes   raw = Add(x, c * factors), y = raw * factors: each place reads another window of the input.
+// y = Add(x, c) becomes raw = Add(x, c * factors), y = raw * factors: each place reads a different window of the input
+// `factors`.
 #include "verify/rounding_noise.hpp"
 
 #include <algorithm>
@@ -30,19 +31,22 @@ using onnx::Node;
 using onnx::TensorData;
 using onnx::Value;
 
-/// A result moves by this many epsilons of f32: vector instructions for exp, tanh and the like are off by as many.
+/// The number of epsilons of f32 by which a result is moved: vector instructions for exp, tanh and similar functions
+/// have errors of this size.
 constexpr double epsilons = 4;
-/// Arithmetic on integers up to this size is exact: they are indices, sizes and counts that happen to be f32.
+/// The largest integer that is not moved. Arithmetic on integers up to this size is exact: they are indices, sizes and
+/// counts in f32.
 constexpr double largest_kept_integer = 65536;
-/// Larger numbers might overflow.
+/// The largest number that is moved. Larger numbers could overflow.
 constexpr double largest_moved = 1e38;
-/// Reshape has `allowzero` from here on; Clip, Equal and Where take f32 as this file uses them.
+/// The lowest opset of the noisy model. Reshape has `allowzero` from this opset on; Clip, Equal and Where accept f32 as
+/// this file uses them.
 constexpr std::int64_t lowest_opset = 14;
-/// From here on the axes of all reductions are an input.
+/// The opset from which on all reductions have their axes as an input.
 constexpr std::int64_t axes_are_inputs = 18;
-/// Larger tensors repeat the factors.
+/// The number of factors. Larger tensors repeat them.
 constexpr std::int64_t factor_count = std::int64_t{1} << 17;
-/// Windows of two places begin this far apart. A prime number, so that they begin at different factors.
+/// The distance between the windows of two places. It is a prime number, so that windows begin at different factors.
 constexpr std::int64_t between_windows = 7919;
 
 bool is_wide(const Value* value) {
@@ -60,7 +64,7 @@ bool is_one_of(const Node& node, const std::set<std::string_view>& names) {
   return node.domain.empty() && names.contains(node.op_type);
 }
 
-/// Results are as exact as the inputs.
+/// Whether the results are as exact as the inputs.
 bool is_exact(const Node& node) {
   static const std::set<std::string_view> names{"Abs",
                                                 "ArgMax",
@@ -129,16 +133,16 @@ bool is_exact(const Node& node) {
   return is_one_of(node, names);
 }
 
-/// Elementwise arithmetic, whose constants may have been rounded in another way.
+/// Whether the node is elementwise arithmetic, whose constants another model may have rounded differently.
 bool is_arithmetic(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div", "Sum", "Mean"}); }
 
-/// Sums of products of two inputs.
+/// Whether the node computes sums of products of two inputs.
 bool is_product(const Node& node) {
   return is_one_of(node, {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum", "LSTM", "GRU", "RNN", "DeformConv",
                           "Attention", "LinearAttention"});
 }
 
-/// The input of a product that is added to it.
+/// Returns the input of a product that is added to it, or nothing.
 std::optional<std::size_t> bias_input(const Node& node) {
   constexpr std::size_t of_deformable = 3;
   if (is_one_of(node, {"Conv", "ConvTranspose", "Gemm"})) return 2;
@@ -150,7 +154,7 @@ bool is_reduction(const Node& node) {
   return is_one_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare"});
 }
 
-/// Sums of many terms of the first input. Operators of other domains count as such.
+/// Whether the node computes sums of many terms of the first input. Operators outside ai.onnx count as such.
 bool adds_up(const Node& node) {
   static const std::set<std::string_view> names{"ReduceLogSum",
                                                 "ReduceLogSumExp",
@@ -185,7 +189,7 @@ bool adds_up(const Node& node) {
   return is_product(node) || is_reduction(node) || is_one_of(node, names) || !node.domain.empty();
 }
 
-/// Integers give integers.
+/// Whether the result is an integer if all inputs are integers.
 bool keeps_integers(const Node& node) {
   return is_one_of(node, {"Add", "Sub", "Mul", "Sum", "Conv", "MatMul", "Gemm", "ReduceSum"});
 }
@@ -212,7 +216,7 @@ bool may_move(const Value* value) {
 
 TensorData scalar(ElementType type, double number) { return TensorData::from_numbers(type, {}, {number}); }
 
-/// Adds nodes at the end of a graph, which is sorted afterwards.
+/// Adds a node at the end of a graph, which is sorted afterwards.
 Value* add_node(Graph& graph, std::string_view op_type, std::vector<Value*> inputs, ElementType type) {
   Node* node = graph.add_node(std::string(op_type), std::move(inputs), {"noise"});
   node->output()->type = type;
@@ -228,7 +232,7 @@ Value* add_ints(Graph& graph, const std::vector<std::int64_t>& ints) {
   return graph.root().add_constant("noise", TensorData::from_ints(ints));
 }
 
-/// Replaces nodes that normalize by the mean, the variance and the division that they consist of.
+/// Replaces normalizations by the mean, variance and division of which they consist.
 class Normalizations {
  public:
   explicit Normalizations(Graph& graph) : graph_(graph) {}
@@ -290,7 +294,7 @@ class Normalizations {
     return axes;
   }
 
-  /// The dimensions of a factor for each channel.
+  /// Returns the dimensions of a tensor with one factor per channel.
   static std::vector<std::int64_t> of_channels(std::int64_t rank) {
     std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
     dims[1] = -1;
@@ -338,7 +342,7 @@ class Normalizations {
     return y;
   }
 
-  /// The form that exporters fold: one factor and one term for each channel.
+  /// Returns the form that exporters fold: one factor and one term per channel.
   Value* batch(const Node& node) {
     const auto rank = node.input(0)->rank();
     if (!rank || *rank < 2 || node.int_or("training_mode", 0) != 0) return nullptr;
@@ -355,7 +359,7 @@ class Normalizations {
   bool is_changed_ = false;
 };
 
-/// Multiplies values of a model by windows of its input of factors.
+/// Multiplies values of a model by windows of the input of factors.
 class Noise {
  public:
   Noise(onnx::Model& model, Value& factors) : root_(model.graph()), factors_(factors) {}
@@ -366,7 +370,7 @@ class Noise {
   }
 
  private:
-  /// `turn`: the iteration number, inside the body of a Loop.
+  /// Adds noise to a graph. `turn` is the iteration number inside the body of a Loop.
   void add_to(Graph& graph, Value* turn) {
     Value* const outer_turn = std::exchange(turn_, turn);
     bool is_changed = false;
@@ -400,7 +404,7 @@ class Noise {
     for (std::size_t i = 0; i < count; ++i) {
       Value* const source = node.inputs[i];
       if (!may_move(source) || moved_.contains(source)) continue;
-      // Noise on weights would be the same as that on what they are multiplied with, and take longer.
+      // Noise on weights would have the same effect as noise on their other operand, at a higher cost.
       const bool is_wanted = from_data_.contains(source) ? adds_up(node) : arithmetic || i == bias;
       if (!is_wanted) continue;
       if (const auto constant = source->constant(); constant && holds_small_integers(*constant)) continue;
@@ -408,7 +412,8 @@ class Noise {
     }
   }
 
-  /// Products of integers are exact where both sides are integers.
+  /// Whether all constant operands other than the bias are small integers. A product of integers is exact only in this
+  /// case.
   static bool has_integer_weights(const Node& node, std::optional<std::size_t> bias) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto constant = i == bias || node.inputs[i] == nullptr ? std::nullopt : node.inputs[i]->constant();
@@ -442,7 +447,8 @@ class Noise {
     return known;
   }
 
-  /// `terms`: what the value is the sum of. The rounding of a sum grows with the root of the number of its terms.
+  /// Returns the value with noise. `terms` is the tensor whose elements a reduction summed, or null: the rounding error
+  /// of a sum grows with the square root of the number of its terms.
   Value* moved_value(Graph& graph, Value& value, bool keeps, Value* terms) {
     const ElementType type = *value.type;
     const auto op = [&](std::string_view name, std::vector<Value*> inputs) {
@@ -469,7 +475,8 @@ class Noise {
     return moved;
   }
 
-  /// How many times as much a sum moves as one result: the root of the number of its terms, in steps of `epsilons`.
+  /// Returns the factor by which the noise of a sum exceeds that of one result: the square root of the number of its
+  /// terms, divided by `epsilons`, at least 1.
   Value* share_of_sum(Graph& graph, Value& sum, Value& terms) {
     const auto dims = fixed_dims(sum);
     const auto dims_before = fixed_dims(terms);
@@ -486,7 +493,7 @@ class Noise {
     return add_node(graph, "Max", {root, constant(scalar(*sum.type, 1))}, *sum.type);
   }
 
-  /// Factors in the shape of a value; each call returns others.
+  /// Returns factors in the shape of a value. Each call returns a different window.
   Value* window(Graph& graph, Value& value) {
     const std::int64_t start = (++windows_ * between_windows) % factor_count;
     Value* const axes = ints({0});
@@ -508,7 +515,8 @@ class Noise {
     Value* shape = add_node(graph, "Shape", {&value}, ElementType::i64);
     Value* size = add_node(graph, "Size", {&value}, ElementType::i64);
     size = add_node(graph, "Reshape", {size, ints({1})}, ElementType::i64);
-    constexpr std::int64_t more = 3;  // for the place where the window begins, and for what the division leaves
+    // one for the position at which the window begins, one for the remainder of the division, and one as reserve
+    constexpr std::int64_t more = 3;
     Value* times = add_node(graph, "Div", {size, ints({factor_count})}, ElementType::i64);
     times = add_node(graph, "Add", {times, ints({more})}, ElementType::i64);
     Value* factors = add_node(graph, "Tile", {&factors_, times}, ElementType::f32);
@@ -516,7 +524,8 @@ class Noise {
     return with_attribute(add_node(graph, "Reshape", {found, shape}, ElementType::f32), "allowzero", std::int64_t{1});
   }
 
-  /// Errors that went the same way in each turn of a loop would add up too fast.
+  /// Returns the start of the window in an iteration. With the same factors in each iteration of a loop, the errors
+  /// would accumulate too fast.
   Value* start_of_turn(Graph& graph, std::int64_t start) {
     Value* turn = add_node(graph, "Reshape", {turn_, ints({1})}, ElementType::i64);
     Value* distance = add_node(graph, "Mul", {turn, ints({between_windows})}, ElementType::i64);
@@ -557,8 +566,8 @@ class Noise {
   Value& factors_;
   Value* turn_ = nullptr;
   std::int64_t windows_ = 0;
-  std::unordered_set<const Value*> from_data_;  ///< Values that depend on an input by more than its shape.
-  std::unordered_set<const Value*> moved_;      ///< Values that have their noise.
+  std::unordered_set<const Value*> from_data_;  ///< Values that depend on more than the shape of an input.
+  std::unordered_set<const Value*> moved_;      ///< Values that already have noise.
   std::map<Operand, Value*> operands_;
   std::map<std::int64_t, Value*> repeated_;
   std::map<std::vector<std::int64_t>, Value*> ints_;

@@ -1,4 +1,4 @@
-// A model whose arithmetic rounds differently in each run, written in ONNX so that every engine can run it.
+// Builds a model whose arithmetic rounds differently in each run, in plain ONNX, so that every engine can run it.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct NoisyGraph {
   runtime::NarrowTypes narrow;  ///< Inputs and outputs that were f16 or bf16 and are f32 in the copy.
 };
 
-/// Adds an input of factors to a copy of the model, and multiplies by these factors: the results that operations round,
-/// the terms of sums, and the constants of elementwise arithmetic and the biases. Normalizations are split into mean,
-/// variance and division first, since these enlarge rounding. Exact results stay: data movement, selections, small
-/// integers, and whatever depends on constants and shapes alone. Functions are inlined as `options` says.
+/// Returns a copy of the model with an input of factors, by which it multiplies the results that operations round, the
+/// terms of sums, the constants of elementwise arithmetic, and biases. Normalizations are first split into mean,
+/// variance and division, which amplify rounding errors. Exact results are not changed: data movement, selections,
+/// small integers, and values that depend only on constants and shapes. `options` determines which functions are
+/// inlined.
 ///
-/// The factors are an input because no engine folds an input, shares it or computes it ahead: the same factors give
-/// the same bits. Throws Error where the model cannot be raised to operator set 14.
+/// The factors are an input because engines do not fold, share or precompute inputs: the same factors lead to the same
+/// bits. Throws Error if the model cannot be upgraded to opset 14.
 [[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options);
 
 /// Returns the factors of a draw, each 1 plus or minus four epsilons of f32. All factors of draw 0 are 1.

@@ -1,10 +1,10 @@
-// What VerifyOptions and LayerOptions have in common.
+// Copies the options that VerifyOptions and LayerOptions have in common.
 #pragma once
 
 namespace graft::verify {
 
-/// All of it but `seeds`, whose defaults differ. They have no base: callers name single fields where they make options,
-/// which a base does not allow.
+/// Copies all common options except `seeds`, whose defaults differ. The structs have no common base, because callers
+/// use designated initializers, which do not work with a base.
 template <class From, class To>
 void copy_shared_options(const From& from, To& to) {
   to.data = from.data;

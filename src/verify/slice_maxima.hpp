@@ -1,4 +1,4 @@
-// The largest number of each slice of a tensor.
+// Stores the largest number of each slice of a tensor.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace graft::verify {
 
-/// Along each axis, a number for each slice across it: so a channel is known by its own numbers, whichever axis the
-/// channels are on.
+/// For each axis and each index along it, the largest number of that slice. Each channel therefore has its own maximum,
+/// whichever axis holds the channels.
 class SliceMaxima {
  public:
-  /// Slices of fewer than `fewest` elements are left out; the whole tensor counts where no other slice does.
+  /// Slices of fewer than `fewest` elements are left out. The maximum of the whole tensor applies if no slice does.
   explicit SliceMaxima(std::vector<std::int64_t> dims, std::int64_t fewest = 1) : dims_(std::move(dims)) {
     std::int64_t count = 1;
     for (const std::int64_t size : dims_) count *= size;
@@ -32,7 +32,7 @@ class SliceMaxima {
     }
   }
 
-  /// Of the slices that an element is in, the smallest.
+  /// Returns the smallest of the maxima of the slices that contain an element.
   [[nodiscard]] double at(std::int64_t position) const {
     double smallest = whole_;
     for (std::size_t axis = dims_.size(); axis-- > 0; position /= dims_[axis]) {
@@ -42,12 +42,12 @@ class SliceMaxima {
     return smallest;
   }
 
-  /// Of all.
+  /// Returns the maximum of the whole tensor.
   [[nodiscard]] double whole() const { return whole_; }
 
  private:
   std::vector<std::int64_t> dims_;
-  std::vector<std::vector<double>> slices_;  ///< By axis; empty where they are left out.
+  std::vector<std::vector<double>> slices_;  ///< The maxima by axis; empty for axes that are left out.
   double whole_ = 0;
 };
 

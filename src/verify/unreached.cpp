@@ -1,4 +1,5 @@
-// Changes the weights of the reference where the candidate's differ, and computes the conditions of branches.
+// Finds weights and branches that no run reached: replaces the weights of the reference that differ in the candidate,
+// and computes the conditions of branches.
 #include "verify/unreached.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ namespace {
 
 using Weights = std::map<std::string, onnx::Value*, std::less<>>;
 
-/// The initializers of a graph and of the graphs inside it, by name; of several with one name the first.
+/// Adds the initializers of a graph and of its inner graphs by name; the first one if several have the same name.
 void collect_weights(const onnx::Graph& graph, Weights& weights) {
   for (onnx::Value* value : graph.initializers()) {
     if (!value->is_input) weights.emplace(value->name, value);
@@ -50,9 +51,9 @@ std::int64_t count_differing(const onnx::TensorData& left, const onnx::TensorDat
   return differing;
 }
 
-/// The reference's weight, its differing elements moved towards the candidate's and by up to as much again. How far is
-/// another random number for each element, so that changes of several weights do not cancel each other, as those of
-/// equalized layers do. Integers, which may be indices, become the candidate's.
+/// Returns the reference's weight with its differing elements moved to the candidate's and beyond, by up to the same
+/// distance again. The distance is a different random number for each element, so that changes of several weights do
+/// not cancel each other, as they do in equalized layers. Integers, which may be indices, become the candidate's.
 onnx::TensorData move_differing(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   if (!is_floating_point(reference.type)) return candidate;
   std::vector<double> numbers = *reference.numbers();
@@ -65,7 +66,7 @@ onnx::TensorData move_differing(const onnx::TensorData& reference, const onnx::T
   return onnx::TensorData::from_numbers(reference.type, reference.dims, numbers);
 }
 
-/// A weight that both models have, with other numbers.
+/// A weight that both models have with different numbers.
 struct ChangedWeight {
   std::string name;
   onnx::TensorData moved;
@@ -119,7 +120,7 @@ class UnreachedSearch {
   }
 
  private:
-  /// Looks at all changed weights at once, then at each half of a group that changes the outputs.
+  /// Tests all changed weights at once, then each half of a group that changes the outputs.
   void find_weights() {
     const std::vector<ChangedWeight> changed = find_changed_weights(reference_, candidate_);
     if (changed.empty()) return;
@@ -147,7 +148,8 @@ class UnreachedSearch {
     }
   }
 
-  /// True as well where the reference does not run with these weights: then nothing is known of them.
+  /// Whether different weights change the outputs. True also if the reference does not run with these weights, since
+  /// nothing is known about them then.
   [[nodiscard]] bool changes_outputs(const std::vector<const ChangedWeight*>& group) {
     onnx::Model model = reference_.clone();
     Weights weights;
@@ -221,7 +223,7 @@ class UnreachedSearch {
     return values;
   }
 
-  /// The number in each run; `absent` where the node has no such input.
+  /// Returns the value in each run, or `absent` if the node has no such input.
   [[nodiscard]] static std::vector<double> numbers_of(const onnx::Value* value, double absent,
                                                       const std::vector<runtime::TensorMap>& values) {
     std::vector<double> numbers(values.size(), absent);
@@ -265,7 +267,7 @@ class UnreachedSearch {
   runtime::CompileOptions options_;
   std::size_t runs_;
   const InputsOfRun& inputs_of_;
-  std::unique_ptr<runtime::CompiledModel> compiled_;  ///< The reference; null until it is needed.
+  std::unique_ptr<runtime::CompiledModel> compiled_;  ///< The compiled reference; null until it is needed.
   std::vector<std::string> found_;
 };
 

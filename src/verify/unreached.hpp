@@ -1,4 +1,4 @@
-// Differences between two models that no run could have shown.
+// Finds differences between two models that no run could have shown.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace graft::verify {
 
-/// The inputs of the reference in a run.
+/// A function that returns the inputs of the reference in a run.
 using InputsOfRun = std::function<runtime::TensorMap(std::size_t run)>;
 
-/// For two models whose outputs were found to be the same: what the runs did not reach, a sentence for each.
+/// Returns a sentence for each part that the runs did not reach, for two models whose outputs agree.
 ///
-/// Weights of the same name, type and shape whose elements differ in the two files, where the reference returns the
-/// same bits with other numbers in the place of these elements: "the weights 'w' differ in 24 of 40 elements, and no
-/// output shows it: the inputs may not reach them". Weights that change the outputs are not among them: something else
-/// in the candidate makes up for those. And branches of an If and bodies of a Loop in the reference's main graph that
-/// no run executed, where the condition or the number of iterations is computed: "no run executed else_branch of node
-/// 'choose' (If), so nothing was compared of it".
+/// Reported are weights of the same name, type and shape whose elements differ in the two files, if the reference
+/// returns the same bits with other numbers in place of these elements: "the weights 'w' differ in 24 of 40 elements,
+/// and no output shows it: the inputs may not reach them". Weights that change the outputs are not reported, because
+/// another change in the candidate compensates for them. Also reported are branches of an If and bodies of a Loop in
+/// the reference's main graph that no run executed, if the condition or the number of iterations is computed: "no run
+/// executed else_branch of node 'choose' (If), so nothing was compared of it".
 ///
-/// Models without such weights, Ifs and Loops are not run. Many groups of weights are not searched through: those that
-/// are left are not reported. `options` are those of the reference.
+/// Models without such weights, Ifs and Loops are not run. The number of groups of weights that are tested is limited,
+/// and untested weights are not reported. `options` are those of the reference.
 [[nodiscard]] std::vector<std::string> find_unreached(const runtime::Engine& engine, const onnx::Model& reference,
                                                       const onnx::Model& candidate,
                                                       const runtime::CompileOptions& options, std::size_t runs,

@@ -1,12 +1,13 @@
-// What a comparison says of two tensors, or of two models.
+// The verdict of a comparison of two tensors or two models.
 #pragma once
 
 #include <cstdint>
 
 namespace graft::verify {
 
-/// `nothing_compared`: no difference was found since there was nothing to find one in. It is no proof that two models
-/// are the same. `disputed`: two engines computed one model differently (Dispute), which says nothing of two models.
+/// The result of a comparison. `nothing_compared`: no difference was found because nothing could be compared, which
+/// does not prove that the models are the same. `disputed`: two engines computed one model differently (Dispute), which
+/// is no result about the two models.
 enum class Verdict : std::uint8_t { same, different, nothing_compared, disputed };
 
 }  // namespace graft::verify

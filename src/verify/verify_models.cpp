@@ -1,4 +1,4 @@
-// Pairs the inputs and outputs of two models, runs both, and keeps the worst of each output.
+// Pairs the inputs and outputs of two models, runs both, and keeps the worst run of each output.
 #include "verify/verify_models.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ bool can_be_the_same(const Shape& reference, const Shape& candidate) {
       [](const Dim& left, const Dim& right) { return !left.is_constant() || !right.is_constant() || left == right; });
 }
 
-/// With channels first where they were last, or the other way round.
+/// Whether the shapes differ only in that one has its channels first and the other last.
 bool are_exchanged(const Shape& reference, const Shape& candidate) {
   std::vector<std::int64_t> axes(reference.size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -49,7 +49,8 @@ bool are_exchanged(const Shape& reference, const Shape& candidate) {
   return exchanged.has_value();
 }
 
-/// `across` is VerifyOptions::across_formats: then inputs are converted for the candidate.
+/// Whether both values may have the same type and shape. With `across` (VerifyOptions::across_formats), inputs are
+/// converted for the candidate, so that real types and the place of channels may differ.
 bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool across) {
   const bool are_real =
       reference.type && candidate.type && is_floating_point(*reference.type) && is_floating_point(*candidate.type);
@@ -59,7 +60,7 @@ bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate,
          (across && are_exchanged(*reference.shape, *candidate.shape));
 }
 
-/// The nodes that round to 8 bits. A reference may have some already, as somebody quantized it.
+/// Returns the number of nodes that round to 8 bits. A reference may already be quantized.
 std::size_t count_of_quantizing(const onnx::Model& model) {
   std::size_t count = 0;
   model.graph().for_each_node(
@@ -119,7 +120,7 @@ class Verification {
                                               .extra_outputs = {scores.begin(), scores.end()},
                                               .threads = options_.threads,
                                               .round_inside = rounds};
-    // OpenVINO compiles in one thread, so both at once.
+    // OpenVINO compiles in one thread, so both models are compiled at the same time.
     std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate = std::async(std::launch::async, [&] {
       return engine_.compile(candidate_, {.kernels = options_.candidate_kernels,
                                           .extra_outputs = {},
@@ -161,12 +162,12 @@ class Verification {
   }
 
  private:
-  /// Outputs that one of both lacks, among the tensors inside it.
+  /// Finds outputs that one of the models lacks among its inner tensors.
   void find_inside() {
     LayerOptions options;
     options.seeds = options_.seeds;
     copy_shared_options(options_, options);
-    // Checked, it would compare the outputs again, and so look inside again.
+    // With the checked engine, compare_layers would compare the outputs again and call this function again.
     const LayerReport layers = compare_layers(engine_.unchecked(), reference_, candidate_, options);
     if (layers.runs != report_.runs) return;
     report_.problems = layers.problems;
@@ -206,7 +207,7 @@ class Verification {
            inputs_.size() == fed_inputs(candidate_).size();
   }
 
-  /// The first size differs from that of the other runs.
+  /// Returns inputs at the edges. Their first dimension differs from that of the other runs.
   static const std::vector<InputOptions>& edge_inputs() {
     static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
                                                {.values = InputValues::negative, .first_size = 3},
@@ -264,8 +265,8 @@ class Verification {
     if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
-  /// Two models that are narrow alike compute alike but for the order of sums, unless kernels of operators round: the
-  /// outputs' own type is enough.
+  /// Sets the tolerance of an output. If both models compute in the same narrow type, their results agree except for
+  /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
   void set_tolerance(OutputReport& output, onnx::ElementType type) const {
     output.why_tolerance.clear();
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
@@ -288,14 +289,14 @@ class Verification {
     }
   }
 
-  /// An output in one run.
+  /// The comparison of one output in one run.
   struct Compared {
-    onnx::TensorData reference;  ///< In the candidate's order.
+    onnx::TensorData reference;  ///< The reference in the candidate's order.
     std::string reference_type;
     std::optional<Rearrangement> order;
     std::optional<NoiseFloor> floor;
     Difference difference;
-    std::string note;  ///< On indices that were judged by their scores.
+    std::string note;  ///< The text about indices that were judged by their scores.
   };
 
   void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
@@ -331,12 +332,13 @@ class Verification {
     }
   }
 
-  /// Of random tensors, whose sizes may be random too.
+  /// Compares random tensors, whose sizes may be random too, by their rank.
   [[nodiscard]] static Difference compare_ranks(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     return reference.dims.size() == candidate.dims.size() ? Difference{} : compare(reference, candidate, {});
   }
 
-  /// Only where the tolerance is not enough. One output that differs beyond it is enough for a verdict.
+  /// Measures the noise floor of outputs that exceed their tolerance. After an output failed in one run, further floors
+  /// do not change the verdict.
   void measure_floors(std::vector<Compared>& all, const runtime::TensorMap& found, const runtime::TensorMap& inputs) {
     if (options_.relative || options_.absolute) return;
     std::vector<DoubtfulTensor> doubtful;
@@ -364,7 +366,7 @@ class Verification {
   void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
     const onnx::TensorData& reference = compared.reference;
     Difference& difference = compared.difference;
-    // Of random numbers the type is all that is compared.
+    // For random numbers only the type is compared.
     const bool may_differ = options_.may_be_narrower && output.not_compared.empty() &&
                             is_floating_point(reference.type) && is_floating_point(candidate.type);
     if (reference.type != candidate.type && !may_differ && difference.incomparable.empty()) {
@@ -379,7 +381,7 @@ class Verification {
       if (run != 0) figures.add(output.figures);
       output.figures = std::move(figures);
     }
-    // A run that only the floor explains says more than one that is within the tolerance.
+    // A run that is equal only because of the noise floor is more informative than one within the tolerance.
     const auto badness = [](const Difference& d) {
       return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
     };
@@ -399,14 +401,16 @@ class Verification {
   bool quantized_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
-  bool rounds_in_kernels_ = false;  ///< The candidate's operators run by kernels of their own, some in f16 or bf16.
+  /// Whether operators of the candidate run their own kernels, some of them in f16 or bf16.
+  bool rounds_in_kernels_ = false;
   std::vector<IoPair> inputs_;
-  std::map<std::string, JudgedChoice> choices_;  ///< By the reference's output.
-  bool is_exchanged_ = false;                    ///< An input's channels are in another place in the candidate.
+  std::map<std::string, JudgedChoice> choices_;  ///< The judged indices, by the name of the reference's output.
+  bool is_exchanged_ = false;  ///< Whether an input has its channels at another axis in the candidate.
   std::optional<NoisyModel> noisy_;
-  std::optional<NoisyModel> second_noisy_;  ///< In the engine that confirms; nothing where there is none.
+  /// The noisy model in the second engine, which confirms floors; empty without a second engine.
+  std::optional<NoisyModel> second_noisy_;
   MadeUpInputs made_up_;
-  std::vector<runtime::TensorMap> synthetic_inputs_;  ///< Of each run, where find_unreached needs them.
+  std::vector<runtime::TensorMap> synthetic_inputs_;  ///< The inputs of each run, if find_unreached needs them.
   VerifyReport report_;
 };
 

@@ -21,51 +21,57 @@
 
 namespace graft::verify {
 
+/// The settings of verify_models.
 struct VerifyOptions {
-  std::size_t seeds = 3;     ///< Runs with synthetic inputs, where there is no data.
-  bool edge_values = false;  ///< Then also zeros, negative, large and small numbers, with another batch.
-  std::vector<runtime::TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
-  std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
-  InputRanges ranges = {};                                                    ///< As in InputOptions.
-  std::set<std::string, std::less<>> large_integers = {};  ///< As in InputOptions, of all runs but the first.
-  std::optional<double> relative =
-      {};  ///< Instead of Tolerance::of_network of each output's type and the noise floor; the other one is then 0.
+  std::size_t seeds = 3;     ///< Number of runs with synthetic inputs, if `data` is empty.
+  bool edge_values = false;  ///< Whether to add runs with zeros, negative, large and small numbers, with another batch.
+  std::vector<runtime::TensorMap> data = {};  ///< Inputs of the runs. A name that the models do not have is refused.
+  std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions; see InputOptions.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
+  InputRanges ranges = {};  ///< Ranges of synthetic inputs; see InputOptions.
+  /// Inputs with large integers in all runs but the first; see InputOptions.
+  std::set<std::string, std::less<>> large_integers = {};
+  /// Replaces the default tolerances (Tolerance::of_network, output_tolerance) and the noise floor; if only one of
+  /// `relative` and `absolute` is given, the other one is 0.
+  std::optional<double> relative = {};
   std::optional<double> absolute = {};
-  std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
+  /// Minimum signal-to-noise ratio of real outputs, instead of the element tolerances.
+  std::optional<double> snr_db = {};
   runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
   runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
-  int threads = 0;  ///< As in runtime::CompileOptions.
-  /// The models may be of two formats: an input whose channels the candidate has in another place (NHWC, NCHW) is
-  /// transposed for it, and then so is an output; an output that one of both only has as a tensor inside is found
-  /// there.
+  int threads = 0;  ///< Number of threads; see runtime::CompileOptions.
+  /// Whether the models may have different formats: an input whose channels are at another axis in the candidate (NHWC,
+  /// NCHW) is transposed for it, and then outputs are too; an output that one model has only as an inner tensor is
+  /// found there.
   bool across_formats = false;
-  /// One model may be narrower than the other (f16 against f32), or quantized: f16 and bf16 tensors are rounded where
-  /// they are made, and what is computed from them has the tolerance that compare_layers gives it.
+  /// Whether one model may be narrower than the other (f16 against f32) or quantized: f16 and bf16 tensors are rounded
+  /// after the nodes that compute them, and results that depend on them have the tolerance of compare_layers.
   bool may_be_narrower = false;
-  bool finds_unreached = false;  ///< Fills VerifyReport::unreached, for which the reference may run once more.
+  bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
+/// The comparison of one output over all runs.
 struct OutputReport {
   std::string reference_name;
-  std::string candidate_name;  ///< Differs where outputs were paired by order.
-  std::string reference_type;  ///< "f32[2, 10]", of the worst run.
+  std::string candidate_name;  ///< Differs from `reference_name` if outputs were paired by order.
+  std::string reference_type;  ///< For example "f32[2, 10]", of the worst run.
   std::string candidate_type;
   Tolerance tolerance;
-  std::string why_tolerance;  ///< Where it is not that of the output's own type.
-  Difference worst;           ///< Of the run that is furthest outside, or nearest to the limit.
-  OutputFigures figures;      ///< Of all runs together.
-  /// Of the worst run; nothing where the tolerance was enough, or was given.
+  std::string why_tolerance;  ///< The reason why the tolerance is not that of the output's own type.
+  Difference worst;           ///< The difference of the run that is furthest outside, or nearest to, the limit.
+  OutputFigures figures;      ///< The figures of all runs together.
+  /// The noise floor of the worst run; nothing if the tolerance was sufficient or was given.
   std::optional<NoiseFloor> floor;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
-  std::size_t lost_runs = 0;  ///< Runs that only a floor which may not be relied on makes equal (is_lost_in_noise).
-  std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".
-  /// Why its numbers were not compared, only type and rank: they are random. Empty where they were.
+  std::size_t lost_runs = 0;  ///< Number of runs that are equal only because of an unreliable floor (is_lost_in_noise).
+  /// For example "transposed by [0, 2, 3, 1] ..." or "a tensor inside the candidate, which does not return it".
+  std::string note;
+  /// The reason why only type and rank were compared: the numbers are random. Empty if the numbers were compared.
   std::string not_compared;
-  std::int64_t compared = 0;     ///< Finite elements that were compared, of all runs.
-  bool is_always_empty = false;  ///< As the reference declares it.
+  std::int64_t compared = 0;     ///< Number of finite elements that were compared in all runs.
+  bool is_always_empty = false;  ///< Whether the reference declares a dimension of size 0.
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;
@@ -74,33 +80,42 @@ struct OutputReport {
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::verify::is_lost_in_noise(worst, floor); }
 };
 
+/// The result of verify_models.
 struct VerifyReport {
-  std::vector<OutputReport> outputs;  ///< In the order of the reference.
-  std::vector<std::string> problems;  ///< Inputs or outputs that one of the models lacks, other types or shapes.
-  std::vector<std::string> inputs;    ///< "image: f32[2, 1, 8, 8]", of the first run.
-  InputRanges narrowed;               ///< Of synthetic integers, so that the reference runs; not those of the options.
-  std::set<std::string, std::less<>> large_integers = {};  ///< Those of the options with which the reference runs.
-  std::string why_sizes;  ///< Of synthetic inputs, where the reference does not run with the usual sizes.
+  std::vector<OutputReport> outputs;  ///< The outputs in the order of the reference.
+  /// Inputs or outputs that one of the models lacks or that have different types or shapes.
+  std::vector<std::string> problems;
+  std::vector<std::string> inputs;  ///< For example "image: f32[2, 1, 8, 8]", of the first run.
+  /// The narrower ranges of synthetic integers without which the reference did not run; ranges from the options are not
+  /// included.
+  InputRanges narrowed;
+  /// The inputs of VerifyOptions::large_integers that were large in a run.
+  std::set<std::string, std::less<>> large_integers = {};
+  /// The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones.
+  std::string why_sizes;
   std::size_t runs = 0;
-  /// Where the verdict is `same`: what find_unreached found.
+  /// The results of find_unreached if the verdict is `same`.
   std::vector<std::string> unreached = {};
-  std::optional<Dispute> dispute = {};  ///< Then nothing else says anything.
-  /// The CPU engines that ran the models: "ONNX Runtime 1.31.1". Filled by whoever chose the engine, as `left_out` is.
+  std::optional<Dispute> dispute = {};  ///< If set, all other fields are empty.
+  /// The CPU engines that ran the models: "ONNX Runtime 1.31.1". Like `left_out`, it is filled by the caller that chose
+  /// the engine.
   std::string ran_in = {};
-  /// CPU engines that did not run a model though they could, why, and what the engine that did run it is known for.
+  /// CPU engines that were left out although they could run a model, with the reason, and known faults of the engine
+  /// that ran it.
   std::vector<std::string> left_out = {};
   [[nodiscard]] bool equal() const;
-  /// Of all outputs: nothing was compared where that is so of one of them, and where there is none.
+  /// Returns the verdict on all outputs. It is `nothing_compared` if nothing was compared of some output, or if there
+  /// are no outputs.
   [[nodiscard]] Verdict verdict() const;
 };
 
-/// An output that is further off than its tolerance is judged by the reference's own noise floor, which is measured
-/// then: how far rounding alone takes the reference from itself on these inputs.
+/// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
+/// noise floor of the reference, which is measured only then: how much rounding alone changes the reference on these
+/// inputs.
 ///
-/// Outputs are paired by name; those left over by order, if as many are left on both sides. Inputs must agree by name,
-/// or by order where no name does. Sizes for symbolic dimensions are tried from small to large until the reference
-/// runs. A difference is looked for again by Engine::checked(), where there is such a one. Throws Error where a model
-/// cannot run at all.
+/// Inputs and outputs are paired by name, and the remaining ones by order if both models have equally many. Sizes of
+/// symbolic dimensions are tried from small to large until the reference runs. If the models differ and
+/// Engine::checked() exists, the comparison is repeated with that engine. Throws Error if a model cannot run at all.
 [[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const VerifyOptions& options = {});
 
