@@ -19,9 +19,11 @@ using TensorMap = std::map<std::string, onnx::TensorData, std::less<>>;
 
 /// The implementation that computes Graft's own operators.
 enum class OperatorKernels : std::uint8_t {
-  functions,   ///< The operator's ONNX function, inlined, if it has one; otherwise the operator's own CPU kernel.
-  own,         ///< The operator's own CPU kernel, in the types that the model declares: results in f16 are rounded.
-  own_in_f32,  ///< The operator's own CPU kernel, with f32 instead of f16 and bf16 where the kernel supports f32.
+  functions,  ///< The operator's ONNX function, inlined, if it has one; otherwise the operator's own CPU kernel.
+  own,        ///< The operator's own CPU kernel, in the types that the model declares: results in f16 are rounded.
+  /// The operator's own CPU kernel, like the surrounding nodes with f32 instead of f16 and bf16 if the kernel supports
+  /// it.
+  own_in_f32,
 };
 
 struct CompileOptions {

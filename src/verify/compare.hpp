@@ -58,7 +58,7 @@ class ElementTolerance {
   std::optional<SliceMaxima> largest_;  ///< Computed on first use.
 };
 
-/// Whether a value results from rounding to 8 bits: the output of QuantizeLinear, of another ONNX operator that
+/// Whether a value results from rounding: the output of QuantizeLinear, of another ONNX operator that
 /// quantizes its result, or of an operator of Graft, possibly in another shape or order. Other integers, such as
 /// indices and classes, are exact.
 [[nodiscard]] bool is_quantized(const onnx::Value& value);

@@ -121,7 +121,7 @@ void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& can
   }
 }
 
-/// Returns the given ranges under the names of the reference, and inferred ranges for all other inputs.
+/// Returns the given ranges under the names of the reference, and inferred ranges for other inputs.
 InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& candidate, const InputRanges& given,
                             const std::string& option) {
   InputRanges ranges;

@@ -87,7 +87,7 @@ class NoiseFloor {
   /// Whether rounding alone changes the tensor so much that hardly any difference would be detected. One of these
   /// holds: most real elements move by more than half of the range of zero and the reference (so that a change of sign
   /// would pass); one draw changes most integers; another draw is expected to return too many new integers; for most
-  /// elements, the draws returned nearly every integer only once (a boolean that is true in one draw and false in
+  /// elements, the draws returned every integer that the tensor holds (a boolean that is true in one draw and false in
   /// another); half of the elements of a selection have no partner.
   [[nodiscard]] bool allows_anything() const;
   /// Returns for example "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic
@@ -106,7 +106,7 @@ class NoiseFloor {
   /// Integers of the draws that differ from the reference's, by position.
   std::unordered_map<std::int64_t, std::vector<double>> others_;
   std::int64_t most_others_ = 0;
-  std::set<double> integers_;  ///< The first 32 integers in the reference and the draws.
+  std::set<double> integers_;  ///< Different integers in the reference and the draws, at most 32.
   double largest_reference_ = 0;
   double range_ = 0;  ///< Width of the range that 0 and the reference's elements span.
   bool has_other_dims_ = false;

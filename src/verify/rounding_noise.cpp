@@ -515,7 +515,7 @@ class Noise {
     Value* shape = add_node(graph, "Shape", {&value}, ElementType::i64);
     Value* size = add_node(graph, "Size", {&value}, ElementType::i64);
     size = add_node(graph, "Reshape", {size, ints({1})}, ElementType::i64);
-    // one for the position at which the window begins, one for the remainder of the division, and one as reserve
+    // up to two for the start of the window (in a loop the iteration adds to it), one for the remainder of the division
     constexpr std::int64_t more = 3;
     Value* times = add_node(graph, "Div", {size, ints({factor_count})}, ElementType::i64);
     times = add_node(graph, "Add", {times, ints({more})}, ElementType::i64);

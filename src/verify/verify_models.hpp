@@ -96,7 +96,7 @@ struct VerifyReport {
   std::size_t runs = 0;
   /// The results of find_unreached if the verdict is `same`.
   std::vector<std::string> unreached = {};
-  std::optional<Dispute> dispute = {};  ///< If set, all other fields are empty.
+  std::optional<Dispute> dispute = {};  ///< If set, no output was compared.
   /// The CPU engines that ran the models: "ONNX Runtime 1.31.1". Like `left_out`, it is filled by the caller that chose
   /// the engine.
   std::string ran_in = {};
