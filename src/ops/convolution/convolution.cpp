@@ -1,4 +1,4 @@
-// Definition of Convolution: shapes, rules, the inputs that attributes supply, ONNX function.
+// Definition of Convolution: shapes, checks, the inputs that attributes supply, and the ONNX function.
 #include "ops/convolution/convolution.hpp"
 
 #include <algorithm>
@@ -15,20 +15,21 @@ constexpr std::size_t most_axes = ConvolutionPlan::axes;
 
 Status refuse(std::string message) { return invalid_argument("Convolution: " + std::move(message)); }
 
-/// One number for all channels, one for each, or none, which means `otherwise`.
+/// Returns the number of `channel`. The list holds one number for all channels, one per channel, or none; `otherwise`
+/// is returned if it holds none.
 float number_for(const std::vector<float>& numbers, std::int64_t channel, float otherwise) {
   if (numbers.empty()) return otherwise;
   return numbers.size() == 1 ? numbers[0] : numbers[static_cast<std::size_t>(channel)];
 }
 
-/// Zeros before all axes and as many after all.
+/// Returns the pads before all axes followed by the same pads after all axes.
 std::vector<std::int64_t> doubled(const std::vector<std::int64_t>& pads) {
   std::vector<std::int64_t> both = pads;
   both.insert(both.end(), pads.begin(), pads.end());
   return both;
 }
 
-/// The number of spatial axes, where attributes tell.
+/// Returns the number of spatial axes that kernel, stride and dilation imply, or 0 if all three are empty.
 std::size_t axes_of_lists(const Convolution& op) {
   return std::max({op.kernel.size(), op.stride.size(), op.dilation.size()});
 }
@@ -134,7 +135,7 @@ Status Convolution::check_attributes() const {
   if (axes > 0) {
     if (Status status = check_axes(*this, axes); !status.ok()) return status;
   }
-  constexpr auto most = std::int64_t{1} << 31;  // keeps products of two within 64 bits
+  constexpr auto most = std::int64_t{1} << 31;  // the product of two such numbers fits into 64 bits
   for (const auto* list : {&kernel, &stride, &pad, &dilation}) {
     if (std::any_of(list->begin(), list->end(), [](std::int64_t number) { return number >= most; })) {
       return refuse("found " + to_string(AttributeValue(*list)) + ", allowed is less than 2147483648");
@@ -208,7 +209,8 @@ TensorDesc Convolution::constant(std::size_t port, std::span<const TensorDesc> g
     const std::int64_t outputs = num_output > 0 ? num_output : has_weight ? given[weight].extents[0] : 0;
     return {.dtype = DType::f32, .layout = Layout::linear, .extents = {outputs}};
   }
-  if (kernel_weights.empty()) return {.dtype = from.dtype, .layout = from.layout, .extents = {}};  // check refuses it
+  // check() rejects a weight of rank 0.
+  if (kernel_weights.empty()) return {.dtype = from.dtype, .layout = from.layout, .extents = {}};
   Extents extents{num_output, from.extents.rank() > 1 ? from.extents[1] / group : 0};
   for (const std::int64_t size : kernel) extents.push_back(size);
   return {.dtype = from.dtype, .layout = from.layout, .extents = extents};
@@ -228,7 +230,7 @@ void Convolution::fill_constant(std::size_t port, const TensorDesc& desc, std::b
   const std::int64_t padded = (channels + vector - 1) / vector * vector;
   std::int64_t window = 1;
   for (int i = 2; i < desc.extents.rank(); ++i) window *= desc.extents[i];
-  // No type that is not listed in type_rows gets here.
+  // The dtype is one of types(), so dispatch() does not fail.
   static_cast<void>(dispatch(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     auto* to = reinterpret_cast<Element*>(bytes);
@@ -357,7 +359,8 @@ std::optional<Function> Convolution::function(const FunctionInputs& inputs) cons
   return Function{name, body};
 }
 
-/// One Conv of its own. It needs `kernel`, so that the operator with no attribute at all is not taken for any Conv.
+/// Returns one ONNX Conv node if the types are floating-point, weight is an input, and neither an activation nor
+/// bias_weights are set. `kernel` must be set too, so that an operator without attributes does not match every Conv.
 std::optional<std::string> Convolution::native_form(const FunctionInputs& inputs) const {
   const bool plain = activation == Activation::none && bias_weights.empty();
   const bool has_weight = inputs.count > weight && inputs.count <= scale;

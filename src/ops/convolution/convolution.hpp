@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// What is applied to sums before they are stored.
+/// The activation that is applied to sums before they are stored.
 enum class Activation : std::uint8_t { none, relu, relu6, leaky_relu };
 constexpr std::array<Choice<Activation>, 4> choices(Activation /*tag*/) {
   return {{{"none", Activation::none},
@@ -16,7 +16,8 @@ constexpr std::array<Choice<Activation>, 4> choices(Activation /*tag*/) {
            {"leaky_relu", Activation::leaky_relu}}};
 }
 
-/// Padding are zeros that take part like any others, so that infinite weights there give NaN, as in a matrix product.
+/// A 1-D to 3-D convolution. Padding adds zeros that are multiplied like any other element: an infinite weight on
+/// padding yields NaN, as in a matrix product.
 struct Convolution {
   static constexpr auto name = "Convolution";
   static constexpr int version = 1;
@@ -32,7 +33,7 @@ struct Convolution {
       "stored, which one layer of TensorRT does not do; or an older network names the plugin CONVOLUTION";
   static constexpr bool timed_variants = true;
 
-  /// Ports.
+  /// Indices of the inputs.
   enum : std::size_t { x, weight, bias, scale };
   static constexpr Int8Weight int8_weight{
       .input = weight, .numbers = "kernel_weights", .slices = "num_output", .scales = "weight_scale"};
@@ -96,7 +97,7 @@ struct Convolution {
     return std::array{TypeConstraint("T", f32, f16, bf16, i8, Format(f16, Layout::hwc8), Format(bf16, Layout::hwc8),
                                      Format(i8, Layout::chw32), Format(f32, Layout::hwc8))};
   }
-  /// f32 has its channels side by side for tensor cores.
+  /// Rejects f32 in hwc8 unless allow_tf32 is set: f32 in that layout is for tensor cores, which multiply it in TF32.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
     return row.formats[x] != Format(DType::f32, Layout::hwc8) || allow_tf32;
   }

@@ -19,7 +19,7 @@ struct ConvolutionSizes {
   std::vector<std::int64_t> dilation;
   std::int64_t group = 1;
 
-  /// Products of one sum.
+  /// Returns the number of products of one sum.
   [[nodiscard]] std::int64_t terms() const {
     std::int64_t count = x[1] / group;
     for (const std::int64_t size : kernel) count *= size;
@@ -39,24 +39,24 @@ struct ConvolutionSizes {
   }
   [[nodiscard]] Attributes attributes() const {
     Attributes list{{"kernel", kernel}, {"stride", stride}, {"pad", pad}, {"dilation", dilation}, {"group", group}};
-    // Results of i8 with the scales below fill a good part of its range.
+    // With the scales below, results of i8 fill a good part of the i8 range.
     const auto spread = static_cast<float>(std::sqrt(static_cast<double>(terms())) * 74 * 74 * 0.05 * 0.01);
     list.insert(list.end(), {{"x_scale", 0.05F}, {"y_scale", spread / 40}});
     return list;
   }
 };
 
-/// Errors of sums in f32, of `terms` products of numbers about 1. Partial sums are about sqrt(terms) then, and each
-/// addition may cut off 2^-23 of one, as tensor cores do.
+/// Returns the tolerated error of a sum in f32 of `terms` products of numbers about 1. Partial sums are then about
+/// sqrt(terms), and each addition may cut off 2^-23 of one, as tensor cores do.
 [[nodiscard]] inline double sum_error(std::int64_t terms) {
   return std::pow(static_cast<double>(terms), 1.5) / (1 << 23);
 }
 
-/// The same in TF32, which cuts off or rounds each number after 10 bits of fraction: 8 standard deviations of a sum's
-/// error.
+/// Returns the tolerated error of a sum in TF32, which cuts off or rounds each number after 10 bits of fraction: 8
+/// standard deviations of the error.
 [[nodiscard]] inline double tf32_error(std::int64_t terms) { return std::sqrt(static_cast<double>(terms)) / (1 << 7); }
 
-/// x, weight and bias are inputs.
+/// Returns a case whose x, weight and bias are inputs.
 [[nodiscard]] inline OperatorCase convolution_case(DType dtype, Layout layout, const ConvolutionSizes& sizes,
                                                    const Attributes& more = {{"weight_scale", std::vector{0.01F}}},
                                                    const std::string& what = "", Fill fill = Fill::normal) {
@@ -66,7 +66,7 @@ struct ConvolutionSizes {
   const TensorDesc x{dtype, layout, sizes.x};
   TensorDesc weight{dtype, layout, {sizes.outputs, sizes.x[1] / sizes.group}};
   for (const std::int64_t size : sizes.kernel) weight.extents.push_back(size);
-  // A sum of i8 is exact; then it is rounded to f32, scaled, and bias added.
+  // A sum of i8 is exact. It is then rounded to f32 and scaled, and the bias is added.
   const double spread = 74 * 74 * 0.05 * 0.01;
   const double absolute = dtype == DType::i8 ? spread * std::sqrt(static_cast<double>(sizes.terms())) * f32_error(8)
                                              : sum_error(sizes.terms());
@@ -160,7 +160,7 @@ struct ConvolutionSizes {
       }
     }
 
-    // Weights of whole steps, so that i8 holds them exactly.
+    // The weights are whole steps of 1/64, so that i8 holds them exactly.
     for (const ConvolutionSizes& sizes : {images[4], images[13], images[17]}) {
       std::vector<float> weights;
       const std::int64_t count = sizes.terms() * sizes.outputs;
@@ -194,7 +194,7 @@ struct ConvolutionSizes {
   refuse(usual, {}, "does not take i32")->inputs[0].dtype = DType::i32;
 
   const auto add_large = [&](DType dtype, Layout layout, const ConvolutionSizes& sizes) {
-    // One step, a power of two, which every type holds exactly.
+    // Every weight is one step of 1/64, a power of two, which every type holds exactly.
     const std::vector<float> weights(static_cast<std::size_t>(sizes.terms() * sizes.outputs), 1.F / 64);
     OperatorCase& added = cases.emplace_back(convolution_case(
         dtype, layout, sizes,
@@ -209,8 +209,8 @@ struct ConvolutionSizes {
   return cases;
 }
 
-/// Square images and windows, padded so that the size stays. Without a bias, for which PyTorch would run a kernel of
-/// its own: beside it is cuDNN alone.
+/// Returns a timed convolution of square images and windows, padded so that y has the size of x. It has no bias: for a
+/// bias PyTorch would run a separate kernel, and the comparison is with cuDNN alone.
 [[nodiscard]] inline TimedCase timed_convolution(const Format& format, std::int64_t batch, std::int64_t channels,
                                                  std::int64_t outputs, std::int64_t size, std::int64_t window,
                                                  std::int64_t group = 1) {
@@ -227,7 +227,8 @@ struct ConvolutionSizes {
   return timed;
 }
 
-/// The 3x3 and 1x1 convolutions of ResNet-50 and those of VGG-16; one of them in every type, and with bias and relu.
+/// Returns the 3x3 and 1x1 convolutions of ResNet-50 and the convolutions of VGG-16, in f16 and i8; and one size in the
+/// other formats, in TF32, depthwise, and with bias and relu.
 [[nodiscard]] inline std::vector<TimedCase> timings(const Convolution& /*tag*/) {
   struct Layer {
     std::int64_t channels, outputs, size, window;
@@ -261,8 +262,8 @@ struct ConvolutionSizes {
   return list;
 }
 
-/// Convolutions of images in f16 and hwc8, nine of ten dense, the others depthwise; without a bias, for which PyTorch
-/// would run a kernel of its own.
+/// Draws a convolution of images in f16 and hwc8: nine of ten are dense, the others depthwise. It has no bias, for
+/// which PyTorch would run a separate kernel.
 [[nodiscard]] inline TimedCase draw(const Convolution& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 32};
   constexpr SizeRange image{7, 160};

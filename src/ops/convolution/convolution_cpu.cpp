@@ -1,12 +1,12 @@
-// Reference kernel of Convolution: sums in double; those of i8 are integers and what follows is done in f32, in
-// the order of the CUDA kernels.
+// Reference kernel of Convolution. Sums are computed in double. Sums of i8 are integers; they are scaled, biased and
+// activated in f32 in the order of the CUDA kernels.
 #include "ops/convolution/plan.hpp"
 #include "ops/reference.hpp"
 
 namespace graft::ops {
 namespace {
 
-/// sum(weight * x) for output channel k of image n at position `out`.
+/// Returns sum(weight * x) for output channel k of image n at position `out`.
 template <class Element>
 double sum_at(const ConvolutionPlan& plan, const Element* x, const Element* weight, std::int64_t n, std::int64_t k,
               const std::int64_t (&out)[ConvolutionPlan::axes]) {

@@ -1,10 +1,11 @@
-// CUDA kernels of Convolution: the variants, best first.
+// The CUDA variants of Convolution, best first.
 #include "ops/convolution/variants.hpp"
 
 namespace graft::ops {
 namespace {
 
-/// Tiles of one shape, which TensorRT times beside the estimate's choice.
+/// A wgmma variant that uses tiles of one shape. TensorRT times these variants next to `wgmma`, whose shape an estimate
+/// chooses.
 template <int M, int N, bool Gathered>
 struct WgmmaTiles {
   static constexpr WgmmaShape shape{M, N, Gathered};

@@ -91,7 +91,7 @@ def make(out):
         scales = {"x_scale": 0.0237, "y_scale": y_scale, "weight_scale": [1 / 64]}
         golden.add(f"i8_{name}", "i8", x, attributes(shape, outputs, kernel, **more) | scales)
     shape, outputs, kernel, more = problems["grouped"]
-    # Powers of two: every channel's weights are integers of its own steps.
+    # The scales are powers of two, so that the weights of every channel are integer multiples of its scale.
     scales = {"x_scale": 0.0237, "y_scale": 0.0333, "weight_scale": [1 / 64, 1 / 128, 1 / 64, 1 / 128]}
     x = golden.x("i8_by_channel.x", random_values("i8_by_channel", shape, 40.0).round().clamp(-128, 127).to(torch.int8))
     golden.add("i8_by_channel", "i8", x, attributes(shape, outputs, kernel, **more) | scales)

@@ -1,4 +1,4 @@
-# Convolution in PyTorch: what `graft bench` times it beside.
+# Convolution in PyTorch, which `graft bench` times for comparison.
 from __future__ import annotations
 
 import torch

@@ -1,5 +1,5 @@
-// Convolution of every channel by itself (group = channels of x = channels of y), limited by the memory's speed: each
-// thread keeps a strip of results, so that neighbouring windows share what was loaded.
+// Depthwise convolution (group = channels of x = channels of y), limited by memory bandwidth. Each thread computes a
+// strip or a patch of results, so that adjacent windows share their loads.
 #include <algorithm>
 #include <limits>
 
@@ -16,10 +16,10 @@ namespace graft::ops {
 namespace {
 
 constexpr int depthwise_threads = 256;
-constexpr std::int64_t most_window = 96;  // of 64 channels, in shared memory
+constexpr std::int64_t most_window = 96;  // elements; in shared memory, the f32 filters of 64 channels then take 24 KiB
 
-/// A tensor is `images` of height x width pixels with `channels` each side by side: planes of one channel (linear),
-/// images of all (hwc8), blocks of 32 (chw32).
+/// The sizes of a depthwise convolution. A tensor is a sequence of images of height x width pixels whose `channels` are
+/// contiguous: an image holds one channel in linear layout, all channels in hwc8 and 32 channels in chw32.
 struct DepthwiseTask {
   const void* x;
   const void* weight;
@@ -29,10 +29,10 @@ struct DepthwiseTask {
   ConvolutionEpilogue epilogue;
   Quantizer quantizer;
 
-  int images_of_batch;  ///< Of one item of the batch.
-  int channels;         ///< Of an image, with padding.
-  int all_channels;     ///< Of x, without padding.
-  int weight_pitch;     ///< Elements from one element of a window to the next one.
+  int images_of_batch;  ///< Images of one item of the batch.
+  int channels;         ///< Channels of an image, including padding.
+  int all_channels;     ///< Channels of x, without padding.
+  int weight_pitch;     ///< Elements from one element of a window to the next.
   int height;
   int width;
   int out_height;
@@ -46,34 +46,37 @@ struct DepthwiseTask {
   int row_dilation;
   int column_dilation;
 
-  // Vectors: a block takes `lanes` vectors of the same channels for several strips. Linear: a thread takes one strip.
+  // depthwise_vectors and depthwise_points: a block processes `lanes` vectors of channels for several strips or pixels.
+  // depthwise_planes: a thread processes one strip.
   int lanes;
   int lane_tiles;
   int strips;
   Divisor by_strips;
-  // Tiles of patches; `lanes` are words of channels.
+  // depthwise_tiles: a tile consists of patches, and `lanes` counts words of channels.
   int patch_rows;
   int patch_columns;
   int tile_rows;
   int tile_columns;
-  int chunks;     ///< Of 16 bytes, of a pixel.
-  int positions;  ///< Of those in a row that the windows of a tile see.
-  int row_step;   ///< Rows that are copied at once.
+  int chunks;     ///< Chunks of 16 bytes of a pixel.
+  int positions;  ///< Chunks of one row of the pixels that the windows of a tile read.
+  int row_step;   ///< Rows that a block copies at once.
   Divisor by_lane_tiles;
   Divisor by_tile_columns;
   Divisor by_tile_rows;
   Divisor by_chunks;
   Divisor by_positions;
-  Divisor by_channels;  ///< Of a tile.
+  Divisor by_channels;  ///< Divides by the channels of a tile.
   Divisor by_lanes;
   Divisor by_patch_columns;
-  std::int64_t count;  ///< Vectors: strips of the whole batch for the same channels. Linear: strips of all images.
+  /// depthwise_vectors: strips of the batch for one tile of channels. depthwise_planes: strips of all images. Otherwise
+  /// the items of the batch.
+  std::int64_t count;
 };
 
-/// Strips along a row: Strip results of the vectors' 16 bytes of channels. Kernel and Stride are 0 where they are not
-/// known.
+/// Computes strips along a row: `Strip` results for each channel of a 16-byte vector. Kernel and Stride are 0 where
+/// they are known only at run time.
 ///
-/// Sums of i8 are exact in f32 too: most_window products of at most 2^14.
+/// Sums of i8 are exact in f32 too: they have at most most_window products of at most 2^14.
 template <class T, int Kernel, int Stride, int Strip>
 __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const DepthwiseTask task) {
   constexpr int count = widest<T>;
@@ -98,7 +101,7 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
   const int strip = static_cast<int>(own - row_and_item * task.strips);
   const std::int64_t item = divide(row_and_item, task.out_height);
   const int y_row = static_cast<int>(row_and_item - item * task.out_height);
-  const bool blocked = task.images_of_batch > 1;  // an image is one tile's channels
+  const bool blocked = task.images_of_batch > 1;  // chw32: an image holds the channels of one tile
   const std::int64_t image = blocked ? item * task.images_of_batch + tile : item;
   const int at = blocked ? lane * count : channel;
 
@@ -148,7 +151,7 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
       }
     } else {
       for (int s = 0; s < window_width; ++s) {
-        V seen[Strip];  // all are asked for before the first is used
+        V seen[Strip];  // all loads are issued before the first value is used
 #pragma unroll
         for (int t = 0; t < Strip; ++t) seen[t] = load(x_column + t * step + s * task.column_dilation);
 #pragma unroll
@@ -188,7 +191,8 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
   }
 }
 
-/// Windows of one element: a thread has `Each` pixels of the same 16 bytes of channels, whose filters it keeps.
+/// Computes windows of one element. A thread processes `Each` pixels of the same 16 bytes of channels and keeps the
+/// filters of these channels in registers.
 template <class T, int Each>
 __global__ void __launch_bounds__(depthwise_threads) depthwise_points(const DepthwiseTask task, std::int64_t vectors) {
   constexpr int count = widest<T>;
@@ -225,22 +229,23 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_points(const Dept
   }
 }
 
-/// Results beside each other that a thread makes.
+/// The number of adjacent results of a row that a thread computes.
 constexpr int patch_width = 4;
 
-/// The sums of a patch of rows x patch_width results for the channels of a word. Windows are read from shared memory,
-/// where a pixel of the tile takes `pixel` bytes.
+/// Computes the sums of a patch of rows x patch_width results for the channels of a word. Windows are read from shared
+/// memory, where a pixel of the tile occupies `pixel` bytes.
 ///
-/// f16 and bf16: two channels.
+/// This version is for f16 and bf16: a word holds two channels.
 template <class T, int Kernel, int Stride>
 struct DepthwisePatch {
   static constexpr int channels = 2;
-  static constexpr int rows = Kernel == 3 ? 4 : 2;          ///< More need more registers than there are.
-  static constexpr int filter_words = Kernel * Kernel * 2;  ///< Of a word of channels, in shared memory.
+  static constexpr int rows = Kernel == 3 ? 4 : 2;  ///< More rows would need more registers than a thread has.
+  /// Words of shared memory for the filters of one word of channels.
+  static constexpr int filter_words = Kernel * Kernel * 2;
   static constexpr int skew = 0;
   using Filter = float2[Kernel * Kernel];
 
-  /// Word `i` of a channel's filter.
+  /// Returns word `i` of the filter of a channel.
   [[nodiscard]] __device__ static unsigned filter_word(const T* filter, int i, int pitch) {
     return __float_as_uint(static_cast<float>(filter[i * pitch]));
   }
@@ -281,14 +286,14 @@ struct DepthwisePatch {
   }
 };
 
-/// i8: four channels. Four neighbours of a channel are brought into a word, whose products with a row of its window one
-/// instruction adds.
+/// This version is for i8: a word holds four channels. Four adjacent pixels of one channel are gathered in a word, and
+/// one instruction adds their products with a row of the window.
 template <int Stride>
 struct DepthwisePatch<std::int8_t, 3, Stride> {
   static constexpr int channels = 4;
   static constexpr int rows = 2;
   static constexpr int filter_words = 3 * 4;
-  /// One pixel is left out after those that a thread begins with, so that threads side by side use different banks.
+  /// A slot is skipped after every patch_width * Stride pixels, so that adjacent threads read different banks.
   static constexpr int skew = 1;
   using Filter = int[3][4];
 
@@ -316,7 +321,7 @@ struct DepthwisePatch<std::int8_t, 3, Stride> {
     constexpr int pairs = (seen + 1) / 2;
 #pragma unroll
     for (int i = 0; i < (rows - 1) * Stride + 3; ++i) {
-      // Of two pixels, channels 0 and 1, and channels 2 and 3, a pixel beside the other.
+      // Words of two adjacent pixels: `low` interleaves their channels 0 and 1, `high` their channels 2 and 3.
       unsigned low[pairs];
       unsigned high[pairs];
 #pragma unroll
@@ -352,8 +357,8 @@ struct DepthwisePatch<std::int8_t, 3, Stride> {
   }
 };
 
-/// Tiles of results: the pixels that their windows see are copied to shared memory, and each thread makes patches of
-/// 4 columns of results.
+/// Computes tiles of results: the pixels that the windows of a tile read are copied to shared memory, and each thread
+/// computes patches of 4 columns of results.
 template <class T, int Kernel, int Stride>
 __global__ void __launch_bounds__(depthwise_threads, 3) depthwise_tiles(const DepthwiseTask task) {
   using Patch = DepthwisePatch<T, Kernel, Stride>;
@@ -366,7 +371,7 @@ __global__ void __launch_bounds__(depthwise_threads, 3) depthwise_tiles(const De
   char* const pixels = memory + Patch::filter_words * task.lanes * 4;
   const int thread = static_cast<int>(threadIdx.x);
 
-  // Blocks: channels fastest, then columns, rows and images of tiles.
+  // Consecutive blocks differ first in channels, then in the column and the row of the tile, then in the image.
   const auto split = [](int& from, const Divisor& divisor, int count) {
     const int whole = from;
     from = divisor.quotient(whole);
@@ -377,7 +382,7 @@ __global__ void __launch_bounds__(depthwise_threads, 3) depthwise_tiles(const De
   const int tile_column = split(rest, task.by_tile_columns, task.tile_columns);
   const int tile_row = split(rest, task.by_tile_rows, task.tile_rows);
   const std::int64_t item = rest;
-  const bool blocked = task.images_of_batch > 1;  // an image is one tile's channels
+  const bool blocked = task.images_of_batch > 1;  // chw32: an image holds the channels of one tile
   const std::int64_t image = blocked ? item * task.images_of_batch + lane_tile : item;
   const int first_channel = lane_tile * task.lanes * channels;
   const int first_stored = blocked ? 0 : first_channel;
@@ -391,7 +396,7 @@ __global__ void __launch_bounds__(depthwise_threads, 3) depthwise_tiles(const De
   const int slots = seen_columns + (Patch::skew ? (seen_columns - 1) / columns_step : 0);
   const int row_bytes = slots * pixel_bytes;
   const T* const x = static_cast<const T*>(task.x) + image * task.height * task.width * task.channels + first_stored;
-  // A thread copies 16 bytes of a column's pixels, in every row or in every few rows.
+  // A thread copies one 16-byte chunk of the pixels of one column, in every row_step-th row.
   const std::int64_t pitch = std::int64_t{task.row_step} * task.width * task.channels;
   for (int i = thread; i < task.positions * task.row_step; i += depthwise_threads) {
     int chunk_and_column = i;
@@ -486,13 +491,13 @@ __global__ void __launch_bounds__(depthwise_threads, 3) depthwise_tiles(const De
   }
 }
 
-/// Strips down a column, so that neighbouring threads read neighbours.
+/// Computes strips down a column of linear tensors, so that adjacent threads read adjacent elements.
 template <class T, int Kernel, int Stride, int Strip>
 __global__ void __launch_bounds__(depthwise_threads) depthwise_planes(const DepthwiseTask task) {
   using Sum = SumOf<T>;
   const std::int64_t own = static_cast<std::int64_t>(blockIdx.x) * depthwise_threads + threadIdx.x;
   if (own >= task.count) return;
-  // Columns run fastest, then strips, then planes.
+  // Consecutive threads differ first in the column, then in the strip, then in the plane.
   const std::int64_t image = own / (static_cast<std::int64_t>(task.strips) * task.out_width);
   const int in_image = static_cast<int>(own - image * task.strips * task.out_width);
   const int strip = task.by_strips.quotient(in_image);
@@ -539,7 +544,7 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_planes(const Dept
 template <class T, int Kernel, int Stride>
 Status launch_vectors(DepthwiseTask task, const CudaContext& context) {
   constexpr int strip = std::is_same_v<T, std::int8_t> ? 2 : 4;
-  constexpr int most_lanes = 8;  // 128 bytes side by side
+  constexpr int most_lanes = 8;  // 128 contiguous bytes
   const int vectors = task.channels / widest<T>;
   const auto tiles = static_cast<int>(ceil_divide(vectors, most_lanes));
   task.lanes = static_cast<int>(ceil_divide(vectors, tiles));
@@ -569,7 +574,7 @@ Status launch_tiles(DepthwiseTask task, const CudaContext& context) {
   using Patch = DepthwisePatch<T, Kernel, Stride>;
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
-  constexpr std::int64_t most_chunks = 8;  // 128 bytes side by side
+  constexpr std::int64_t most_chunks = 8;  // 128 contiguous bytes
   const std::int64_t chunks = task.channels / widest<T>;
   const std::int64_t lane_tiles = ceil_divide(chunks, most_chunks);
   task.lanes = static_cast<int>(ceil_divide(chunks, lane_tiles)) * 4;
@@ -580,7 +585,8 @@ Status launch_tiles(DepthwiseTask task, const CudaContext& context) {
   };
   const std::int64_t rows = ceil_divide(task.out_height, Patch::rows);
   const std::int64_t columns = ceil_divide(task.out_width, patch_width);
-  // As measured on an H200: larger tiles overlap less, smaller ones are copied while others are multiplied.
+  // The limits were measured on an H200. Larger tiles read fewer pixels twice; the copies of smaller tiles overlap with
+  // the products of other blocks.
   constexpr bool bytes = std::is_same_v<T, std::int8_t>;
   const int most_shared = std::min((bytes ? 72 : 48) * 1024, device.shared_bytes);
   std::int64_t most_columns = bytes ? 8 : 4;
@@ -630,7 +636,8 @@ Status launch_planes(DepthwiseTask task, const CudaContext& context) {
   return launch("Convolution depthwise", depthwise_planes<T, Kernel, Stride, strip>, grid, context, task);
 }
 
-/// 3 x 3 or 5 x 5, step 1 or 2, no dilation; what most networks have, and all that linear layouts get here.
+/// Whether the window is 3 x 3 or 5 x 5 with stride 1 or 2 and no dilation, as in most networks. Linear tensors are
+/// supported with these windows only.
 bool is_usual(const ConvolutionPlan& plan) {
   const auto& [depth, height, width] = plan.axis;
   return height.kernel == width.kernel && (width.kernel == 3 || width.kernel == 5) && height.stride == width.stride &&

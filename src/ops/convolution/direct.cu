@@ -1,4 +1,4 @@
-// Convolution of any rank, layout, type and group: one thread to an element of y. Its loads are neither shared nor
+// Convolution of any rank, layout, type and group, with one thread per element of y. Its loads are neither shared nor
 // wide.
 #include "kernels/launch.cuh"
 #include "kernels/strides.cuh"
@@ -11,9 +11,10 @@ namespace {
 
 constexpr int direct_threads = 256;
 
-/// How far apart neighbours lie in a tensor N,C,spatial or K,C,window, in elements.
+/// Distances between adjacent images, vectors of channels and pixels of a tensor N,C,spatial or K,C,window, in
+/// elements.
 struct ChannelStrides {
-  std::int64_t image;   ///< N or K
+  std::int64_t image;   ///< from one image or filter to the next
   std::int64_t vector;  ///< from one vector of channels to the next
   std::int64_t pixel;
   int width;  ///< channels of a vector
@@ -40,11 +41,12 @@ struct DirectTask {
   ChannelStrides x;
   ChannelStrides weight;
   ChannelStrides y;
-  std::int64_t stored_outputs;  ///< Channels of y with padding.
+  std::int64_t stored_outputs;  ///< Channels of y, including padding.
   std::int64_t count;           ///< Stored elements of y.
 };
 
-/// Threads of a warp take neighbours in memory: pixels, or channels of a vector.
+/// Computes one stored element of y per thread. Threads of a warp process adjacent elements: pixels, or channels of a
+/// vector.
 template <class T>
 __global__ void __launch_bounds__(direct_threads)
     direct(DirectTask task, const T* x, const T* weight, const float* bias, const float* scale, T* y) {
@@ -54,7 +56,7 @@ __global__ void __launch_bounds__(direct_threads)
   const ConvolutionPlan& plan = task.plan;
   const std::int64_t pixels = plan.out_pixels();
   const std::int64_t vectors = task.stored_outputs / task.y.width;
-  // i counts lanes of a vector, then what lies next to it: vectors of a pixel (hwc8) or pixels.
+  // `i` runs over the lanes of a vector, then over what is adjacent in memory: vectors of a pixel (hwc8) or pixels.
   std::int64_t rest = divide(i, task.y.width);
   const std::int64_t lane = i - rest * task.y.width;
   const bool vectors_first = task.y.width > 1 && task.y.vector == task.y.width;

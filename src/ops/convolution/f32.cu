@@ -1,5 +1,5 @@
-// Convolution of linear f32 as a matrix product: rows are channels of y, columns its pixels. In f32 throughout, or on
-// tensor cores where TF32 is allowed.
+// Convolution of linear f32 as a matrix product: rows are channels of y, columns its pixels. It is computed in f32, or
+// on tensor cores where TF32 is allowed.
 #include <limits>
 
 #include "kernels/divisor.cuh"
@@ -16,7 +16,8 @@ constexpr int f32_depth = 16;  // terms of a step
 constexpr int f32_stages = 3;
 constexpr int f32_most_window = 16;
 
-/// A convolution over images. A sum runs over channels, rows and columns of the window, as a filter lies in memory.
+/// A convolution over images. A sum runs over the channels, then the rows and the columns of the window, in the order
+/// of a filter in memory.
 struct F32Task {
   const float* x;
   const float* weight;
@@ -24,8 +25,8 @@ struct F32Task {
   float* y;
   ConvolutionEpilogue epilogue;
 
-  std::int64_t image;  ///< Elements of x.
-  std::int64_t group;  ///< Elements from one group's channels to the next one's.
+  std::int64_t image;  ///< Elements of an image of x.
+  std::int64_t group;  ///< Elements from the first channel of a group of x to the first channel of the next group.
   int plane;
   int terms;
   Divisor by_window;
@@ -41,13 +42,13 @@ struct F32Task {
   int row_dilation;
   int column_dilation;
 
-  int pixels;  ///< Of y, of all images.
+  int pixels;  ///< Pixels of y in all images.
   int image_pixels;
   Divisor by_image;
   Divisor by_row;
   int group_outputs;
   int outputs;
-  bool wide_stores;  ///< Four pixels at once.
+  bool wide_stores;  ///< Whether four pixels are stored at once.
   int row_tiles;
   Divisor by_row_tiles;
   Divisor by_column_tiles;
@@ -57,14 +58,14 @@ template <int Rows, int Columns>
 struct F32Tile {
   static constexpr int rows = Rows;
   static constexpr int columns = Columns;
-  // 8 more than a multiple of 32: the fragments of TF32 meet every bank once.
+  // The pitches are 8 more than a multiple of 32, so that loading a fragment of TF32 touches every bank once.
   static constexpr int row_pitch = Rows + 8;
   static constexpr int column_pitch = Columns + 8;
   static constexpr int stage = f32_depth * (row_pitch + column_pitch);
   static constexpr int shared_bytes = f32_stages * stage * 4;
 };
 
-/// Stores Count neighbouring pixels of channel k.
+/// Stores Count adjacent pixels of `channel`, which is number k of its group.
 template <int Count>
 __device__ void store_pixels(const F32Task& task, int k, int channel, int pixel, const float (&sums)[Count]) {
   if (k >= task.group_outputs || pixel >= task.pixels) return;
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(f32_threads, 2) f32_product(const F32Task task
   const int first_pixel = task.by_column_tiles.remainder(rest) * Tile::columns;
   const int first_channel = group * task.group_outputs + first_k;
 
-  // Of x this thread copies one pixel's neighbourhood: every depth_step-th term of each step.
+  // From x, this thread copies every depth_step-th term of each step for one pixel of y.
   constexpr int depth_step = f32_threads / Tile::columns;
   const int own_column = thread % Tile::columns;
   const int own_depth = thread / Tile::columns;
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(f32_threads, 2) f32_product(const F32Task task
       if (at >= 0 && at < task.width) inside |= 0x10000U << static_cast<unsigned>(s);
     }
   }
-  // Of weight, one term of several filters.
+  // From weight, it copies one term of several filters in each step.
   constexpr int filter_step = f32_threads / f32_depth;
   const int filter_depth = thread % f32_depth;
   const int filter_row = thread / f32_depth;
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(f32_threads, 2) f32_product(const F32Task task
       }
     }
   } else {
-    // 16 x 16 threads; each has groups of four rows and of four columns.
+    // The threads form a grid of 16 x 16. Each thread computes groups of four rows and of four columns.
     constexpr int row_groups = Tile::rows / 64;
     constexpr int column_groups = Tile::columns / 64;
     const int own_rows = thread / 16 * 4;

@@ -1,5 +1,5 @@
-// Convolution of images of few channels, as first layers of networks have them, on tensor cores: 16 x 16 pixels of y at
-// a time, for which the pixels that their windows see are copied to shared memory once.
+// Convolution of images with few channels on tensor cores, as in the first layers of networks. A block computes tiles
+// of 16 x 16 pixels of y and copies the pixels that the windows of a tile read to shared memory once.
 #include "kernels/mma.cuh"
 #include "ops/convolution/patches.cuh"
 #include "ops/convolution/repack.hpp"
@@ -7,25 +7,26 @@
 namespace graft::ops {
 namespace {
 
-constexpr int group_columns = 32;  // channels of y, of which a thread has 8 neighbours
+constexpr int group_columns = 32;  // channels of y; a thread computes 8 adjacent ones
 
-/// A pixel's channels in shared memory; what lies after them in global memory only pads. f32 is rounded to TF32.
+/// The bytes of a pixel in shared memory. Further bytes of the pixel in global memory are padding. f32 is multiplied in
+/// TF32.
 template <class T>
 inline constexpr int pixel_bytes = std::is_same_v<T, std::int8_t> ? 4 : 16;
 
 struct FewChannelsTask : PatchTask {
   int channel_bytes;
-  int pixel_stride;  ///< Bytes from one pixel to the next, and from one tap of a filter.
+  int pixel_stride;  ///< Bytes from one pixel to the next, and from one tap of a filter to the next.
   int outputs;
-  int stored_outputs;  ///< With padding.
-  int column_tiles;    ///< Of channels of y.
-  bool linear;         ///< How y is stored.
+  int stored_outputs;  ///< Channels of y, including padding.
+  int column_tiles;    ///< Tiles of channels of y.
+  bool linear;         ///< Whether y is linear.
 
-  /// Between filters in shared memory: eight of them lie in different banks.
+  /// Returns the bytes between filters in shared memory: eight adjacent filters lie in different banks.
   [[nodiscard]] GRAFT_HOST_DEVICE int pitch() const { return steps * step_bytes + 16; }
 };
 
-/// Shared memory: filters, what their channels are scaled by and what is added, zeros, where taps lie, two patches.
+/// The layout of shared memory: filters, biases and factors of their channels, zeros, offsets of the taps, two patches.
 template <class T, int Groups>
 struct FewChannelsMemory {
   static constexpr int columns = Groups * group_columns;
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
     commit_copies();
   };
 
-  // Filters are ordered so that a thread's sums of four products are those of 8 neighbouring channels.
+  // Filters are ordered so that the sums of a thread from four tiles of 8 columns belong to 8 adjacent channels.
   const int padded_taps = task.steps * Memory::taps_of_step;
   for (int i = thread; i < columns * padded_taps; i += patch_threads) {
     const int column = i / padded_taps;
@@ -229,8 +230,8 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
   wait_for_copies<0>();
 }
 
-/// Sizes that do not depend on the type of a kernel's elements. Linear tensors are read in chunks of 16 bytes for each
-/// pixel.
+/// Returns the sizes that do not depend on the element type of a kernel. Pixels of linear tensors are repacked to
+/// chunks of 16 bytes.
 FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
   const std::int64_t vector = channels_per_vector(to.layout);
   const std::int64_t taps_of_step = to.dtype == DType::i8 ? 8 : 2;
@@ -245,7 +246,8 @@ FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& 
   return task;
 }
 
-/// Groups of columns of a block: two read each pixel half as often, where their filters find place.
+/// Returns the groups of columns of a block. Two groups halve the reads of each pixel and are chosen if their filters
+/// fit into shared memory.
 template <class T>
 int groups_of(const FewChannelsTask& task) {
   return task.outputs > group_columns && check_patch_memory(FewChannelsMemory<T, 2>(task).bytes).ok() ? 2 : 1;

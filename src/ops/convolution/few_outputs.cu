@@ -1,26 +1,28 @@
-// Convolution with few channels of y, as last layers of networks that draw images have them, on tensor cores: 16 x 16
-// pixels of y at a time. The pixels that their windows see, and the filters, are copied to shared memory 32 bytes of
-// channels after the other, each once, where a product of matrices would read every pixel once for each tap.
+// Convolution with few channels of y on tensor cores, as in the last layers of networks that generate images. A block
+// computes tiles of 16 x 16 pixels of y. It copies the pixels that the windows of a tile read, and the filters, to
+// shared memory in steps of 32 bytes of channels. Each pixel is copied once, while an implicit matrix product would
+// read it once per tap.
 #include "ops/convolution/patches.cuh"
 
 namespace graft::ops {
 namespace {
 
-constexpr int most_outputs = 8;  // columns of one instruction
-constexpr int half_bytes = 16;   // of a step: what a row of a fragment takes
+constexpr int most_outputs = 8;  // columns of one tensor-core instruction
+constexpr int half_bytes = 16;   // half a step: one row of a fragment
 constexpr int halves = step_bytes / half_bytes;
 constexpr int tap_bytes = most_outputs * step_bytes;
 
 struct FewOutputsTask : PatchTask {
   int outputs;
-  int channel_bytes;  ///< Of a pixel that hold channels; what lies after them only pads.
+  int channel_bytes;  ///< Bytes of a pixel that hold channels; the bytes after them are padding.
   int pixel_stride;   ///< Bytes from one pixel to the next.
-  bool linear;        ///< How y is stored.
-  Divisor by_steps;   ///< Steps of `steps` make a sum of one tap.
+  bool linear;        ///< Whether y is linear; otherwise it is hwc8.
+  Divisor by_steps;   ///< Divides by `steps`, the steps of a tile.
 };
 
-/// Shared memory, twice: the halves of all pixels of a patch, one behind the other, and of each tap's filters; a half
-/// of eight neighbours meets every bank once.
+/// The layout of shared memory: two stages, then the offsets of the taps. A stage holds the first halves of all pixels
+/// of a patch, then their second halves, then the filters of each tap in halves. Reading one half of eight adjacent
+/// pixels touches every bank once.
 struct FewOutputsMemory {
   int half, filters, stage, offsets, bytes;
 
@@ -83,7 +85,8 @@ __global__ void __launch_bounds__(patch_threads, 2) few_outputs(const FewOutputs
   };
 
   copy_step(0);
-  // Of a tap that there is not the filters are zeros, but not so its pixels, were they infinite.
+  // The tap that pads an odd number of taps has filters of zero. Its products are skipped below, because an infinite
+  // pixel times zero would be NaN.
   for (int i = thread; i < padded_taps; i += patch_threads) {
     offsets[i] = task.pixel_of_tap(::min(i, task.taps - 1)) * half_bytes;
   }
@@ -154,7 +157,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_outputs(const FewOutputs
   wait_for_copies<0>();
 }
 
-/// Linear tensors are brought into chunks of 16 bytes for each pixel.
+/// Returns the task without tensors. Pixels of linear tensors are repacked to whole chunks of 16 bytes.
 FewOutputsTask make_few_outputs(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
   const auto element = static_cast<std::int64_t>(size_of(to.dtype));
   const std::int64_t channel_bytes = plan.channels * element;
@@ -179,7 +182,7 @@ Status few_outputs_fits(const Convolution& op, const Problem& problem) {
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
   if (plan.group != 1 || plan.outputs > most_outputs) return unsupported("takes one group of up to 8 channels of y");
-  // Of few taps a product of matrices reads little twice, and of few channels much of a step would be zeros.
+  // With fewer taps an implicit matrix product reads little twice; with fewer channels much of a step would be zeros.
   constexpr std::int64_t fewest_taps = 9;
   constexpr std::int64_t fewest_bytes = 16;
   constexpr std::int64_t most_channels = 1 << 14;

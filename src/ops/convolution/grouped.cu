@@ -1,5 +1,5 @@
-// Convolution in groups of 8, 16 or 32 channels on tensor cores: 16 x 16 pixels of y and 32 of its channels at a time,
-// for which the pixels that their windows see are copied to shared memory once.
+// Convolution in groups of 8, 16 or 32 channels on tensor cores. A block computes tiles of 16 x 16 pixels and 32
+// channels of y and copies the pixels that the windows of a tile read to shared memory once.
 #include "kernels/mma.cuh"
 #include "ops/convolution/patches.cuh"
 
@@ -12,21 +12,24 @@ constexpr int unit_bytes = step_bytes / 2;
 
 struct GroupedTask : PatchTask {
   std::int64_t image_bytes;
-  std::int64_t block_bytes;  ///< From one block of channels of x to the next one.
+  std::int64_t block_bytes;  ///< Bytes from one block of channels of x to the next.
   int pixel_bytes;
   int channels;
-  int blocks;  ///< Of channels.
+  int blocks;  ///< Blocks of channels.
 };
 
-/// Units of 16 bytes of a pixel, or of a filter's tap.
+/// The sizes of a block in units of 16 bytes of a pixel, or of a tap of a filter. A group of channels has GroupUnits
+/// units.
 template <class T, int GroupUnits>
 struct GroupedForm {
   static constexpr int units = block_channels * static_cast<int>(sizeof(T)) / unit_bytes;
-  static constexpr int groups = units / GroupUnits;             ///< Of a block of channels.
-  static constexpr int group_tiles = column_tiles / groups;     ///< Of 8 channels of y.
-  static constexpr int pixel_pitch = (units + 1) * unit_bytes;  ///< Eight neighbours lie in different banks.
+  static constexpr int groups = units / GroupUnits;          ///< Groups of a block of channels.
+  static constexpr int group_tiles = column_tiles / groups;  ///< Tiles of 8 channels of y in a group.
+  /// Bytes between pixels: eight adjacent pixels lie in different banks.
+  static constexpr int pixel_pitch = (units + 1) * unit_bytes;
 
-  // Shared memory: filters, what their channels are scaled by and what is added, zeros, where units lie, two patches.
+  // Bytes between filters, and offsets in shared memory: filters (at 0), biases, factors, zeros, offsets of the units,
+  // two patches.
   int pitch, biases, factors, zeros, offsets, patches, patch_bytes, bytes;
 
   GRAFT_HOST_DEVICE GroupedForm(int steps, int patch_pixels)
@@ -83,7 +86,7 @@ __global__ void __launch_bounds__(patch_threads, 2) grouped(const GroupedTask ta
     commit_copies();
   };
 
-  // Filters of a group are ordered so that a thread's sums are those of neighbouring channels.
+  // Filters of a group are ordered so that the sums of a thread belong to adjacent channels.
   const int filter_units = task.taps * GroupUnits;
   const int padded_units = task.steps * 2;
   for (int i = thread; i < block_channels * padded_units; i += patch_threads) {
@@ -148,7 +151,7 @@ __global__ void __launch_bounds__(patch_threads, 2) grouped(const GroupedTask ta
     stage ^= 1;
 
     const PatchTask::Place place = task.place_of(tile);
-    constexpr int count = Form::group_tiles * 2;  // neighbours that a thread stores together
+    constexpr int count = Form::group_tiles * 2;  // adjacent channels that a thread stores together
 #pragma unroll
     for (int g = 0; g < Form::groups; ++g) {
       const int in_block = (g * 4 + lane % 4) * count;
@@ -198,7 +201,7 @@ GroupedTask make_grouped(const Convolution& op, const ConvolutionPlan& plan, con
   return task;
 }
 
-/// Calls `f` with the form of a group's channels, of which `fits` has made sure.
+/// Calls `f` with the element type and the units of a group. grouped_fits() has accepted `group_channels`.
 template <class F>
 Status with_form(DType dtype, std::int64_t group_channels, F&& f) {
   return dispatch_device(dtype, [&](auto element) -> Status {

@@ -1,5 +1,5 @@
-// Hopper's own instructions as functions: transaction barriers, tensor copies (TMA) and warpgroup matrix products.
-// Only for code compiled for sm_90a.
+// Wrappers of instructions of Hopper: transaction barriers, tensor copies (TMA) and warpgroup matrix products. Only for
+// code compiled for sm_90a.
 #pragma once
 
 #include <cuda.h>
@@ -14,8 +14,8 @@ namespace graft::ops::hopper {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/// The thread's place in its warp. Asked for anew each time, so that no address made from it waits in a register, of
-/// which products leave none, from one tile to the next.
+/// Returns the index of the thread in its warp. The index is read anew each time, so that no address computed from it
+/// occupies a register from one tile to the next: the products leave no register free.
 [[nodiscard]] __device__ inline int lane() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -28,10 +28,10 @@ __device__ inline void barrier_init(std::uint32_t barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-/// Makes initialised barriers visible to tensor copies.
+/// Orders the initialization of barriers before tensor copies that use them.
 __device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-/// Arrives, and tells how many bytes copies will bring before the phase is over.
+/// Arrives at the barrier and announces the bytes that copies will bring before its phase ends.
 __device__ inline void barrier_expect(std::uint32_t barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -40,7 +40,7 @@ __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Waits until the phase of that parity is over.
+/// Waits until the phase of the given parity has ended.
 __device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
@@ -51,18 +51,20 @@ __device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
       : "memory");
 }
 
-/// 16 bytes by way of the L1 cache, or zeros: the windows of neighboring pixels overlap.
+/// Copies 16 bytes, or writes zeros unless `exists`. The copy uses the L1 cache, because the windows of neighboring
+/// pixels overlap.
 __device__ inline void copy_part(std::uint32_t to, const void* from, bool exists) {
   const int bytes = exists ? 16 : 0;
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/// Arrives when the copies of 16 bytes that the thread has ordered have come.
+/// Arrives at the barrier as soon as all earlier 16-byte copies of this thread are complete.
 __device__ inline void barrier_arrive_copied(std::uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Makes what was written to shared memory, and waited for at a barrier, visible to products.
+/// Orders writes to shared memory for which this thread has waited at a barrier before warpgroup products that read
+/// them.
 __device__ inline void product_operands_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 [[nodiscard]] __device__ inline unsigned cluster_rank() {
@@ -71,12 +73,13 @@ __device__ inline void product_operands_fence() { asm volatile("fence.proxy.asyn
   return rank;
 }
 
-/// Warps of all blocks of the cluster that have not ended, with their shared memory.
+/// Waits for all warps of the cluster that have not exited, and orders their accesses to shared memory.
 __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Gives registers back to the multiprocessor, or takes more of them; all warps of a warpgroup.
+/// Lowers the registers of a thread to `Registers`; take_registers() raises them. All warps of a warpgroup call it
+/// together.
 template <int Registers>
 __device__ inline void release_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -104,7 +107,8 @@ __device__ inline void prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-/// Pixels of an image of rank 4 from (w, h, n) on, as the window's tap (s, r) sees them.
+/// Copies pixels of a tensor of rank 4 (channels, w, h, n) from (w, h, n) on, as the tap (s, r) of the window reads
+/// them.
 __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int c, int w, int h,
                                    int n, int s, int r) {
   asm volatile(
@@ -115,7 +119,8 @@ __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std
       : "memory");
 }
 
-/// The same of rank 5: the images of one plane of channels lie behind each other, then comes the next plane.
+/// Copies pixels of a tensor of rank 5 (channels, w, h, n, plane), in which each plane holds some of the channels of
+/// all images.
 __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int c, int w, int h,
                                    int n, int plane, int s, int r) {
   asm volatile(
@@ -126,7 +131,7 @@ __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std
       : "memory");
 }
 
-/// A box of a tensor of rank 5.
+/// Copies a box of a tensor of rank 5.
 __device__ inline void copy_box(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int x0, int x1, int x2,
                                 int x3, int x4) {
   asm volatile(
@@ -170,7 +175,7 @@ __device__ inline void product_wait() {
   "%103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, " \
   "%121, %122, %123, %124, %125, %126, %127"
 
-// a, b, keep: the numbers of the operands after the results.
+// a, b, keep: the indices of the asm operands that follow the results.
 #define GRAFT_PRODUCT(element, result, columns, count, a, b, keep, type, tail, operand)                                \
   __device__ inline void product(element /*tag*/, result(&d)[count], std::uint64_t rows, std::uint64_t cols,           \
                                  int accumulate) {                                                                     \
@@ -186,7 +191,8 @@ __device__ inline void product_wait() {
   GRAFT_PRODUCT(element, result, 128, 64, 64, 65, 66, type, tail, operand) \
   GRAFT_PRODUCT(element, result, 256, 128, 128, 129, 130, type, tail, operand)
 
-/// d = rows * columns, plus d if `accumulate`. The element type is a tag.
+/// product(tag, d, rows, cols, accumulate) computes d = rows * cols, plus d if `accumulate`. The tag selects the
+/// element type; `rows` and `cols` are descriptors of matrices in shared memory.
 GRAFT_PRODUCTS(__half, float, "k16.f32.f16.f16", ", 1, 1, 0, 0", GRAFT_FLOAT)
 GRAFT_PRODUCTS(__nv_bfloat16, float, "k16.f32.bf16.bf16", ", 1, 1, 0, 0", GRAFT_FLOAT)
 GRAFT_PRODUCTS(std::int8_t, int, "k32.s32.s8.s8", "", GRAFT_INT)

@@ -1,5 +1,5 @@
-// What the kernels share that make 16 x 16 pixels of y at a time, for which the pixels that their windows see, a patch,
-// are copied to shared memory once.
+// Shared parts of the kernels that compute 16 x 16 pixels of y at a time and copy the pixels that the windows of such a
+// tile read, called a patch, to shared memory once.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 
 namespace graft::ops {
 
-inline constexpr int patch_side = 16;  // of a tile of pixels
+inline constexpr int patch_side = 16;  // pixels along a side of a tile
 inline constexpr int patch_threads = 256;
 inline constexpr int warp_rows = patch_side / (patch_threads / 32);
-inline constexpr int step_bytes = 32;  // of a sum, that one instruction multiplies
+inline constexpr int step_bytes = 32;  // bytes of the terms of a sum that one instruction multiplies
 
 struct PatchTask {
   const char* x;
@@ -43,7 +43,7 @@ struct PatchTask {
   int row_dilation;
   int column_dilation;
   int kernel_width;
-  int patch_width;  ///< What the windows of a tile see.
+  int patch_width;  ///< Columns of x that the windows of a tile read.
   int patch_pixels;
   Divisor by_patch_width;
   int tiles;
@@ -52,7 +52,7 @@ struct PatchTask {
   int tile_columns;
   int tile_rows;
 
-  /// The image of a tile, and its first pixel.
+  /// The image and the first pixel of a tile.
   struct Place {
     int image, row, column;
   };
@@ -62,7 +62,7 @@ struct PatchTask {
     return {image, (row_of_tiles - image * tile_rows) * patch_side, (tile - row_of_tiles * tile_columns) * patch_side};
   }
 
-  /// Pixels from a patch's first one to that of tap `tap`.
+  /// Returns the number of pixels from the first pixel of a patch to the pixel of tap `tap`.
   [[nodiscard]] __device__ int pixel_of_tap(int tap) const {
     const int r = tap / kernel_width;
     const int s = tap - r * kernel_width;
@@ -70,7 +70,8 @@ struct PatchTask {
   }
 };
 
-/// Of a problem for which check_patches found no obstacle; `steps` of step_bytes each make a sum.
+/// Returns the task, without tensors, of a problem that check_patches() accepts. A sum takes `steps` steps of
+/// step_bytes.
 inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to,
                               std::int64_t steps) {
   const auto& [depth, height, width] = plan.axis;
@@ -107,7 +108,7 @@ inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan
 
 inline constexpr std::int64_t most_patch_pixels = std::numeric_limits<int>::max() / 4;
 
-/// Sizes for which everything above is an int; strides and dilations up to 2^step_bits.
+/// Checks that every size of a PatchTask fits into an int. Strides and dilations may be up to 2^step_bits.
 inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_window, int step_bits) {
   const auto& [depth, height, width] = plan.axis;
   const std::int64_t most_step = std::int64_t{1} << step_bits;
@@ -124,9 +125,9 @@ inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_windo
   return {};
 }
 
-/// `bytes` of shared memory for filters and two patches.
+/// Checks that a block may have `bytes` of shared memory for filters and two patches.
 inline Status check_patch_memory(int bytes) {
-  constexpr int most = 99 * 1024;  // of a block, on every GPU from compute capability 8.0 on
+  constexpr int most = 99 * 1024;  // per block, on every GPU from compute capability 8.0 on
   if (bytes <= most) return {};
   return unsupported("takes windows and strides for which " + std::to_string(most) +
                      " bytes of shared memory suffice, these need " + std::to_string(bytes));
@@ -142,7 +143,7 @@ inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
   return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
 }
 
-/// The same for linear tensors, of which the kernel reads what was brought into rows of channels.
+/// Sets the tensors for linear x, weight and y: the kernel reads the repacked copies of x and weight.
 inline void set_tensors(PatchTask& task, const Buffers& buffers, const Repacked& repacked) {
   task.x = static_cast<const char*>(repacked.x.to);
   task.weight = static_cast<const char*>(repacked.weight.to);
@@ -151,7 +152,7 @@ inline void set_tensors(PatchTask& task, const Buffers& buffers, const Repacked&
   task.y = buffers.outputs[0];
 }
 
-/// sum += a * b over step_bytes of each row of a and column of b; of float in TF32.
+/// Computes sum += a * b over step_bytes of each row of a and column of b. f32 is multiplied in TF32.
 template <class T>
 __device__ void multiply_step(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   if constexpr (std::is_same_v<T, float>) {
@@ -162,9 +163,10 @@ __device__ void multiply_step(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsign
   }
 }
 
-inline constexpr int ampere = 8;  // has asynchronous copies, and TF32 and bf16 on tensor cores
+// The first compute capability with asynchronous copies, and with TF32 and bf16 on tensor cores.
+inline constexpr int ampere = 8;
 
-/// On GPUs before Ampere the next variant that fits the problem.
+/// Runs the next variant that fits the problem, on GPUs before Ampere.
 [[nodiscard]] inline Status run_before_ampere(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                               const CudaContext& context) {
   if (tensor_core_fits(op, problem).ok()) return tensor_core_run(op, problem, buffers, context);
@@ -172,9 +174,10 @@ inline constexpr int ampere = 8;  // has asynchronous copies, and TF32 and bf16 
   return direct_run(op, problem, buffers, context);
 }
 
-/// Blocks that walk over the tiles, `columns` side by side for the channels of y.
+/// Returns a grid of blocks that walk over the tiles. `columns` blocks process each tile, each for its own channels of
+/// y.
 inline Grid patch_grid(const PatchTask& task, const DeviceTraits& device, int shared_bytes, int columns) {
-  constexpr std::int64_t most_blocks = 2;  // of a multiprocessor
+  constexpr std::int64_t most_blocks = 2;  // per multiprocessor
   const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / shared_bytes, 1, most_blocks);
   const std::int64_t walkers =
       std::min<std::int64_t>(task.tiles, ceil_divide(device.multiprocessors * together, columns));

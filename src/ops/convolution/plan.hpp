@@ -1,4 +1,4 @@
-// The sizes of one convolution, and what happens to its sums: what the reference and every CUDA kernel work from.
+// The sizes of one convolution and the operations on its sums, which the reference and all CUDA kernels share.
 #pragma once
 
 #include <array>
@@ -9,21 +9,21 @@
 
 namespace graft::ops {
 
-/// One spatial axis.
+/// The sizes of one spatial axis, in elements.
 struct ConvolutionAxis {
   std::int64_t in = 1;
   std::int64_t out = 1;
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
-  std::int64_t pad = 0;  ///< Before; what lies after follows from `out`.
+  std::int64_t pad = 0;  ///< Zeros before the first element; the zeros after the last one follow from `out`.
   std::int64_t dilation = 1;
 };
 
-/// Convolutions over fewer than three axes have leading ones of size 1.
+/// The sizes of a convolution over three spatial axes. A convolution with fewer axes has leading axes of size 1.
 struct ConvolutionPlan {
   static constexpr int axes = 3;
   std::int64_t batch = 0;
-  std::int64_t channels = 0;  ///< Of x.
+  std::int64_t channels = 0;  ///< Channels of x.
   std::int64_t outputs = 0;   ///< Channels of y.
   std::int64_t group = 1;
   ConvolutionAxis axis[axes];
@@ -37,11 +37,12 @@ struct ConvolutionPlan {
   }
 };
 
-/// Of a problem that `check` accepts.
+/// Returns the sizes of a problem that Convolution::check() accepts.
 [[nodiscard]] ConvolutionPlan plan_convolution(const Convolution& op, const Problem& problem);
 
-/// x and weight of linear f16, bf16 and i8 on their way to tensor cores: N,spatial,C and K,window,C, the channels of
-/// each group filled up with zeros to chunks of 16 bytes. Both lie in the workspace, x first.
+/// Sizes of the copies of linear x and weight that tensor cores read (f32 in TF32, f16, bf16 and i8): N,spatial,C and
+/// K,window,C, the channels of each group padded with zeros to chunks of 16 bytes. Both copies lie in the workspace, x
+/// first.
 struct RepackedSizes {
   std::int64_t group_channels;
   std::int64_t x_bytes;
@@ -50,21 +51,21 @@ struct RepackedSizes {
   [[nodiscard]] static RepackedSizes of(const ConvolutionPlan& plan, DType dtype);
 };
 
-/// A problem of linear tensors of a type that has a vector layout, in that layout, and where its tensors lie in the
-/// workspace: x at 0.
+/// A problem of linear tensors restated in the vector layout of their type (hwc8 for 16-bit types, chw32 for i8), and
+/// the byte offsets of weight and y in the workspace. x lies at offset 0.
 struct VectorProblem {
   std::array<TensorDesc, 4> inputs;
   std::array<TensorDesc, 1> outputs;
   std::int64_t weight;
   std::int64_t y;
-  std::int64_t bytes;  ///< Of all three.
+  std::int64_t bytes;  ///< Bytes of x, weight and y together.
 
   explicit VectorProblem(const Problem& linear);
   [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
 };
 
-/// From a sum to an element of y, the same for the reference (i8 only) and the CUDA kernels, bit by bit: operations are
-/// spelled out so that no compiler contracts them its own way.
+/// Turns a sum into an element of y. The i8 reference and the CUDA kernels agree bit by bit: the operations are spelled
+/// out, so that no compiler contracts them in its own way.
 struct ConvolutionEpilogue {
   Activation activation;
   float alpha;
@@ -85,7 +86,7 @@ struct ConvolutionEpilogue {
     }
     return value;
   }
-  /// The same for several numbers, told apart by activation once.
+  /// Activates several values and branches on the activation once for all of them.
   template <int N>
   GRAFT_HOST_DEVICE void activate_all(float (&values)[N]) const {
     const auto all = [&](Activation known) {
@@ -100,7 +101,7 @@ struct ConvolutionEpilogue {
       case Activation::leaky_relu: all(Activation::leaky_relu); break;
     }
   }
-  /// The factor of a channel's sums.
+  /// Returns the factor of the sums of a channel whose weights have the given scale.
   [[nodiscard]] GRAFT_HOST_DEVICE float factor(float scale) const { return quantized ? x_scale * scale : 1.F; }
   [[nodiscard]] GRAFT_HOST_DEVICE float apply(float sum, float factor, float bias) const {
     return activate(fmaf(sum, factor, bias));

@@ -1,4 +1,4 @@
-// Linear tensors to and from layouts whose pixels have their channels side by side.
+// Kernels that copy linear tensors to and from layouts whose channels of a pixel are contiguous.
 #include <cstdint>
 #include <type_traits>
 
@@ -10,10 +10,10 @@ namespace graft::ops {
 namespace {
 
 constexpr int repack_threads = 256;
-constexpr int lanes_of_channels = 8;  // of a warp; the others take neighbouring pixels
+constexpr int lanes_of_channels = 8;  // lanes of a warp along the channels; the lanes also cover adjacent pixels
 constexpr int pixel_groups = repack_threads / lanes_of_channels;
 
-/// 1 to 16 bytes, loaded and stored at once.
+/// A value of 1 to 16 bytes that is loaded and stored at once.
 template <int Bytes>
 struct Raw {
   static constexpr int words = Bytes < 4 ? 1 : Bytes / 4;
@@ -47,7 +47,7 @@ struct Raw {
   }
 };
 
-/// Element `column` of each of the rows, one beside the other. f32 is rounded to TF32.
+/// Collects element `column` of each row in `result`. f32 is rounded to TF32.
 template <int Size, int Rows, class Row, class Result>
 __device__ void gather(const Row (&rows)[Rows], int column, Result& result) {
   constexpr int per_word = 4 / Size;
@@ -70,7 +70,7 @@ __device__ void gather(const Row (&rows)[Rows], int column, Result& result) {
   }
 }
 
-/// A thread's piece: the channels of 16 bytes, of i8 of 4, x V pixels.
+/// Copies the piece of a thread: V pixels of 16 bytes of channels (i8: of 4 bytes).
 template <int Size, int V, bool Back>
 __device__ void repack_piece(const RepackJob& job, std::int64_t image, int first_channel, int first_pixel) {
   using Element = std::conditional_t<Size == 4, unsigned, std::conditional_t<Size == 2, std::uint16_t, std::uint8_t>>;
@@ -112,7 +112,8 @@ __device__ void repack_piece(const RepackJob& job, std::int64_t image, int first
   }
 }
 
-/// Two jobs in one launch. A warp takes neighbours of both kinds, so that all it loads and stores fills sectors.
+/// Runs two jobs in one launch. A warp covers adjacent channels and adjacent pixels, so that all its loads and stores
+/// fill sectors.
 template <int Size, bool Back>
 __global__ void __launch_bounds__(repack_threads) repack(const RepackJob first, const RepackJob second) {
   const bool is_first = static_cast<std::int64_t>(blockIdx.x) < first.blocks;

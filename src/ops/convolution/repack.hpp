@@ -1,5 +1,5 @@
-// Linear tensors to and from layouts whose pixels have their channels side by side: hwc8 for 16-bit types, chw32 for
-// i8; f32, on the way there only and rounded to TF32, in pixels of whole 16 bytes.
+// Copies of linear tensors in layouts whose channels of a pixel are contiguous, and back: hwc8 for 16-bit types, chw32
+// for i8. f32 is copied in one direction only, rounded to TF32, to pixels of whole 16-byte chunks.
 #pragma once
 
 #include "graft/tensor.hpp"
@@ -7,14 +7,13 @@
 
 namespace graft::ops {
 
-/// images x channels x pixels (linear) beside images x (planes x) pixels x channels of a vector layout, and how many
-/// pixels of a channel can be loaded at once.
+/// A copy between images x channels x pixels (linear) and images x (planes x) pixels x channels (a vector layout).
 struct RepackJob {
   const void* from = nullptr;
   void* to = nullptr;
-  std::int64_t plane_stride = 0;  ///< Elements of one plane of channels, of chw32.
+  std::int64_t plane_stride = 0;  ///< Elements of one plane of channels in chw32.
   std::int64_t image_stride = 0;  ///< Elements of an image in the vector layout.
-  int pixel_stride = 0;           ///< Elements of a pixel there.
+  int pixel_stride = 0;           ///< Elements of a pixel in the vector layout.
   int channels = 0;
   int stored_channels = 0;
   int pixels = 0;
@@ -23,11 +22,11 @@ struct RepackJob {
   int channel_tiles = 0;
   std::int64_t blocks = 0;
 
-  /// Of a tensor whose linear form begins at `linear`; `from` and `to` are left open.
+  /// Returns the job for a tensor whose linear form begins at `linear`. The caller sets `from` and `to`.
   [[nodiscard]] static RepackJob of(DType dtype, const Extents& extents, const void* linear);
 };
 
-/// x and weight of linear f32, f16 and bf16 in rows of channels, as RepackedSizes says.
+/// The copies of linear x and weight (f32, f16 or bf16) in rows of channels, whose sizes RepackedSizes holds.
 struct Repacked {
   DType dtype;
   RepackJob x;
@@ -37,7 +36,7 @@ struct Repacked {
   [[nodiscard]] Status run(const CudaContext& context) const;
 };
 
-/// Both in one launch; `back`: to linear tensors.
+/// Runs both jobs in one launch. If `back`, the results are linear tensors.
 [[nodiscard]] Status run_repack(DType dtype, bool back, const RepackJob& first, const RepackJob& second,
                                 const CudaContext& context);
 

@@ -1,4 +1,5 @@
-// Convolution on tensor cores: which problems, which tiles, and the layouts that have to be brought into chunks first.
+// Host code of the tensor-core variant of Convolution: the supported problems, the choice of the tile, and the copies
+// of linear tensors in chunks.
 #include <algorithm>
 #include <limits>
 
@@ -10,10 +11,12 @@ namespace graft::ops {
 namespace {
 
 constexpr std::int64_t chunk_bytes = 16;
-constexpr std::int64_t most_chunks = 3072;  // of a sum: their table has to fit into the shared memory of every GPU
-constexpr std::int64_t most_window = 16;    // on each axis: bits of a mask
+// chunks of a sum; the table of chunks must fit into the shared memory of every GPU
+constexpr std::int64_t most_chunks = 3072;
+constexpr std::int64_t most_window = 16;  // elements on each axis, one bit of a mask each
 
-/// Channels whose chunks must not straddle groups.
+/// Returns the number of channels to a multiple of which groups are padded or must be divisible, so that no chunk
+/// straddles two groups.
 std::int64_t channels_per_unit(DType dtype, Layout layout) {
   if (layout != Layout::linear) return channels_per_vector(layout);
   return chunk_bytes / static_cast<std::int64_t>(size_of(dtype));
@@ -24,8 +27,8 @@ std::int64_t padded(std::int64_t channels, std::int64_t unit) { return ceil_divi
 constexpr int repack_side = 32;
 constexpr int repack_rows = 8;
 
-/// images x channels x pixels to images x pixels x channels, where `groups` images make one of the result, each padded
-/// to `to_channels` with zeros.
+/// Copies images x channels x pixels to images x pixels x channels. `groups` images form one image of the result, and
+/// the channels of each are padded to `to_channels` with zeros.
 template <class T>
 __global__ void __launch_bounds__(repack_side* repack_rows)
     repack(const T* from, T* to, int channels, int pixels, int to_channels, int groups, int pixel_tiles,
@@ -56,7 +59,7 @@ __global__ void __launch_bounds__(repack_side* repack_rows)
   }
 }
 
-/// Bytes suffice for i8, pairs of them for the 16-bit types.
+/// Launches repack(), which copies i8 as bytes and the 16-bit types as pairs of bytes.
 Status run_repack(DType dtype, const void* from, void* to, std::int64_t images, std::int64_t channels,
                   std::int64_t pixels, std::int64_t to_channels, std::int64_t groups, const CudaContext& context) {
   const std::int64_t pixel_tiles = ceil_divide(pixels, repack_side);
@@ -122,10 +125,11 @@ TensorCoreTask make_task(const Convolution& op, const ConvolutionPlan& plan, con
   return task;
 }
 
-/// The tile that an estimate in clock cycles takes for the fastest.
+/// Returns the tile and the splits with the shortest estimated time in clock cycles.
 TensorCoreChoice choose(const TensorCoreTask& task, const DeviceTraits& device) {
-  // Fitted to times of the layers of ResNet-50 and VGG-16 on an H200: the least that a step takes, start and end of a
-  // block, and of each of its tile's 4096 elements; adding the parts of a cluster.
+  // Fitted to the times of the layers of ResNet-50 and VGG-16 on an H200: the least time of a step, the start and end
+  // of a block, the time of each element of its tile (1500 for 4096 elements), and the addition of the parts of a
+  // cluster.
   constexpr double step_cycles = 600;
   constexpr double block_cycles = 3000;
   constexpr double element_cycles = 1500. / 4096;
@@ -226,7 +230,7 @@ Status tensor_core_run(const Convolution& op, const Problem& problem, const Buff
     }
     task.x = x;
     task.weight = weight;
-    task.group_channels = static_cast<int>(sizes.group_channels);  // what was padded is zero
+    task.group_channels = static_cast<int>(sizes.group_channels);  // the padding is zero
     const std::size_t store_bytes = 8 * size_of(to.dtype);
     task.wide_stores = task.image_pixels % 8 == 0 && is_aligned(task.y, store_bytes);
   } else if (!is_aligned(task.x, chunk_bytes) || !is_aligned(task.weight, chunk_bytes) ||

@@ -1,5 +1,5 @@
 // Convolution as a matrix product on tensor cores (mma.sync): rows are pixels of y, columns its channels. Both operands
-// are read in chunks of 16 bytes, which hold neighbouring channels.
+// are read in chunks of 16 bytes, which hold adjacent channels.
 #pragma once
 
 #include "kernels/cluster.cuh"
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// A tile whose Warps lie along its rows and columns.
+/// A tile with WarpRows x WarpColumns warps along its rows and columns.
 template <int Index, int WarpRows, int WarpColumns>
 struct TensorCoreTile {
   static constexpr TensorCoreTileSize size = tensor_core_tiles[Index];
@@ -29,10 +29,10 @@ struct TensorCoreTile {
 
 namespace detail {
 
-/// Where a chunk of a sum is found.
+/// The place of a chunk of a sum in x and in the filter.
 struct ChunkEntry {
-  int offset;       ///< In x, from the window's first element, in bytes.
-  unsigned packed;  ///< Chunk of the filter, row and column of the window, how many bytes count.
+  int offset;       ///< Bytes from the first element of the window in x.
+  unsigned packed;  ///< Chunk of the filter, row and column of the window, and the number of bytes that count.
 
   [[nodiscard]] __device__ int filter_chunk() const { return static_cast<int>(packed & 0xFFFFU); }
   [[nodiscard]] __device__ unsigned row() const { return packed >> 16U & 0xFU; }
@@ -57,7 +57,7 @@ struct ChunkEntry {
           static_cast<unsigned>(filter_chunk | row << 16 | column << 20 | ::min(::max(left, 0), 16) << 24)};
 }
 
-/// Neighbours that are stored together.
+/// Adjacent elements that are stored together.
 template <class T, int Count>
 struct alignas(Count * sizeof(T)) Pack {
   T values[Count];
@@ -73,7 +73,7 @@ struct alignas(Count * sizeof(T)) Pack {
   }
 };
 
-/// The factor of sums is 1 unless they are of i8.
+/// Returns the element of y for a sum. `factor` applies to i8 only; the factor of other types is 1.
 template <class T>
 [[nodiscard]] __device__ float finish(const ConvolutionEpilogue& epilogue, SumOf<T> sum, float factor, float bias) {
   if constexpr (std::is_same_v<T, std::int8_t>)
@@ -91,13 +91,14 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   static_assert(rows_per_pass % 8 == 0 && Tile::rows % rows_per_pass == 0 && Tile::columns % rows_per_pass == 0);
   constexpr int row_passes = Tile::rows / rows_per_pass;
   constexpr int column_passes = Tile::columns / rows_per_pass;
-  // Chunks of a row trade places by a pattern over 8 rows, so that reading a column of chunks meets every bank once.
+  // The chunks of a row are permuted by a pattern over 8 rows, so that reading a column of chunks touches every bank
+  // once.
   const auto swizzle = [](int row) { return Tile::chunks == 8 ? row & 7 : (row >> 1) & 3; };
   static_assert(Tile::chunks == 4 || Tile::chunks == 8);
 
   extern __shared__ uint4 shared[];
   auto* const bytes = reinterpret_cast<char*>(shared);
-  auto* const sums = reinterpret_cast<Sum*>(bytes);  // after the last step
+  auto* const sums = reinterpret_cast<Sum*>(bytes);  // used after the last step
   auto* const biases = reinterpret_cast<float*>(bytes + Tile::tile_bytes);
   float* const factors = biases + Tile::columns;
   auto* const table = reinterpret_cast<ChunkEntry*>(factors + Tile::columns);
@@ -180,8 +181,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   const int warp_column = warp % Tile::warp_columns * warp_width;
   Sum accumulators[row_blocks][column_blocks][4] = {};
 
-  // Of a 16 x 32-byte block of the left operand a lane addresses row lane % 16, first or second chunk; of the right
-  // one, two blocks of 8 columns, each with two chunks.
+  // In a block of 16 rows x 32 bytes of the left operand, a lane addresses the first or second chunk of row lane % 16.
+  // In the right operand, the lanes address two blocks of 8 columns with two chunks each.
   const int left_row = warp_row + lane % 16;
   const int left_chunk = lane / 16;
   const int right_row = warp_column + lane % 8 + lane / 16 * 8;
@@ -191,13 +192,13 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
 
 #pragma unroll
   for (int step = 0; step < Tile::stages - 1; ++step) copy_step(step, static_cast<unsigned>(step * Tile::stage_bytes));
-  unsigned stage = 0;                                            // where the step's chunks lie
-  unsigned next_stage = (Tile::stages - 1) * Tile::stage_bytes;  // where those of a later one go
+  unsigned stage = 0;                                            // where the chunks of the step lie
+  unsigned next_stage = (Tile::stages - 1) * Tile::stage_bytes;  // where the chunks of a later step are copied
   const auto advance = [](unsigned& at) {
     at += Tile::stage_bytes;
     if (at == Tile::stages * Tile::stage_bytes) at = 0;
   };
-  // Fragments of one 32-byte block of a step are multiplied while the next one's are on their way.
+  // The fragments of one 32-byte block of a step are multiplied while the fragments of the next block are loaded.
   unsigned left[2][row_blocks][4];
   unsigned right[2][column_blocks / 2][4];
   const auto load_fragments = [&](int k) {
@@ -233,7 +234,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
     advance(stage);
   }
 
-  // The tile goes through shared memory, so that neighbours in y are stored together and parts can be added.
+  // The tile passes through shared memory, so that adjacent elements of y are stored together and the parts of a
+  // cluster can be added.
   wait_for_copies<0>();
   __syncthreads();
 #pragma unroll
@@ -328,7 +330,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       *reinterpret_cast<Pack<T, count>*>(static_cast<T*>(task.y) + at) = results;
     }
   }
-  if (task.splits > 1) synchronize_blocks(task.splits);  // others may still read this block's sums
+  if (task.splits > 1) synchronize_blocks(task.splits);  // other blocks may still read the sums of this block
 }
 
 }  // namespace detail

@@ -1,4 +1,5 @@
-// The tensor-core variant of Convolution between its host code and its kernels, which are compiled type by type.
+// The interface between the host code of the tensor-core variant of Convolution and its kernels, which are compiled in
+// one file per element type.
 #pragma once
 
 #include <array>
@@ -10,8 +11,8 @@
 
 namespace graft::ops {
 
-/// A convolution over images as the kernel sees it. A sum runs over blocks of channels, the window, and the chunks of
-/// 16 bytes of a pixel within a block, so that a block's windows, which overlap, are read soon one after the other.
+/// A convolution over images. A sum runs over blocks of channels, then over the window, then over the 16-byte chunks of
+/// a pixel within a block, so that the overlapping windows of a block are read soon after each other.
 struct TensorCoreTask {
   const char* x = nullptr;
   const char* weight = nullptr;
@@ -21,17 +22,19 @@ struct TensorCoreTask {
   ConvolutionEpilogue epilogue{};
   Quantizer quantizer;
 
-  std::int64_t image_bytes = 0;  ///< Of x.
-  std::int64_t group_bytes = 0;  ///< From one group's channels of x to the next one's.
-  int block_bytes = 0;           ///< From one block of x to the next one.
+  std::int64_t image_bytes = 0;  ///< Bytes of an image of x.
+  /// Bytes from the first channel of a group of x to the first channel of the next group.
+  std::int64_t group_bytes = 0;
+  int block_bytes = 0;  ///< Bytes from one block of channels of x to the next.
   int pixel_bytes = 0;
-  int blocks = 0;               ///< Whole ones.
-  int block_chunks = 0;         ///< Chunks of a pixel within a whole block.
-  int rest_chunks = 1;          ///< Within the block after those, if there is one.
-  int chunks = 0;               ///< Of a sum.
-  int filter_block_chunks = 0;  ///< From one block of a filter to the next one.
-  int filter_tap_chunks = 0;    ///< From one element of the window to the next one.
-  Divisor by_block;             ///< Chunks of a block over the whole window.
+  int blocks = 0;        ///< Whole blocks of channels.
+  int block_chunks = 0;  ///< Chunks of a pixel within a whole block.
+  /// Chunks of a pixel within the partial block after the whole blocks; 1 if no block is partial.
+  int rest_chunks = 1;
+  int chunks = 0;               ///< Chunks of a sum.
+  int filter_block_chunks = 0;  ///< Chunks from one block of a filter to the next.
+  int filter_tap_chunks = 0;    ///< Chunks from one element of the window of a filter to the next.
+  Divisor by_block;             ///< Divides by the chunks of a block over the whole window.
   Divisor by_block_chunks;
   Divisor by_rest_chunks;
   Divisor by_kernel_width;
@@ -47,42 +50,42 @@ struct TensorCoreTask {
   int row_dilation = 0;
   int column_dilation = 0;
 
-  int pixels = 0;  ///< Of y, of all images.
+  int pixels = 0;  ///< Pixels of y in all images.
   int image_pixels = 0;
   Divisor by_image;
   Divisor by_row;
   int groups = 1;
   int group_outputs = 0;
   int all_outputs = 0;
-  int stored_outputs = 0;  ///< Channels of y with padding.
+  int stored_outputs = 0;  ///< Channels of y, including padding.
   Layout layout = Layout::linear;
-  bool wide_stores = false;  ///< Linear only: eight pixels of a channel at once.
+  bool wide_stores = false;  ///< Whether eight pixels of a channel are stored at once; linear y only.
 
-  // Set by the launch.
+  // The launch sets the following members.
   int column_tiles = 0;
   Divisor by_column_tiles;
   Divisor by_row_tiles;
   int splits = 1;
-  int steps = 0;  ///< Of one split.
+  int steps = 0;  ///< Steps of one split.
 };
 
-/// A tile of the list below, and how many blocks of a cluster share its sums.
+/// An index into tensor_core_tiles, and the number of blocks of a cluster that share the sums of a tile.
 struct TensorCoreChoice {
   int tile = 0;
   int splits = 1;
 };
 
-/// The size of a tile, as the choice between them needs it.
+/// The size of a tile and the properties by which tiles are compared.
 struct TensorCoreTileSize {
   int rows;
   int columns;
-  int chunks;  ///< Of a step.
+  int chunks;  ///< Chunks of a step.
   int stages;
-  int blocks;  ///< Of a multiprocessor.
-  int speed;   ///< Products of chunks in a clock cycle of a multiprocessor, as measured on an H200.
+  int blocks;  ///< Blocks per multiprocessor.
+  int speed;   ///< Products of chunks per clock cycle of a multiprocessor, as measured on an H200.
 
   [[nodiscard]] constexpr int stage_bytes() const { return (rows + columns) * chunks * 16; }
-  /// Of the sums in shared memory, so that no two lanes share a bank.
+  /// Returns the elements from one row of sums in shared memory to the next; with this pitch no two lanes share a bank.
   [[nodiscard]] constexpr int pitch() const { return columns + 8; }
   [[nodiscard]] constexpr int tile_bytes() const {
     const int sums = rows * pitch() * 4;
@@ -101,12 +104,13 @@ inline constexpr std::array<TensorCoreTileSize, 5> tensor_core_tiles{{
     {.rows = 64, .columns = 64, .chunks = 4, .stages = 4, .blocks = 4, .speed = 105},
     {.rows = 32, .columns = 32, .chunks = 8, .stages = 6, .blocks = 4, .speed = 105},
 }};
-/// Pixels of a channel that a thread stores together in linear layout, and so the least rows of a block.
+/// The number of pixels of a channel that a thread stores together in linear layout. Each block of a cluster therefore
+/// has at least as many rows of a tile.
 inline constexpr int tensor_core_linear_pixels = 8;
-/// The one that fits into the shared memory of every GPU.
+/// The index of the tile that fits into the shared memory of every GPU.
 inline constexpr int tensor_core_least_tile = 3;
 
-/// For T = __half, __nv_bfloat16 and std::int8_t.
+/// Launches the kernel for T = __half, __nv_bfloat16 or std::int8_t.
 template <class T>
 [[nodiscard]] Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& choice,
                                         const CudaContext& context);

@@ -1,6 +1,7 @@
 // Convolution of f32 in TF32 on Hopper's tensor cores: an implicit matrix product of weights (rows) and pixels
-// (columns), so that a thread's sums are neighbours in a linear y. Linear x and weight are brought into rows of
-// channels first, and rounded to TF32; those of hwc8 lie so, and tensor cores cut off what TF32 does not hold.
+// (columns), so that the sums of a thread are adjacent in a linear y. Linear x and weight are first copied to rows of
+// channels and rounded to TF32. Tensors in hwc8 are read in place, and tensor cores cut off the bits that TF32 does not
+// hold.
 #include <limits>
 #include <span>
 
@@ -14,13 +15,13 @@ namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
-constexpr int tf32_columns = 128;    // of a tile: pixels
-constexpr int tf32_chunk = 32;       // channels of a tap, which a stage holds
-constexpr int tf32_consumers = 256;  // threads that multiply; two warps more copy
+constexpr int tf32_columns = 128;    // pixels of a tile
+constexpr int tf32_chunk = 32;       // channels of a tap that a stage holds
+constexpr int tf32_consumers = 256;  // threads that multiply; two more warps copy
 constexpr int tf32_threads = tf32_consumers + 64;
 
-/// Rows are channels of y. Of 128, each half of the threads that multiply takes 64; of 64, each takes half of the
-/// pixels.
+/// A tile of `Rows` channels of y. With 128 rows, each half of the threads that multiply computes 64 rows; with 64
+/// rows, each half computes half of the pixels.
 template <int Rows>
 struct Tf32Tile {
   static constexpr int rows = Rows;
@@ -46,8 +47,8 @@ struct Tf32Task {
   int chunks_of_tap;
   int stages;
   int row_tiles;
-  int stored_outputs;  ///< Channels of a pixel of y in hwc8; 0: y is linear.
-  bool pairs;          ///< Of pixels, which are stored at once.
+  int stored_outputs;  ///< Channels of a pixel of y in hwc8, including padding; 0: y is linear.
+  bool pairs;          ///< Whether pairs of pixels are stored at once.
   Divisor by_image;
 };
 
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
   __syncthreads();
 
   if (warp >= tf32_consumers / 32) {
-    // One thread copies pixels and one of another warp weights.
+    // One thread copies pixels, and one thread of another warp copies weights.
     const bool copies_pixels = threadIdx.x == tf32_consumers;
     if (!copies_pixels && threadIdx.x != tf32_consumers + 32) return;
     const int row = first_pixel / task.width;
@@ -146,7 +147,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
     return;
   }
 
-  // Rows of 128 bytes, swizzled, eight of them behind each other.
+  // The descriptor of swizzled rows of 128 bytes in groups of eight consecutive rows.
   constexpr std::uint64_t descriptor = std::uint64_t{1} << 62U | std::uint64_t{64} << 32U | std::uint64_t{1} << 16U;
   constexpr int own_columns = tf32_columns * Tile::rows / 128;
   const int group = warp / 4;
@@ -224,7 +225,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
       }
       at[0] = values[0];
       if (pixel + 1 >= task.pixels) continue;
-      // The next image begins after the other channels of this one.
+      // The next image begins after the following channels of this image.
       const bool next = in_image + 1 == task.image_pixels;
       at[next ? 1 + static_cast<std::int64_t>(task.outputs - 1) * task.image_pixels : 1] = values[1];
     }
@@ -232,14 +233,14 @@ __global__ void __launch_bounds__(tf32_threads, 2)
 #endif
 }
 
-/// Rows of channels, and bytes from one to the next.
+/// x and weight in rows of channels, and the bytes from one row to the next.
 struct Tf32Inputs {
   void* x;
   void* weight;
   std::int64_t pixel_bytes;
 };
 
-/// Rows of channels and pixels of x as the window's taps see them.
+/// Encodes the tensor maps of x, as the taps of the window read it, and of weight.
 Status make_maps(const ConvolutionPlan& plan, const Tf32Inputs& inputs, int rows, CUtensorMap& x_map,
                  CUtensorMap& weight_map) {
   wgmma::detail::Encoders encode;
@@ -298,7 +299,7 @@ Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
   constexpr std::int64_t fewest = 8;
   if (plan.channels < fewest) return unsupported("takes " + std::to_string(fewest) + " channels and more");
-  // What a tensor map's fields hold.
+  // The limits of the fields of a tensor map.
   constexpr std::int64_t most_corner = 127;
   constexpr std::int64_t most_reach = 255;
   constexpr std::int64_t most_stride = 8;
@@ -330,7 +331,7 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
   const auto& [depth, height, width] = plan.axis;
   const bool linear = to.layout == Layout::linear;
   const std::int64_t vector = linear ? 4 : channels_per_vector(to.layout);
-  Tf32Inputs inputs{.x = const_cast<void*>(buffers.inputs[Convolution::x]),  // which is only read
+  Tf32Inputs inputs{.x = const_cast<void*>(buffers.inputs[Convolution::x]),  // the kernel only reads x
                     .weight = const_cast<void*>(buffers.inputs[Convolution::weight]),
                     .pixel_bytes = ceil_divide(plan.channels, vector) * vector * 4};
   if (linear) {
@@ -366,7 +367,8 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
                       .stored_outputs = linear ? 0 : as_int(ceil_divide(plan.outputs, vector) * vector),
                       .pairs = plan.out_pixels() % 2 == 0 && is_aligned(y, sizeof(float2)),
                       .by_image = Divisor(as_int(plan.out_pixels()))};
-  // Tiles of 64 rows waste less of few channels, and are more where 128 would leave multiprocessors idle.
+  // Tiles of 64 rows waste less work if there are few channels, and there are more of them where tiles of 128 rows
+  // would leave multiprocessors idle.
   const std::int64_t tiles = ceil_divide(task.pixels, tf32_columns) * ceil_divide(plan.outputs, 128);
   if (plan.outputs <= 64 || tiles < device.multiprocessors) {
     return launch_tf32<Tf32Tile<64>>(plan, inputs, task, context);

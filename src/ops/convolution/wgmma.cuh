@@ -1,11 +1,11 @@
 // Convolution on Hopper's tensor cores: an implicit matrix product of pixels and weights.
 //
-// A block makes a tile of output pixels x output channels. Two warps copy the pixels that the window's taps see, and
-// the weights, by TMA into a ring of stages; one or two warpgroups multiply what has arrived. A stage is 128 bytes of
-// depth: one chunk of 128 bytes of channels of one tap, or where there are fewer channels two chunks of 64 or four of
-// 32, each of a tap of its own. Or a warpgroup copies the pixels 16 bytes at a time: then the depth is that of a
-// filter, whose taps follow each other without gaps, so that little is multiplied in vain whatever the number of
-// channels.
+// A block computes a tile of output pixels x output channels. Two warps copy the pixels that the taps of the window
+// read, and the weights, by TMA into a ring of stages; one or two warpgroups multiply the stages that have arrived. A
+// stage is 128 bytes of depth: one chunk of 128 bytes of the channels of one tap or, for fewer channels, two chunks of
+// 64 bytes or four of 32, which may belong to different taps. For gathered tiles a warpgroup copies the pixels 16 bytes
+// at a time. The depth then is the depth of a filter, whose taps follow each other without gaps, so that few products
+// are wasted whatever the number of channels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,20 +22,22 @@
 
 namespace graft::ops::wgmma {
 
-/// What happens to sums on their way to memory.
+/// The operations that turn sums into stored elements.
 struct Finish {
   ConvolutionEpilogue epilogue;
   const float* bias = nullptr;   ///< Per output channel.
-  const float* scale = nullptr;  ///< Per output channel; i8.
-  bool leaks = false;            ///< leaky_relu
-  bool bounds = false;           ///< Values stay between `low` and `high`, for i8 in steps of y.
+  const float* scale = nullptr;  ///< Per output channel; i8 only.
+  bool leaks = false;            ///< Whether the activation is leaky_relu.
+  bool bounds = false;           ///< Whether values are clamped to `low` and `high`, for i8 in steps of y.
   float low = 0;
   float high = 0;
-  float inverse_y_scale = 0;  ///< i8: 0 where sums must not be multiplied with it.
-  float most_factor = 0;      ///< i8: in steps of y; with more the result may be too large for rounding by addition.
+  float inverse_y_scale = 0;  ///< i8: 1 / y_scale, or 0 where sums must not be multiplied with it.
+  /// i8: the limit of a factor in steps of y; from this limit on, a result may be too large to be rounded by addition.
+  float most_factor = 0;
 
-  // A sum times factor / y_scale plus bias / y_scale is off by less than 2.5 |result| + 2 |bias / y_scale| times 2^-23.
-  // For results up to 129, beyond which all are saturated, the distance to the next integer tells whether that matters.
+  // The error of sum * (factor / y_scale) + bias / y_scale is less than (2.5 |result| + 2 |bias / y_scale|) * 2^-23.
+  // Results beyond 129 saturate. For all others, the distance to the nearest integer shows whether the error can
+  // matter.
   static constexpr float most_bias = 128;
   static constexpr float near_tie = .4999F;
 
@@ -49,36 +51,38 @@ struct Finish {
     result.high = epilogue.activation != Activation::relu6 ? infinity : epilogue.quantized ? 6 / step : 6;
     const bool safe = step > 0x1p-80F && step < 0x1p80F && !(result.leaks && !(std::abs(epilogue.alpha) <= 1));
     result.inverse_y_scale = epilogue.quantized && safe ? 1 / step : 0;
-    result.most_factor = 255.F / static_cast<float>(products);  // of at most 2^14 each; the result stays below 2^22
+    // A sum has `products` products of at most 2^14 each, so that the result stays below 2^22.
+    result.most_factor = 255.F / static_cast<float>(products);
     return result;
   }
 };
 
 struct Sizes {
-  int pixels = 0;             ///< Of the output, all images.
-  int channels = 0;           ///< Of the output.
-  int pitch = 0;              ///< Elements from pixel to pixel (hwc8), or planes of 32 channels (chw32).
-  int width = 0, height = 0;  ///< Of the output.
+  int pixels = 0;    ///< Output pixels of all images.
+  int channels = 0;  ///< Output channels.
+  /// hwc8: elements from one output pixel to the next; chw32: output planes of 32 channels.
+  int pitch = 0;
+  int width = 0, height = 0;  ///< Width and height of the output.
   int stride_w = 1, stride_h = 1, pad_w = 0, pad_h = 0, dilation_w = 1, dilation_h = 1;
   int taps_w = 1, taps = 1;
   int chunk = 128;         ///< Bytes: 128, 64 or 32.
   int weight_chunk = 128;  ///< Bytes of weights that are copied at once; a multiple of `chunk`.
-  int chunks_of_tap = 1;   ///< Chunks in a pixel's channels.
+  int chunks_of_tap = 1;   ///< Chunks in the channels of a pixel.
   int stages = 1;          ///< Stages of depth that make a sum.
-  bool flat = false;       ///< Output pixels are input pixels: x is copied as a matrix.
-  bool gathered = false;   ///< Pixels are copied 16 bytes at a time.
-  bool permuted = false;   ///< Filters are copied in an order that gives each thread neighbours of y.
+  bool flat = false;       ///< Whether output pixels are input pixels; x is then copied as a matrix.
+  bool gathered = false;   ///< Whether pixels are copied 16 bytes at a time.
+  bool permuted = false;   ///< Whether filters are copied in an order that gives each thread adjacent channels of y.
   int tiles_n = 1;
-  Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};  ///< The latter of as many as pixels in an image.
-  int chunk_shift = 7, weight_chunk_shift = 7;                ///< Binary logarithms.
-  // Blocks take whole tiles first, equally many if split ones follow. What is left then, too little to give each block
-  // a tile, clusters of blocks take as tiles whose depth is split between their blocks.
+  Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};  ///< by_image divides by the output pixels of an image.
+  int chunk_shift = 7, weight_chunk_shift = 7;                ///< Binary logarithms of the chunks.
+  // Blocks compute whole tiles first, each block equally many if split tiles follow. The remaining tiles, fewer than
+  // blocks, are split: each is computed by a cluster of blocks, between which its depth is divided.
   int whole_tiles = 0;
-  int split_tiles = 0;  ///< At most one for each cluster.
+  int split_tiles = 0;  ///< The number of split tiles, at most one per cluster.
   int cluster = 1;      ///< A power of two.
 };
 
-/// The shape of a block's work.
+/// The shape of the work of a block: M pixels x N channels.
 template <int M, int N, int Stages, int BlocksPerMultiprocessor, int Warpgroups = 2>
 struct Tile {
   static constexpr int m = M;
@@ -89,30 +93,30 @@ struct Tile {
   static constexpr int pixel_bytes = M * depth;
   static constexpr int weight_bytes = N * depth;
   static constexpr int stage_bytes = pixel_bytes + weight_bytes;
-  static constexpr int warpgroups = Warpgroups;  // that multiply; two warps more copy
+  static constexpr int warpgroups = Warpgroups;  // that multiply; two more warps copy
   static constexpr int warps = Warpgroups * 4;
-  static constexpr int rows = M / Warpgroups;  // of a warpgroup
-  // Large tiles need more registers than an even share: there the warps that copy are of a warpgroup which gives its
-  // registers to the others.
+  static constexpr int rows = M / Warpgroups;  // rows of a warpgroup
+  // Large tiles need more registers than an even share. Their copying warps belong to a warpgroup of their own, which
+  // releases registers to the multiplying warpgroups.
   static constexpr bool moves_registers = BlocksPerMultiprocessor == 1;
   static constexpr int threads = warps * 32 + (moves_registers ? 128 : 64);
   template <int Arrays>
   static constexpr int shared_bytes = Stages*(stage_bytes + 16) + Warpgroups* Arrays* N * 4;
 };
 
-/// The same, where a warpgroup copies.
+/// A tile whose pixels are copied by a warpgroup, 16 bytes at a time.
 template <int M, int N, int Stages, int BlocksPerMultiprocessor>
 struct GatheredTile : Tile<M, N, Stages, BlocksPerMultiprocessor> {
   static constexpr int copying_threads = 128;
   static constexpr int threads = GatheredTile::warps * 32 + copying_threads;
 };
 
-/// x in hwc8 as 16 bytes at a time are copied from it, which are called parts.
+/// x in hwc8, which is copied in parts of 16 bytes.
 struct GatheredPixels {
-  static constexpr int most_window = 16;  ///< On each axis: bits of a mask.
+  static constexpr int most_window = 16;  ///< Elements on each axis, one bit of a mask each.
   const char* x = nullptr;
-  int width = 0, height = 0;  ///< Of x.
-  int parts = 0;              ///< Of a pixel.
+  int width = 0, height = 0;  ///< Width and height of x.
+  int parts = 0;              ///< Parts of a pixel.
   Divisor by_parts{}, by_taps_w{};
 };
 
@@ -121,7 +125,7 @@ using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
 
 namespace detail {
 
-/// Where a ring of stages stands.
+/// The current stage of a ring of stages and the parity of its phase.
 struct Turn {
   int stage = 0;
   unsigned phase = 0;
@@ -133,21 +137,21 @@ struct Turn {
   }
 };
 
-/// The descriptor of rows in shared memory, less their address: swizzled rows of `chunk` bytes, 8 of them behind each
-/// other.
+/// Returns the descriptor of rows in shared memory without their address: swizzled rows of `chunk` bytes in groups of 8
+/// consecutive rows.
 [[nodiscard]] __device__ inline std::uint64_t row_descriptor(int chunk) {
   const std::uint64_t swizzle = chunk == 128 ? 1 : chunk == 64 ? 2 : 3;
   return swizzle << 62U | static_cast<std::uint64_t>(chunk * 8 / 16) << 32U | std::uint64_t{1} << 16U;
 }
 
-/// A tile that a block takes, or its share of one.
+/// A tile that a block computes, or its share of a split tile.
 struct Piece {
   int pixel, channel;  // where the tile begins
   int begin, end;      // stages of depth
   bool split;
 };
 
-/// A block's pieces, one after the other.
+/// Iterates over the pieces of a block.
 template <class Tile>
 class Pieces {
  public:
@@ -176,18 +180,18 @@ class Pieces {
   __device__ void to_split(const Sizes& sizes) {
     tile_ = sizes.whole_tiles + (static_cast<int>(blockIdx.x) >> shift_of(sizes.cluster));
   }
-  /// Binary logarithm.
+  /// Returns the binary logarithm of `cluster`, a power of two.
   [[nodiscard]] static __device__ int shift_of(int cluster) { return __ffs(cluster) - 1; }
   int tile_;
 };
 
-/// Chunks in their order: of hwc8 all of a tap's, then the next tap's; of chw32 all taps of a plane, then the next
-/// plane.
+/// Iterates over the chunks of a sum. hwc8: all chunks of a tap, then of the next tap. chw32 (`Planes`): all taps of a
+/// plane, then of the next plane.
 template <bool Planes>
 struct Walk {
   int part, tap, r, s;
   __device__ Walk(int chunk, const Sizes& sizes) : part(0), tap(0), r(0), s(0) {
-    if (chunk == 0) return;  // nearly always, and what comes before a block's first copy counts
+    if (chunk == 0) return;  // the usual case; the time before the first copy of a block counts
     tap = Planes ? chunk % sizes.taps : chunk / sizes.chunks_of_tap;
     part = Planes ? chunk / sizes.taps : chunk % sizes.chunks_of_tap;
     r = tap / sizes.taps_w;
@@ -207,16 +211,16 @@ struct Walk {
   }
 };
 
-/// Fills stages, as soon as they are free: `begin(piece)`, then `copy(stage, arrived)` for each of its stages. One
-/// thread copies pixels and one of another warp weights: the time that a thread takes to give orders is what small
-/// tiles wait for. What the first orders need is found while barriers are initialised.
+/// Fills stages as soon as they are free: calls `begin(piece)`, then `copy(stage, arrived)` for each stage of the
+/// piece. One thread copies pixels, and one thread of another warp copies weights, because small tiles wait for the
+/// time in which a thread issues copies. The operands of the first copies are computed while barriers are initialized.
 template <class Tile, unsigned Bytes, class Begin, class Copy>
 __device__ void produce(const Sizes& sizes, std::uint32_t stages, std::uint32_t full, std::uint32_t empty,
                         const Begin& begin, const Copy& copy) {
   Pieces<Tile> pieces(sizes);
   Piece piece = pieces.get(sizes);
   begin(piece);
-  __syncthreads();  // barriers are there
+  __syncthreads();  // the barriers are initialized
   if (hopper::lane() != 0) return;
   Turn turn;
   while (true) {
@@ -257,14 +261,14 @@ __device__ void produce_pixels(const CUtensorMap& map, const Sizes& sizes, std::
 #pragma unroll(planes ? 4 : 1)
     for (int i = 0; i < chunks; ++i) {
       if constexpr (planes) {
-        // Past the last plane there are zeros.
+        // Copies past the last plane bring zeros.
         hopper::copy_pixels(map, to, arrived, 0, w, h, image, walk.part, walk.s * sizes.dilation_w,
                             walk.r * sizes.dilation_h);
       } else if (sizes.flat) {
         hopper::copy_box(map, to, arrived, walk.tap == 0 ? walk.part * (chunk / 2) : sizes.chunks_of_tap * (chunk / 2),
                          0, pixel, 0, 0);
       } else {
-        // Past the last tap, what lies beyond the last channel is copied, which is zeros.
+        // Past the last tap, channels beyond the last one are copied, which brings zeros.
         const bool real = walk.tap < sizes.taps;
         hopper::copy_pixels(map, to, arrived, (real ? walk.part : sizes.chunks_of_tap) * (chunk / 2), w, h, image,
                             real ? walk.s * sizes.dilation_w : 0, real ? walk.r * sizes.dilation_h : 0);
@@ -278,7 +282,7 @@ __device__ void produce_pixels(const CUtensorMap& map, const Sizes& sizes, std::
 template <class T, class Tile>
 __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std::uint32_t stages, std::uint32_t full,
                                 std::uint32_t empty) {
-  // Of chw32 the planes and taps of a filter lie behind each other and are one long row.
+  // In chw32, the planes and taps of a filter are consecutive and form one long row.
   constexpr bool planes = std::is_same_v<T, std::int8_t>;
   const int chunk = planes ? 128 : sizes.weight_chunk;
   const int chunks = Tile::depth / chunk;
@@ -300,7 +304,7 @@ __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std:
         } else {
 #pragma unroll 1
           for (int i = 0; i < chunks; ++i) {
-            // Past the last tap there are zeros.
+            // Copies past the last tap bring zeros.
             hopper::copy_box(map, to, arrived, walk.part * (chunk / 2), walk.tap, row, octet, 0);
             to += static_cast<unsigned>(Tile::n * chunk);
             walk.next(sizes);
@@ -309,9 +313,9 @@ __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std:
       });
 }
 
-/// Fills stages with pixels 16 bytes at a time, all threads of a warpgroup, and with weights, the first of them. A
-/// thread copies the same part of a stage's depth for several pixels. Of what it ordered it knows when it has come, so
-/// a stage is told to be full some stages later.
+/// Fills stages with pixels, which all threads of a warpgroup copy 16 bytes at a time, and with weights, which the
+/// first thread copies. A thread copies the same part of the depth of a stage for several pixels. No thread waits for
+/// its copies: its arrival at the barrier of a stage takes effect when they are complete.
 template <class T, class Tile>
 __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& weights, const Sizes& sizes,
                               std::uint32_t stages, std::uint32_t full, std::uint32_t empty) {
@@ -323,7 +327,7 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
   const int own_part = thread % parts_of_stage;
   const int own_row = thread / parts_of_stage;
   const auto own_place = static_cast<unsigned>(own_row * Tile::depth + (own_part ^ (own_row & 7)) * 16);
-  int origins[rows];  // of the window, in parts
+  int origins[rows];  // of the windows, in parts
   unsigned inside[rows];
   const auto begin = [&](const Piece& piece) {
 #pragma unroll
@@ -342,7 +346,7 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
   Pieces<Tile> pieces(sizes);
   Piece piece = pieces.get(sizes);
   begin(piece);
-  __syncthreads();  // barriers are there
+  __syncthreads();  // the barriers are initialized
   Turn turn;
   while (true) {
     for (int stage = piece.begin; stage < piece.end; ++stage) {
@@ -378,13 +382,13 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
   }
 }
 
-/// What a channel's sums are multiplied with, and what is added: numbers of a tile's channels in shared memory. i8 also
-/// has both in steps of y, with which almost all results are made.
+/// The number of arrays in shared memory that hold one number per channel of a tile: the bias and, for i8, the factor
+/// of the sums. i8 also has both in steps of y, with which almost all results are computed.
 template <class T>
 inline constexpr int channel_arrays = std::is_same_v<T, std::int8_t> ? 4 : 1;
 enum ChannelArray { bias_array, factor_array, quick_factor_array, quick_bias_array };
 
-/// A thread's share of those, asked for before the products and brought to shared memory after them.
+/// The numbers of channels that a thread loads before the products and stores to shared memory after them.
 template <class T, int N>
 struct Channels {
   static constexpr int count = (N + 127) / 128;
@@ -433,7 +437,7 @@ __device__ inline void load_eight(const float* from, float (&to)[8]) {
   to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
-/// Two neighbours.
+/// Packs two adjacent channels in a word; clamps them if `finish.bounds`.
 template <class T>
 [[nodiscard]] __device__ unsigned pack(float low, float high, const Finish& finish) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -451,7 +455,7 @@ template <class T>
   }
 }
 
-/// Eight channels of a pixel as they are stored. `arrays` begins at the first of them.
+/// Returns eight channels of a pixel as they are stored. `arrays` begins at the first of these channels.
 template <class T, int N>
 [[nodiscard]] __device__ auto finish_eight(const Sum<T> (&sums)[8], const float* arrays, const Finish& finish) {
   float values[8];
@@ -469,7 +473,7 @@ template <class T, int N>
 #pragma unroll
       for (float& value : values) value = bounded(value, finish.low, finish.high);
     }
-    // What is too near to a tie is made again as the reference makes it.
+    // Results too near to a tie are recomputed as the reference computes them.
     unsigned near_tie = 0;
 #pragma unroll
     for (unsigned i = 0; i < 8; ++i) {
@@ -511,7 +515,7 @@ template <class T, int N>
   }
 }
 
-/// Where the first channels of a pixel lie; `channel` is a multiple of 8.
+/// Returns the address of `channel`, a multiple of 8, of a pixel of y.
 template <class T>
 [[nodiscard]] __device__ T* address(T* y, const Sizes& sizes, int pixel, int channel) {
   if constexpr (std::is_same_v<T, std::int8_t>) {
@@ -524,14 +528,15 @@ template <class T>
   }
 }
 
-/// Channels of y with those that pad.
+/// Returns the channels of y including padding.
 template <class T>
 [[nodiscard]] __device__ int stored_channels(const Sizes& sizes) {
   return std::is_same_v<T, std::int8_t> ? sizes.pitch * 32 : sizes.pitch;
 }
 
-// Sums of a thread come as part, half (8 pixels further), b, g, e: of columns g * N / 4 + b * 8 + lane % 4 * 2 + e.
-// Where filters are `permuted` those are the channels b * 32 + lane % 4 * 8 + g * 2 + e: a thread has eight neighbours.
+// The sums of a thread are indexed by part, half (8 pixels further), b, g and e. They belong to the columns g * N / 4 +
+// b * 8 + lane % 4 * 2 + e. Where filters are `permuted`, these columns are the channels b * 32 + lane % 4 * 8 + g * 2
+// + e: a thread has eight adjacent channels.
 
 __device__ inline void warpgroup_sync(int warpgroup) {
   if (warpgroup == 0) {
@@ -541,7 +546,7 @@ __device__ inline void warpgroup_sync(int warpgroup) {
   }
 }
 
-/// A whole tile.
+/// Stores the sums of a thread in a whole tile.
 template <class T, class Tile, int Parts>
 __device__ void store_tile(const Sum<T> (&sums)[Parts][Tile::n / 2], T* y, const Sizes& sizes, const Finish& finishing,
                            const float* arrays, int pixel, int channel) {
@@ -571,14 +576,15 @@ __device__ void store_tile(const Sum<T> (&sums)[Parts][Tile::n / 2], T* y, const
   }
 }
 
-/// Where the block's memory has what a thread of a cluster's block shares: two neighbours.
+/// Returns the offset in shared memory at which a thread stores its share of two adjacent sums of a split tile.
 template <class Tile>
 [[nodiscard]] __device__ int share_offset(int part, int half, int g, int b, int thread) {
   const int slot = ((part * 2 + half) * (Tile::n / 32) + b) * 2 + g / 2;
   return (slot * Tile::warps * 32 + thread) * 16 + g % 2 * 8;
 }
 
-/// Each block of a cluster adds the shares of some vectors, always in the same order, and stores them.
+/// Adds the shares of all blocks of a cluster, always in the same order, and stores the results. Each block does so for
+/// some vectors.
 template <class T, class Tile, int Blocks>
 __device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, const char* shares, const float* arrays,
                              int pixel, int channel) {
@@ -620,7 +626,7 @@ __device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, 
 
 }  // namespace detail
 
-/// Pixels are a CUtensorMap or GatheredPixels.
+/// Computes the pieces of a block. `Pixels` is CUtensorMap or GatheredPixels.
 template <class T, class Tile, class Pixels>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     convolve(const __grid_constant__ Pixels pixels, const __grid_constant__ CUtensorMap w_map, T* y,
@@ -665,7 +671,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   }
   __syncthreads();
   if constexpr (Tile::moves_registers) hopper::take_registers<216>();
-  constexpr int parts = Tile::rows / 64;  // products of 64 rows that a warpgroup makes
+  constexpr int parts = Tile::rows / 64;  // products of 64 rows that a warpgroup computes
   const int warpgroup = warp / 4;
   const unsigned in_warpgroup = threadIdx.x % 128;
   float* const arrays = all_arrays + warpgroup * channel_arrays<T> * Tile::n;
@@ -715,7 +721,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     }
     hopper::product_wait<0>();
     release(used);
-    warpgroup_sync(warpgroup);  // the last tile's have been read
+    warpgroup_sync(warpgroup);  // the arrays of the last tile have been read
     channels.store(arrays, in_warpgroup, finishing);
     warpgroup_sync(warpgroup);
     if (!piece.split) {
@@ -723,7 +729,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
                           piece.channel);
       continue;
     }
-    asm volatile("bar.sync 1, %0;" ::"n"(Tile::warps * 32) : "memory");  // all warpgroups have used up the stages
+    asm volatile("bar.sync 1, %0;" ::"n"(Tile::warps * 32) : "memory");  // all warpgroups have read the stages
     static_assert(Tile::m * Tile::n * 4 <= Tile::stages * Tile::stage_bytes);
 #pragma unroll
     for (int part = 0; part < parts; ++part) {

@@ -1,4 +1,4 @@
-// Tensor maps of a convolution and the launch of wgmma.cuh's kernel.
+// Tensor maps of a convolution, and the launch of the kernels of wgmma.cuh and wgmma_patch.cuh.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace graft::ops::wgmma {
 
-/// How a convolution is cut up.
+/// The division of a convolution into the work of blocks.
 struct Cut {
-  int tile = 0;     ///< Of Tiles.
-  int cluster = 1;  ///< Blocks that share a tile of those that are left over.
-  int chunk = 128;  ///< Bytes of a pixel's channels that are copied at once.
+  int tile = 0;     ///< An index into Tiles followed by Patches, or into GatheredTiles.
+  int cluster = 1;  ///< Blocks that share each split tile.
+  int chunk = 128;  ///< Bytes of the channels of a pixel that are copied at once.
 };
 
-/// Where the window's first tap stands for the last output, from the end of the image.
+/// Returns the position of the first tap of the window for the last output, relative to the last element of the image.
 [[nodiscard]] inline std::int64_t last_corner(const ConvolutionAxis& axis) {
   return (axis.out - 1) * axis.stride - axis.pad + 1 - axis.in;
 }
@@ -31,7 +31,7 @@ struct Encoders {
   decltype(&cuTensorMapEncodeIm2col) im2col = nullptr;
 };
 
-/// The driver's functions, without linking the driver.
+/// Finds the functions of the driver that encode tensor maps, without linking the driver.
 [[nodiscard]] inline Status encoders(Encoders& result) {
   constexpr unsigned since = 12000;
   const auto find = [](const char* name, auto& function) {
@@ -72,7 +72,7 @@ inline constexpr CUtensorMapDataType map_type = std::is_same_v<T, __half>       
                        : CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
-/// Bytes of a pixel's channels that lie beside each other, and the planes that hold the others.
+/// The number and the bytes of the channels of a pixel that are contiguous, and the number of planes.
 struct DenseChannels {
   cuuint64_t count, bytes, planes;
   template <class T>
@@ -82,7 +82,7 @@ struct DenseChannels {
   }
 };
 
-/// The input as the window's taps see it: (channels, w, h, image) or (32, w, h, image, plane).
+/// Encodes the map of the input as the taps of the window read it: (channels, w, h, image) or (32, w, h, image, plane).
 template <class T>
 [[nodiscard]] Status map_pixels(const T* x, const ConvolutionPlan& plan, int chunk, int pixels, CUtensorMap& map) {
   Encoders encode;
@@ -95,7 +95,8 @@ template <class T>
   const cuuint64_t plane = channels.bytes * columns * rows;
   const cuuint64_t strides[4] = {channels.bytes, channels.bytes * columns, plane * channels.planes, plane};
   const cuuint32_t steps[5] = {1, static_cast<cuuint32_t>(w.stride), static_cast<cuuint32_t>(h.stride), 1, 1};
-  // The window's first tap begins before the image by the padding and visits as many places as there are outputs.
+  // The first tap of the window begins before the image by the padding and visits as many positions as there are
+  // outputs.
   const int lower[3] = {static_cast<int>(-w.pad), static_cast<int>(-h.pad), 0};
   const int upper[3] = {static_cast<int>(last_corner(w)), static_cast<int>(last_corner(h)), 0};
   return encoded(encode.im2col(&map, map_type<T>, std::is_same_v<T, std::int8_t> ? 5 : 4, const_cast<T*>(x), extents,
@@ -105,7 +106,7 @@ template <class T>
                  "cuTensorMapEncodeIm2col");
 }
 
-/// A tensor of rank 5 whose first axis is dense; strides in bytes.
+/// Encodes the map of a tensor of rank 5 whose first axis is dense. Strides are in bytes.
 template <class T>
 [[nodiscard]] Status map_tensor(const T* from, const cuuint64_t (&extents)[5], const cuuint64_t (&strides)[4],
                                 const cuuint32_t (&box)[5], int chunk, CUtensorMap& map) {
@@ -118,7 +119,7 @@ template <class T>
                  "cuTensorMapEncodeTiled");
 }
 
-/// The pixels of hwc8 as rows of a matrix: (channels, 1, pixels, 1, 1).
+/// Encodes the map of the pixels of hwc8 as rows of a matrix: (channels, 1, pixels, 1, 1).
 template <class T>
 [[nodiscard]] Status map_flat(const T* x, const Sizes& sizes, std::int64_t channels, int rows, CUtensorMap& map) {
   const auto dense = DenseChannels::of<T>(channels);
@@ -130,9 +131,9 @@ template <class T>
       sizes.chunk, map);
 }
 
-/// Filters, first their depth and taps: (channels, taps), of chw32 (planes x taps x 32, 1), for gathered pixels
-/// (taps x channels, 1). Then their numbers:
-/// (number, 1, 1), permuted (2, octets, 4), of which a box brings the octets for each of the four pairs.
+/// Encodes the map of the filters. The first two axes are their depth and taps: (channels, taps), in chw32 (planes x
+/// taps x 32, 1), for gathered pixels (taps x channels, 1). The other axes are their numbers: (number, 1, 1) or,
+/// permuted, (2, octets, 4), of which a box holds the octets for each of the four pairs.
 template <class T>
 [[nodiscard]] Status map_filters(const T* weight, const ConvolutionPlan& plan, const Sizes& sizes, int columns,
                                  CUtensorMap& map) {
@@ -156,8 +157,8 @@ template <class T>
 
 }  // namespace detail
 
-/// Bytes of the chunks that a pixel's channels may be copied in: of 80 channels of f16, 32 bytes fill all chunks, while
-/// of two chunks of 128 bytes three eighths would be multiplied in vain.
+/// Whether the channels of a pixel may be copied in chunks of `chunk` bytes. For example, 80 channels of f16 fill all
+/// chunks of 32 bytes, while three eighths of two chunks of 128 bytes would be multiplied in vain.
 template <class T>
 [[nodiscard]] bool chunk_fits(int chunk, std::int64_t channels) {
   if (std::is_same_v<T, std::int8_t>) return chunk == 32;
@@ -199,14 +200,15 @@ template <class T>
       .weight_chunk_shift = std::is_same_v<T, std::int8_t> ? 7 : shift_of(chunk)};
 }
 
-/// How `sizes` are spread over so many blocks at a time; false: a cluster finds no place.
+/// Distributes the tiles of `sizes` over blocks that run at the same time and sets their number. Returns false if
+/// clusters of this size do not suit the problem.
 template <class T, class Tile>
 [[nodiscard]] bool spread(Sizes& sizes, int cluster, int multiprocessors, int& blocks) {
   sizes.tiles_n = static_cast<int>(ceil_divide(sizes.channels, Tile::n));
   sizes.by_tiles_n = Divisor(sizes.tiles_n);
   const int tiles = static_cast<int>(ceil_divide(sizes.pixels, Tile::m)) * sizes.tiles_n;
   if (!sizes.permuted) {
-    // Neighbours meet in shared memory, as if it were that of a cluster.
+    // Adjacent channels are brought together in shared memory, as for a split tile, in clusters of one block.
     sizes.split_tiles = tiles;
     blocks = tiles;
     return cluster == 1;
@@ -242,7 +244,7 @@ template <class T, class Tile>
                 x_map, w_map, y, sizes, finishing);
 }
 
-/// Whether pixels can be gathered.
+/// Whether the pixels of the problem can be gathered.
 template <class T>
 [[nodiscard]] bool gathered_fits(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;
@@ -283,7 +285,8 @@ template <class T, class Tile>
                 pixels, w_map, y, sizes, finishing);
 }
 
-/// Patches of pixels: (16 bytes, w, h, chunk, image), of chw32 (16 bytes, w, h, half, plane of an image).
+/// Encodes the map of patches of pixels: (16 bytes, w, h, chunk, image), in chw32 (16 bytes, w, h, half, plane of an
+/// image).
 template <class T>
 [[nodiscard]] Status map_patches(const T* x, const ConvolutionPlan& plan, int reach, CUtensorMap& map) {
   constexpr bool planes = std::is_same_v<T, std::int8_t>;
@@ -301,11 +304,11 @@ template <class T>
                             16, map);
 }
 
-/// Of the filters that a patch's block keeps.
+/// Bytes of a chunk of the filters that the block of a patch keeps.
 template <class T>
 inline constexpr int patch_chunk = std::is_same_v<T, std::int8_t> ? 32 : 128;
 
-/// Whether patches are made for the problem.
+/// Whether the problem can be computed in patches of this shape.
 template <class T, class Patch>
 [[nodiscard]] bool patches_fit(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;
@@ -316,7 +319,7 @@ template <class T, class Patch>
          plan.outputs % 8 == 0;
 }
 
-/// How the patches of the problem are spread over so many blocks at a time.
+/// Distributes the patches of the problem over blocks that run at the same time and sets their number.
 template <class Patch>
 [[nodiscard]] PatchSizes spread_patches(const ConvolutionPlan& plan, int multiprocessors, int& blocks) {
   const auto& [depth, h, w] = plan.axis;
@@ -357,10 +360,10 @@ template <class T>
 using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>, std::tuple<Patch<4, 64, 4, 8>, Patch<8, 128, 3, 4>>,
                                    std::tuple<Patch<8, 64, 3, 6>, Patch<8, 128, 3, 5>>>;
 
-/// What their stages leave of a multiprocessor's memory is L1 cache.
+/// The tiles of gathered pixels. The memory of a multiprocessor that their stages do not need serves as L1 cache.
 using GatheredTiles = std::tuple<GatheredTile<128, 128, 4, 1>, GatheredTile<128, 64, 3, 2>>;
 
-/// The cut's tile is one of GatheredTiles.
+/// Runs gathered tiles. `cut.tile` is an index into GatheredTiles.
 template <class T>
 [[nodiscard]] Status run_gathered(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,
                                   const Finish& finishing, int multiprocessors, const CudaContext& context) {

@@ -1,8 +1,9 @@
-// Convolution with windows of 3x3 over few channels: the filters stay in shared memory, and so do pixels for all taps.
+// Convolution with windows of 3x3 over few channels. The filters stay in shared memory, and pixels are copied there
+// once for all taps.
 //
-// A warpgroup makes tiles of 8x8 pixels of y. A tensor copy brings the 10x10 pixels of x that they see, 16 bytes of
-// channels at a time, so that each tap's view of them is the same matrix, begun at another pixel. While one warpgroup
-// rounds and stores its sums, others multiply.
+// A warpgroup computes tiles of 8x8 pixels of y. A tensor copy brings the 10x10 pixels of x that the windows of a tile
+// read, 16 bytes of channels at a time, so that the operand of each tap is the same matrix with another first pixel.
+// While one warpgroup rounds and stores its sums, other warpgroups multiply.
 #pragma once
 
 #include "ops/convolution/wgmma.cuh"
@@ -11,13 +12,14 @@ namespace graft::ops::wgmma {
 
 struct PatchSizes {
   int tiles = 0;
-  int tile_rows = 0, tile_columns = 0;  ///< Of an image.
+  int tile_rows = 0, tile_columns = 0;  ///< Tiles of an image.
   Divisor by_rows{}, by_columns{};
-  int slices = 1;  ///< Of the channels of y; a block has one.
+  int slices = 1;  ///< Parts of the channels of y; a block computes one part.
   int pad_w = 0, pad_h = 0;
 };
 
-/// The shape of a block's work: `Chunks` of 16 bytes of a pixel's channels, N channels of y.
+/// The shape of the work of a block: `Chunks` of 16 bytes of the channels of a pixel, N channels of y, `Warpgroups`
+/// that multiply, and `Buffers` for the pixels of a tile.
 template <int Chunks, int N, int Warpgroups, int Buffers>
 struct Patch {
   static constexpr int chunks = Chunks;
@@ -112,8 +114,8 @@ __global__ void __launch_bounds__(Patch::threads, 1)
   const unsigned in_warpgroup = threadIdx.x % 128;
   const int lane = hopper::lane();
   const int own = lane % 4 * 8;
-  // Of matrices without a swizzle: 16 bytes of 8 pixels behind each other, then the next row; 100 pixels to the next
-  // chunk.
+  // Descriptors of matrices without a swizzle: 16 bytes of each of 8 adjacent pixels, then the next row. The next chunk
+  // follows after 100 pixels.
   const std::uint64_t pixel_descriptor = std::uint64_t{Patch::reach * 16 / 16} << 32U |
                                          std::uint64_t{Patch::plane_bytes / 16} << 16U |
                                          hopper::shared_address(pixels) / 16U;

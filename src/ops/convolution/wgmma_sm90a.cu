@@ -1,4 +1,4 @@
-// Convolution on Hopper's tensor cores: which problems it takes and how they are cut up.
+// Host code of Convolution on Hopper's tensor cores: the supported problems and the choice of the cut.
 #include <limits>
 #include <optional>
 #include <span>
@@ -12,11 +12,11 @@ namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
-/// Microseconds of a stage and of the end of a tile, with one block on a multiprocessor and with as many as find place,
-/// and what the end takes on top where filters are not permuted. Fitted by least squares to timings of every cut of 121
-/// random convolutions (`graft bench --random 101`) on an H100 whose cache was cold, those of f16: the cut with the
-/// shortest estimate takes 1.06 times as long as the fastest one in the geometric mean. Those of i8 were fitted to
-/// 72 convolutions of ResNet-50 and VGG-16 on an H200.
+/// Microseconds of a stage and of the end of a tile, with one block on a multiprocessor (`_alone`) and with as many as
+/// fit, and the additional time of the end where filters are not permuted (`apart`). The times of f16 were fitted by
+/// least squares to timings of every cut of 121 random convolutions (`graft bench --random 101`) on an H100 with a cold
+/// cache: the cut with the shortest estimate takes 1.06 times as long as the fastest cut in the geometric mean. The
+/// times of i8 were fitted to 72 convolutions of ResNet-50 and VGG-16 on an H200.
 struct TileTimes {
   double stage_alone, stage, end_alone, end, apart;
 };
@@ -33,9 +33,10 @@ constexpr std::array<TileTimes, 5> times<std::int8_t> = {{{.690, .690, 6.75, 6.7
                                                           {.478, 1.30, 2.37, 1.45, 0},
                                                           {.615, .615, 3.16, 3.16, 0},
                                                           {.350, .350, 3.40, 3.40, 0}}};
-/// Of gathered tiles: estimated from seven of the random convolutions on an H200.
+/// The times of gathered tiles, estimated from seven of the random convolutions on an H200.
 inline constexpr std::array<TileTimes, 2> gathered_times = {{{.56, .56, 2.8, 2.8, 2.2}, {.40, .80, 2.5, 3.0, 1.4}}};
-/// How much longer a stage of f16 takes in smaller copies: alone, and with as many blocks as find place.
+/// The factors by which a stage of f16 takes longer in smaller copies: with one block on a multiprocessor, and with as
+/// many blocks as fit.
 struct ChunkFactors {
   double alone, full;
 };
@@ -43,7 +44,7 @@ constexpr ChunkFactors factors_of(int chunk) {
   if (chunk == 32) return {1.7, 2.55};
   return chunk == 64 ? ChunkFactors{1.2, 1.5} : ChunkFactors{1, 1};
 }
-/// What every launch costs, a split, and each block that shares it.
+/// Microseconds of every launch, of a split, and of each block that shares a split tile.
 struct SplitTimes {
   double begin, split, block;
 };
@@ -52,7 +53,7 @@ constexpr SplitTimes split_times = {2.71, 3.45, .105};
 template <>
 constexpr SplitTimes split_times<std::int8_t> = {0, .086, 1.05};
 
-/// Microseconds of patches, and of each that a block makes.
+/// Microseconds of a launch of patches, and of each patch that a block computes.
 struct PatchTimes {
   double begin, each;
 };
@@ -61,7 +62,8 @@ inline constexpr std::array<PatchTimes, 2> patch_times = {{{1.6, .97}, {3.7, 1.6
 template <>
 constexpr std::array<PatchTimes, 2> patch_times<std::int8_t> = {{{2.5, .68}, {3.4, 1.93}}};
 
-/// Microseconds that a cut takes, less those that every cut takes.
+/// Returns the estimated microseconds of a cut, without the time that all cuts have in common, or nothing if the cut is
+/// impossible.
 template <class T, class Tile>
 std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, TileTimes time, int multiprocessors) {
   int blocks = 0;
@@ -89,7 +91,7 @@ std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, TileTi
          split + block * cut.cluster;
 }
 
-/// The cut whose estimate is the shortest, of those in tiles of the shape.
+/// Returns the cut with the shortest estimate among the tiles and patches that `shape` allows.
 template <class T>
 std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiprocessors, const WgmmaShape& shape) {
   constexpr std::size_t tiles = std::tuple_size_v<wgmma::Tiles<T>>;
@@ -135,7 +137,7 @@ std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiproce
   return best;
 }
 
-/// The cut with the shortest estimate in the gathered tile of the shape.
+/// Returns the cut with the shortest estimate among the gathered tiles that `shape` allows.
 template <class T>
 std::optional<wgmma::Cut> choose_gathered(const ConvolutionPlan& plan, int multiprocessors, const WgmmaShape& shape) {
   const wgmma::Sizes sizes = wgmma::gathered_sizes<T>(plan);
@@ -159,7 +161,8 @@ std::optional<wgmma::Cut> choose_gathered(const ConvolutionPlan& plan, int multi
   return best;
 }
 
-/// Whether the type has tiles, or the problem patches, of the shape.
+/// Whether the type has tiles, or the problem patches, that `shape` allows; for gathered tiles, whether pixels can be
+/// gathered.
 template <class T>
 bool has_shape(const ConvolutionPlan& plan, const WgmmaShape& shape) {
   if (shape.gathered) return wgmma::gathered_fits<T>(plan);
@@ -184,14 +187,14 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
   if (from.extents[1] < fewest) {
     return unsupported("takes " + std::to_string(fewest) + " channels and more: copies of fewer are too short");
   }
-  // Of a plane that is not full all 32 channels are copied, and what pads may be anything.
+  // All 32 channels of a partial plane are copied, and its padding may hold any values.
   if (from.layout == Layout::chw32 && from.extents[1] % channels_per_vector(Layout::chw32) != 0) {
     return unsupported("takes full planes of 32 channels");
   }
   if (op.group != 1) return unsupported("takes one group, found " + std::to_string(op.group));
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const bool planes = from.layout == Layout::chw32;
-  // What a tensor map's fields hold.
+  // The limits of the fields of a tensor map.
   const std::int64_t most_corner = planes ? 15 : 127;
   const std::int64_t most_reach = planes ? 31 : 255;
   constexpr std::int64_t most_stride = 8;

@@ -1,9 +1,10 @@
-// Which elements of a window lie within the image.
+// Finds the elements of a window that lie within the image.
 #pragma once
 
 namespace graft::ops {
 
-/// Bit i: element i of the window lies within the image. Windows have fewer than 32 on an axis.
+/// Returns a mask whose bit i is set if element i of the window lies within the image. A window has fewer than 32
+/// elements on an axis.
 [[nodiscard]] __device__ inline unsigned elements_inside(int first, int size, int kernel, int dilation) {
   if (dilation == 1) {
     const int begin = ::min(::max(-first, 0), kernel);
