@@ -1,4 +1,4 @@
-// SpatialPyramidPooling bin by bin, whatever their number: a warp to each, which reads all of it.
+// SpatialPyramidPooling for any number of bins: one warp per bin, which reads all elements of the bin.
 #pragma once
 
 #include "ops/spatial_pyramid_pooling/planes.cuh"
@@ -14,7 +14,7 @@ struct BinsPlan {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t side = 0;          ///< Bins of the level, along one side.
-  std::int64_t first_output = 0;  ///< Of the level, in an item.
+  std::int64_t first_output = 0;  ///< The first output of the level within an item.
   std::int64_t item_outputs = 0;
   Binning binning = Binning::adaptive;
   float x_scale = 1;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(bins_threads) pool_bins(const T* x, T* y, Bins
 
 }  // namespace detail
 
-/// A launch for each level.
+/// Launches one kernel per level.
 template <class T, class Reduce>
 [[nodiscard]] Status run_bins(const SpatialPyramidPooling& op, const Extents& extents, const T* x, T* y,
                               const CudaContext& context) {

@@ -1,4 +1,4 @@
-// Where the bins of a pyramid level lie along one axis. Shared by reference and CUDA kernels.
+// The positions of the bins of a pyramid level along one axis. Shared by the reference and the CUDA kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@ namespace graft::ops {
 enum class Binning : std::uint8_t {
   adaptive,  ///< PyTorch: the smallest bins that cover everything, overlapping where n does not divide the size.
   window,    ///< He et al. 2015: a window of ceil(size/n) with a stride of floor(size/n).
-  caffe,     ///< Caffe's SPPLayer: a window and stride of ceil(size/n), padded to n of them.
+  caffe,     ///< Caffe's SPPLayer: a window and stride of ceil(size/n), with the axis padded to n windows.
 };
 
 struct Bin {
   std::int64_t begin;
   std::int64_t end;
-  std::int64_t divisor;  ///< Of an average, this axis' factor: caffe counts padding as zeros.
+  std::int64_t divisor;  ///< The factor of this axis in the divisor of an average; caffe counts padding as zeros.
 };
 
-/// Elements before the axis that bins of `caffe` reach over.
+/// Returns the number of padding elements before the axis that the bins of `caffe` cover.
 [[nodiscard]] GRAFT_HOST_DEVICE inline std::int64_t caffe_padding(std::int64_t size, std::int64_t bins) {
   const std::int64_t kernel = (size + bins - 1) / bins;
   return (kernel * bins - size + 1) / 2;
 }
 
-/// Whether every bin has an element. The others' sizes cannot be pooled: PyTorch's binning always can, Caffe refuses a
-/// padding as large as the kernel.
+/// Whether every bin has an element; axes of other sizes cannot be pooled. PyTorch's binning pools every size from 1
+/// on, and Caffe refuses a padding as large as the kernel.
 [[nodiscard]] inline bool can_bin(Binning binning, std::int64_t size, std::int64_t bins) {
   if (size < 1) return false;
   if (binning == Binning::window) return size >= bins;
   return binning == Binning::adaptive || caffe_padding(size, bins) < (size + bins - 1) / bins;
 }
 
-/// Of an axis that can be binned.
+/// Returns bin `index` of an axis for which can_bin() is true.
 [[nodiscard]] GRAFT_HOST_DEVICE inline Bin bin_at(Binning binning, std::int64_t size, std::int64_t bins,
                                                   std::int64_t index) {
   const std::int64_t ceiling = (size + bins - 1) / bins;

@@ -1,5 +1,5 @@
-// SpatialPyramidPooling of levels 4, 2 and 1 on sizes that four divides: a warp reads a plane, or a quarter of its
-// rows, and the bins of each level are reduced from those of the finer one.
+// SpatialPyramidPooling of levels 4, 2 and 1 on sizes that are multiples of four. The bins of level 4 are reduced from
+// the elements, the bins of each other level from the bins of the next finer level.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace detail {
 
 /// Tuned on an H200.
 struct NestedLevelsPolicy {
-  static constexpr int warps = 4;          ///< Of a block whose warps take a plane each.
-  static constexpr int loads = 4;          ///< Of a thread at a time, where a block takes a plane.
-  static constexpr int most_shares = 4;    ///< Warps that share a quarter of a plane's rows, in that case.
-  static constexpr int enough_planes = 4;  ///< For each multiprocessor, from which on a warp may take one.
-  static constexpr int bin_threads = 512;  ///< Of a block with as many threads to each bin.
-  static constexpr int bin_loads = 8;      ///< Of a thread at a time, in that case, without a cluster.
+  static constexpr int warps = 4;          ///< Warps of a block in which each warp pools a plane.
+  static constexpr int loads = 4;          ///< Loads of a thread at a time where a block or a cluster pools a plane.
+  static constexpr int most_shares = 4;    ///< Warps that share a quarter of the rows where a block pools a plane.
+  static constexpr int enough_planes = 4;  ///< Planes per multiprocessor from which on a warp may pool a plane.
+  static constexpr int bin_threads = 512;  ///< Threads of a block that are divided equally between bins.
+  static constexpr int bin_loads = 8;      ///< Loads of a thread of such a block at a time, without a cluster.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  /// On a multiprocessor at least. Were it two, which is all that 2x16x1024x1024 needs, two of its 32 clusters would
-  /// not find room beside the others.
+  /// The least number of blocks on a multiprocessor. With two, which is all that 2x16x1024x1024 needs, two of its 32
+  /// clusters would not fit next to the others.
   static constexpr int cluster_blocks = 3;
 #else
   static constexpr int cluster_blocks = 1;  // no clusters
 #endif
-  static constexpr std::int64_t long_plane = 262144;  ///< Bytes from which on a cluster takes a plane.
+  static constexpr std::int64_t long_plane = 262144;  ///< Bytes from which on a cluster pools a plane.
 };
 
 struct NestedLevelsPlan {
@@ -39,18 +39,18 @@ struct NestedLevelsPlan {
   int planes = 0;
   int width = 0;
   int quarter = 0;            ///< Rows of a bin of level 4.
-  int log2_column_lanes = 0;  ///< Vectors of a row.
-  int bins = 0;               ///< Of a channel.
+  int log2_column_lanes = 0;  ///< Binary logarithm of the vectors of a row.
+  int bins = 0;               ///< Bins of all levels in a channel.
   int channels = 0;
-  int first_bin[3] = {-1, -1, -1};  ///< Of levels 4, 2, 1; -1 for one that is not asked for.
-  Divisor by_row_vectors = {};      ///< By the vectors of a row of a bin of level 4.
+  int first_bin[3] = {-1, -1, -1};  ///< The first bin of levels 4, 2 and 1; -1 for a level that is not requested.
+  Divisor by_row_vectors = {};      ///< Divides by the vectors of a row of a bin of level 4.
   Divisor by_channels = {};
   float count = 0;  ///< Elements of a bin of level 4.
   float x_scale = 1;
   Quantizer quantizer = {};
 };
 
-/// Of vectors that lie in one bin.
+/// Reduces vectors that lie in one bin.
 template <class T, int N, class Reduce>
 class BinSum : public Columns<T, Reduce, N> {};
 template <int N>
@@ -66,8 +66,9 @@ requires(N > 1) class BinSum<std::int8_t, N, Average> {
   int sum_ = 0;
 };
 
-/// What a lane of a warp that finishes a plane writes: lanes 0 to 15 the bins of level 4, 16 to 19 those of level 2, 20
-/// that of level 1. May be made before the plane has come, when there is nothing else to do.
+/// The output of a lane of a warp that finishes a plane: lanes 0 to 15 write the bins of level 4, lanes 16 to 19 the
+/// bins of level 2, lane 20 the bin of level 1. It may be constructed before the plane has arrived, while the warp
+/// waits.
 template <class T, class Reduce>
 class LevelOutput {
  public:
@@ -83,7 +84,7 @@ class LevelOutput {
           (std::int64_t{channel} * 16 >> (2 * level_)) + index;
   }
 
-  /// From the bins of level 4, row after row.
+  /// Stores the output of the lane, which it reduces from the bins of level 4, row after row.
   __device__ void store(const NestedLevelsPlan& plan, const float* fourths) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const float* corner = fourths + (lane & 2) * 4 + (lane & 1) * 2;
@@ -105,7 +106,7 @@ class LevelOutput {
   T* to_ = nullptr;
 };
 
-/// The lanes of a warp that lies over rows of at most 32 vectors.
+/// The lanes of a warp that covers rows of at most 32 vectors.
 class QuarterLanes {
  public:
   __device__ explicit QuarterLanes(int log2_columns) : log2_columns_(log2_columns) {}
@@ -113,7 +114,7 @@ class QuarterLanes {
   [[nodiscard]] __device__ int row() const { return lane() >> log2_columns_; }
   [[nodiscard]] __device__ int column() const { return lane() & (columns() - 1); }
 
-  /// Values of all lanes that have the same column of bins, to one for each of the four columns.
+  /// Reduces the values of all lanes to one for each of the four columns of bins.
   template <class Reduce>
   __device__ void reduce(float value, float* fourths) const {
     for (int distance = columns(); distance < 32; distance *= 2) {
@@ -132,7 +133,7 @@ class QuarterLanes {
   int log2_columns_;
 };
 
-/// A warp to a plane. K: loads of a lane in each quarter of the rows.
+/// Pools one plane per warp. K: loads of a lane in each quarter of the rows.
 template <class T, class Reduce, int K>
 __global__ void __launch_bounds__(NestedLevelsPolicy::warps * 32, 8)  // a thread may have 64 registers
     pool_short_nested_levels(const __grid_constant__ NestedLevelsPlan plan) {
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::warps * 32, 8)  // a threa
   output.store(plan, shared[warp]);
 }
 
-/// A block to a plane, the same number of its warps to each quarter of the rows.
+/// Pools one plane per block, with the same number of warps for each quarter of the rows.
 template <class T, class Reduce>
 __global__ void __launch_bounds__(NestedLevelsPolicy::most_shares * 128)
     pool_nested_levels(const __grid_constant__ NestedLevelsPlan plan) {
@@ -211,13 +212,14 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::most_shares * 128)
   LevelOutput<T, Reduce>(plan, plane).store(plan, shared[0]);
 }
 
-/// As many threads to each bin of level 4. A block takes all of them, or a cluster of eight blocks takes two each.
+/// Pools one plane with equally many threads for each bin of level 4. A block pools all 16 bins, or each block of a
+/// cluster of eight pools two.
 template <class T, int N, class Reduce, bool Cluster>
 __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? NestedLevelsPolicy::cluster_blocks : 1)
     pool_quarter_bins(const __grid_constant__ NestedLevelsPlan plan) {
   if constexpr (Cluster && !compiles_clusters) return;
   constexpr int K = Cluster ? NestedLevelsPolicy::loads : NestedLevelsPolicy::bin_loads;
-  constexpr int bins = Cluster ? 16 / max_cluster : 16;  // of a block
+  constexpr int bins = Cluster ? 16 / max_cluster : 16;  // bins of a block
   constexpr int threads = NestedLevelsPolicy::bin_threads / bins;
   __shared__ float partials[bins][threads / 32];
   __shared__ float fourths[16];
@@ -264,10 +266,10 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? Nes
   if (cluster.rank() == 0 && threadIdx.x < 32) output.store(plan, fourths);
 }
 
-/// Which kernel takes a problem.
+/// The kernel that pools a problem.
 enum class NestedLevels : std::uint8_t { none, rows, bins, elements, cluster };
 
-/// Fills the plan but for addresses.
+/// Returns the kernel for a problem, or `none`, and fills the plan except for addresses.
 template <class T>
 [[nodiscard]] NestedLevels make_nested_levels(const SpatialPyramidPooling& op, const Extents& extents,
                                               const DeviceTraits& device, NestedLevelsPlan& plan) {
@@ -308,7 +310,7 @@ template <class T>
 
 }  // namespace detail
 
-/// Of a plan that make_nested_levels made.
+/// Runs a plan that make_nested_levels() has filled.
 template <class T, class Reduce>
 [[nodiscard]] Status run_nested_levels(detail::NestedLevels kind, detail::NestedLevelsPlan plan, const T* x, T* y,
                                        const DeviceTraits& device, const CudaContext& context) {

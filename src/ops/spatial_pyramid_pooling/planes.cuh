@@ -1,5 +1,6 @@
-// SpatialPyramidPooling in one pass: a block takes whole planes, or a part of each row of cells of one plane. Threads
-// go down columns, lanes then reduce columns to cells, and cells to bins.
+// SpatialPyramidPooling in one pass: a block pools whole planes, or a part of each row of cells of one plane. Threads
+// reduce the rows of a cell column by column; lanes then reduce the columns to strips, the part of each bin in a row of
+// cells; strips are then reduced to bins.
 #pragma once
 
 #include <cstdint>
@@ -18,56 +19,60 @@ namespace detail {
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
   static constexpr int rows_in_flight = 4;  ///< Loads of a thread at a time.
-  /// Of all blocks on a multiprocessor, from which on a block has fewer threads instead: the steps of a small block
-  /// leave others the time to load.
+  /// Threads of all blocks on a multiprocessor from which on blocks have fewer threads instead: while a small block
+  /// computes, other blocks load.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
-  static constexpr std::int64_t staged_bytes = 12288;  ///< Of short planes, in a block.
-  static constexpr std::int64_t enough_blocks = 8;     ///< On a multiprocessor, from which on one takes several planes.
-  static constexpr std::int64_t short_plane = 256;  ///< Accesses up to which twice as many threads take several planes.
-  static constexpr int most_shared = 46 * 1024;     ///< Besides the pyramid.
-  static constexpr std::int64_t long_plane = 65536;  ///< Bytes from which on several blocks may share one.
+  static constexpr std::int64_t staged_bytes = 12288;  ///< Bytes of the short planes that a block stages.
+  /// Blocks per multiprocessor from which on a block pools several planes.
+  static constexpr std::int64_t enough_blocks = 8;
+  /// Accesses to a short plane. An unstaged block of short planes has at least 2 * least_threads; a staged block of
+  /// fewer accesses has most_threads / 2.
+  static constexpr std::int64_t short_plane = 256;
+  static constexpr int most_shared = 46 * 1024;      ///< Bytes of shared memory without the pyramid.
+  static constexpr std::int64_t long_plane = 65536;  ///< Bytes of a plane from which on several blocks may share it.
 };
 
-/// How planes are cut into blocks and threads.
+/// The division of planes into blocks and threads.
 struct PlanesPlan {
   const void* x = nullptr;
   void* y = nullptr;
-  void* partials = nullptr;  ///< Strips of each block, where several share a plane.
+  void* partials = nullptr;  ///< Strips of each block, where several blocks share a plane.
   int planes = 0;
   int height = 0;
   int width = 0;
   int block_planes = 1;
-  int log2_blocks = 0;     ///< That share a plane.
-  int log2_pieces = 0;     ///< Of a cell's rows, in a block.
-  int accesses = 0;        ///< Of a row.
-  int staged_vectors = 0;  ///< 16 bytes each, of shared memory before all else.
+  int log2_blocks = 0;     ///< Blocks that share a plane.
+  int log2_pieces = 0;     ///< Pieces of the rows of a cell in a block.
+  int accesses = 0;        ///< Accesses to a row.
+  int staged_vectors = 0;  ///< Vectors of 16 bytes at the beginning of shared memory that hold staged planes.
   int column_stride = 0;   ///< Elements from one piece of a cell of rows to the next.
-  int strip_stride = 0;    ///< From one cell of rows to the next.
-  int log2_step = 0;       ///< Of the columns that a thread reduces to one before they go to shared memory: N or one.
-  Divisor by_row = {};     ///< By `accesses`.
-  Divisor by_plane = {};   ///< Pieces of a plane, in a block.
+  int strip_stride = 0;    ///< Elements from one cell of rows to the next.
+  int log2_step = 0;       ///< Columns that a thread reduces to one before they are stored in shared memory: N or one.
+  Divisor by_row = {};     ///< Divides by `accesses`.
+  Divisor by_plane = {};   ///< Divides by the pieces of a plane in a block.
   Divisor by_row_cells = {};
   Divisor by_axis_bins = {};
   Divisor by_channels = {};
-  int log2_bin_lanes = 0;  ///< That share a bin along a row.
+  int log2_bin_lanes = 0;  ///< Lanes that share a bin along a row.
   float x_scale = 1;
   Quantizer quantizer = {};
 };
 
-/// Kernel arguments lie in constant memory, which serves the lanes of a warp one address after the other. Shared memory
-/// does not mind. No barrier here.
+/// Copies the axes to shared memory, without a barrier. Kernel arguments lie in constant memory, which serves the
+/// addresses of a warp one after the other; shared memory serves them together.
 __device__ inline void copy_to_shared(const PyramidAxes& argument, PyramidAxes& copy) {
   static_assert(sizeof(PyramidAxes) % sizeof(int) == 0);
   const PyramidAxes* address = &argument;
-  asm volatile("" : "+l"(address));  // otherwise the compiler knows it for an argument
+  asm volatile("" : "+l"(address));  // hides from the compiler that this is the address of an argument
   const auto* from = reinterpret_cast<const int*>(address);
   auto* to = reinterpret_cast<int*>(&copy);
   for (unsigned i = threadIdx.x; i < sizeof(PyramidAxes) / sizeof(int); i += blockDim.x) to[i] = from[i];
 }
 
-/// From strips of `planes` planes, the first of which is number `first`, to y. For 2^n threads. A strip is a cell's
-/// rows of one bin's columns: strips[cell of rows][plane][bin along a row, level after level].
+/// Reduces the strips of `planes` planes, beginning with plane `first`, and stores y. The block must have 2^n threads.
+/// A strip is the part of a bin's columns in one cell of rows: strips[cell of rows][plane][bin along a row, level after
+/// level].
 template <class T, class Reduce, class V>
 __device__ void reduce_strips_to_bins(const Pyramid& pyramid, const PyramidAxes& axes, const PlanesPlan& plan,
                                       const V* strips, int first, int planes) {
@@ -95,12 +100,12 @@ __device__ void reduce_strips_to_bins(const Pyramid& pyramid, const PyramidAxes&
       const float finished = Reduce::finish(static_cast<float>(value), static_cast<float>(count));
       static_cast<T*>(plan.y)[at] = to_output<T>(finished, plan.x_scale, plan.quantizer);
     }
-    // The next level begins with the warps that this one left without work.
+    // The next level begins with the warps that this level left without work.
     thread = (thread - ((work + 31) & ~31)) & (threads - 1);
   }
 }
 
-/// `count` rows of a column of vectors.
+/// Adds `count` rows of a column of vectors to `columns`.
 template <class T, int N, class Reduce>
 __device__ void reduce_rows(const T* from, int width, int count, Columns<T, Reduce, N>& columns) {
   constexpr int R = PlanesPolicy::rows_in_flight;
@@ -117,7 +122,7 @@ __device__ void reduce_rows(const T* from, int width, int count, Columns<T, Redu
   }
 }
 
-/// 16 bytes of shared memory from byte `at` on. Alignment: of `at`, 16, 4 or 1.
+/// Loads 16 bytes of shared memory from byte `at` on. Alignment, which divides `at`, is 16, 4 or 1.
 template <int Alignment, class T>
 __device__ Vector<T, widest<T>> load_staged(const unsigned* staged, unsigned at) {
   Vector<T, widest<T>> vector;
@@ -146,8 +151,8 @@ __device__ void reduce_staged(const unsigned* staged, unsigned at, unsigned row_
   }
 }
 
-/// `count` rows of a column of vectors in shared memory, from byte `at` on. Elements past the end of a row are whatever
-/// follows.
+/// Adds `count` rows of a column of vectors in shared memory, from byte `at` on, to `columns`. Columns past the end of
+/// a row receive the elements that follow it in memory.
 template <class T, class Reduce>
 __device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned row_bytes, int count,
                                    Columns<T, Reduce, widest<T>>& columns) {
@@ -160,10 +165,10 @@ __device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned
   }
 }
 
-/// Asks for all planes of a block at once. Returns where in shared memory the first begins.
+/// Starts the copies of all planes of a block to shared memory. Returns the byte at which the first plane begins.
 template <class T>
 __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* staged) {
-  constexpr int bytes = 16;  // of a copy
+  constexpr int bytes = 16;  // bytes of a copy
   const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * static_cast<int>(sizeof(T));
   const std::int64_t begin = first * plane_bytes;
   const int before = static_cast<int>(begin & (bytes - 1));
@@ -173,7 +178,8 @@ __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* st
   for (int i = static_cast<int>(threadIdx.x) * bytes; i < vectors; i += static_cast<int>(blockDim.x) * bytes) {
     copy_async(shared_address(staged) + i, from + i, bytes);
   }
-  // The tensor may end within the last vector, of which compute-sanitizer allows no copy, of however few bytes.
+  // The tensor may end within the last vector. compute-sanitizer reports any asynchronous copy from such a vector, of
+  // however few bytes.
   for (int i = vectors + static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
     reinterpret_cast<char*>(staged)[i] = from[i];
   }
@@ -181,7 +187,7 @@ __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* st
   return before;
 }
 
-/// Staged: by way of shared memory; N is the widest then.
+/// Pools planes or parts of a plane. If `Staged`, planes are first copied to shared memory, and N is widest<T>.
 template <class T, int N, class Reduce, bool Staged>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     pool_planes(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
@@ -199,7 +205,7 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   const int accesses = plan.accesses;
   auto* staged = reinterpret_cast<unsigned*>(shared_vectors);
   auto* strips = reinterpret_cast<Value*>(shared_vectors + plan.staged_vectors);
-  // Each cell of rows of each plane, in pieces.
+  // Columns of each cell of rows of each plane, in pieces.
   auto* columns = reinterpret_cast<Stored*>(strips + row_cells * plan.strip_stride);
   [[maybe_unused]] int before = 0;
   if constexpr (Staged) before = stage<T>(plan, first, planes, staged);
@@ -217,7 +223,8 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     const int cell = piece_of_plane >> plan.log2_pieces;
     const int piece = (part << plan.log2_pieces) + (piece_of_plane & (pieces - 1));
     const int log2_shares = plan.log2_blocks + plan.log2_pieces;
-    const PyramidAxis& rows = Staged ? axes.rows : pyramid.axes.rows;  // not yet in shared memory otherwise
+    // Without `Staged`, no barrier has made `axes` visible yet.
+    const PyramidAxis& rows = Staged ? axes.rows : pyramid.axes.rows;
     const int cell_begin = rows.borders[cell];
     const std::conditional_t<Staged, int, std::int64_t> length = rows.borders[cell + 1] - cell_begin;
     const int begin = cell_begin + static_cast<int>(length * piece >> log2_shares);
@@ -241,9 +248,9 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   }
   __syncthreads();
 
-  // A warp takes one bin along the rows, so that its lanes go the same way.
+  // A warp reduces one bin along the rows, so that its lanes do not diverge.
   const int slots = planes * row_cells;
-  const int log2_slots = 5 - plan.log2_bin_lanes;  // of a warp
+  const int log2_slots = 5 - plan.log2_bin_lanes;  // slots of a warp
   const int lane = static_cast<int>(threadIdx.x) & ((1 << plan.log2_bin_lanes) - 1);
   const int work = ((slots + (1 << log2_slots) - 1) >> log2_slots) * pyramid.axis_bins;
   for (int task = static_cast<int>(threadIdx.x) / 32; task < work; task += threads / 32) {
@@ -277,7 +284,7 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   reduce_strips_to_bins<T, Reduce>(pyramid, axes, plan, strips, first, planes);
 }
 
-/// Where several blocks shared a plane: a block for each plane.
+/// Pools planes that several blocks have shared, one plane per block.
 template <class T, class Reduce>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     pool_partials(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
@@ -304,13 +311,13 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   return log;
 }
 
-/// Elements of which each row begins four bytes, times an odd number, after the one before, so that lanes may go down
-/// a column without meeting in a bank of shared memory.
+/// Returns the elements of a row that is padded to an odd number of 4-byte words, so that lanes that read down a column
+/// access different banks of shared memory.
 [[nodiscard]] inline std::int64_t odd_words(std::int64_t elements, std::int64_t size) {
   return (ceil_divide(elements * size, 4) | 1) * 4 / size;
 }
 
-/// Floats of shared memory of a block that takes one plane in one piece, column by column.
+/// Returns the bytes of shared memory of a block that pools one plane in one piece, column by column.
 [[nodiscard]] inline std::int64_t plane_shared(const Pyramid& pyramid, std::int64_t width) {
   return pyramid.axes.rows.cells * (odd_words(width, 4) + (pyramid.axis_bins | 1)) * std::int64_t{sizeof(float)};
 }
@@ -321,7 +328,8 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   return detail::plane_shared(pyramid, width) <= detail::PlanesPolicy::most_shared;
 }
 
-/// In vectors of N elements. `partials`: room for `room` floats, for planes that blocks share.
+/// Runs pool_planes() in vectors of N elements. `partials` has room for `room` floats, which hold the strips of planes
+/// that blocks share.
 template <class T, int N, class Reduce, bool Staged>
 [[nodiscard]] Status run_planes(const SpatialPyramidPooling& op, const Pyramid& pyramid, const Extents& extents,
                                 const T* x, T* y, float* partials, std::int64_t room, const DeviceTraits& device,
@@ -350,7 +358,8 @@ template <class T, int N, class Reduce, bool Staged>
   const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t enough_threads = device.multiprocessors * Policy::enough_threads;
   const auto staged_vectors = [&](std::int64_t block_planes) {
-    // A block may begin in a vector, and the last may reach over its end by a vector and a word.
+    // The planes of a block may begin within a vector, and the last load may reach past their end by a vector and a
+    // word.
     return Staged ? ceil_divide(block_planes * plane_bytes, 16) + 3 : 0;
   };
   const auto strip_stride = [&](std::int64_t block_planes) {
@@ -362,7 +371,7 @@ template <class T, int N, class Reduce, bool Staged>
            columns * static_cast<std::int64_t>(sizeof(Stored));
   };
 
-  // Blocks share long planes if there are few, and take several short ones if there are many.
+  // Several blocks share a long plane if there are few planes; a block pools several short planes if there are many.
   std::int64_t block_planes = 1;
   int threads = Policy::most_threads;
   if constexpr (Staged) {
@@ -414,7 +423,7 @@ template <class T, int N, class Reduce, bool Staged>
   return launch("SpatialPyramidPooling", pool_partials<T, Reduce>, last, context, pyramid, plan);
 }
 
-/// Whether a plane and what is made of it have room in a block's shared memory.
+/// Whether a plane and its intermediate results fit into the shared memory of a block.
 template <class T>
 [[nodiscard]] bool can_stage(const Pyramid& pyramid, const Extents& extents) {
   const std::int64_t bytes = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T));

@@ -1,5 +1,5 @@
-// How the CUDA kernels of SpatialPyramidPooling see a problem: all bins of all levels as unions of cells, of which each
-// element is in one, so that one pass over the input serves every level.
+// The form of a problem in the CUDA kernels of SpatialPyramidPooling: the bins of all levels are unions of cells, and
+// each element is in exactly one cell, so that one pass over the input serves every level.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@ inline constexpr int most_levels = 16;
 /// The bins of all levels along one axis.
 struct PyramidAxis {
   int cells = 0;
-  int borders[most_axis_cells + 1] = {};    ///< Cell i is borders[i] to borders[i + 1].
-  std::uint8_t first[most_axis_bins] = {};  ///< Cells of each bin, level after level,
-  std::uint8_t last[most_axis_bins] = {};   ///< up to this one, which is not in it.
+  int borders[most_axis_cells + 1] = {};    ///< Cell i spans borders[i] to borders[i + 1].
+  std::uint8_t first[most_axis_bins] = {};  ///< The first cell of each bin, level after level.
+  std::uint8_t last[most_axis_bins] = {};   ///< The end of the cells of each bin (exclusive).
 
   [[nodiscard]] __device__ int length(int bin) const { return borders[last[bin]] - borders[first[bin]]; }
 };
 
 struct PyramidLevel {
   int side = 0;            ///< Bins along each side.
-  int first_axis_bin = 0;  ///< Of all levels' along one side.
-  int first_bin = 0;       ///< Of all levels' of a channel.
-  int divisor = 0;         ///< Of averages, where it is not the number of elements.
+  int first_axis_bin = 0;  ///< Index of the first bin among the bins of all levels along one side.
+  int first_bin = 0;       ///< Index of the first bin among the bins of all levels of a channel.
+  int divisor = 0;         ///< The divisor of averages, or 0 if it is the number of elements.
   Divisor by_side = {};
-  Divisor by_bins = {};  ///< Of the level, in a channel.
+  Divisor by_bins = {};  ///< Divides by the bins of the level in a channel.
 };
 
 struct PyramidAxes {
@@ -41,14 +41,14 @@ struct PyramidAxes {
 
 struct Pyramid {
   int levels = 0;
-  int bins = 0;       ///< Of a channel.
-  int axis_bins = 0;  ///< Of all levels, along one side.
+  int bins = 0;       ///< Bins of all levels in a channel.
+  int axis_bins = 0;  ///< Bins of all levels along one side.
   int channels = 0;
   PyramidLevel level[most_levels] = {};
   PyramidAxes axes;
 };
 
-/// False where there are more bins or cells than a pyramid holds. Allocates nothing.
+/// Returns false if there are more bins or cells than a pyramid holds. Allocates no memory.
 [[nodiscard]] inline bool make_axis(const SpatialPyramidPooling& op, std::int64_t size, PyramidAxis& axis) {
   std::array<Bin, most_axis_bins> bins{};
   std::array<std::int64_t, std::size_t{2} * most_axis_bins> borders{};

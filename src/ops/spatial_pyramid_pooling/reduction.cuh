@@ -1,4 +1,4 @@
-// What SpatialPyramidPooling makes of the elements of a bin: their maximum or average.
+// The reductions of the elements of a bin by SpatialPyramidPooling: maximum and average.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace graft::ops::detail {
 
 struct Maximum {
-  /// Where columns wait for what is made of them.
+  /// The type in which shared memory holds reduced columns.
   template <class T>
   using Stored = T;
   template <class T>
@@ -51,7 +51,7 @@ __device__ T to_output(float value, float x_scale, const Quantizer& quantizer) {
   return static_cast<T>(value);
 }
 
-/// For all lanes of a warp at once.
+/// Reduces the values of groups of 2^log2_lanes lanes. All lanes of a warp call it together.
 template <class Reduce, class V>
 __device__ V reduce_lanes(V value, int log2_lanes) {
   for (int distance = (1 << log2_lanes) / 2; distance > 0; distance /= 2) {
@@ -60,7 +60,7 @@ __device__ V reduce_lanes(V value, int log2_lanes) {
   return value;
 }
 
-/// All numbers to one.
+/// Reduces all values to one.
 template <class Reduce, class V, int N>
 [[nodiscard]] __device__ V reduce_all(V (&values)[N]) {
 #pragma unroll
@@ -71,7 +71,7 @@ template <class Reduce, class V, int N>
   return values[0];
 }
 
-/// Vectors reduced one by one: column by column, or all columns to one number.
+/// Reduces vectors one after the other: column by column, or all columns to one number.
 template <class T, class Reduce, int N>
 class Columns {
  public:
@@ -103,7 +103,7 @@ class Columns {
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-/// Maxima of pairs of 16-bit floats.
+/// Computes maxima of pairs of 16-bit floats.
 template <class T, int N>
 class PairColumns {
  public:
@@ -116,7 +116,7 @@ class PairColumns {
 #pragma unroll
     for (int w = 0; w < N / 2; ++w) words_.word(w) = larger(words_.word(w), vector.word(w));
   }
-  /// To a multiple of four bytes.
+  /// Stores the columns. `to` must lie at a multiple of four bytes.
   __device__ void store(T* to) const {
 #pragma unroll
     for (int w = 0; w < N / 2; ++w) reinterpret_cast<unsigned*>(to)[w] = words_.word(w);
@@ -146,7 +146,8 @@ requires(N > 1) class Columns<__nv_bfloat16, Maximum, N> : public PairColumns<__
 };
 #endif
 
-/// Bytes as the upper halves of 16-bit numbers, whose order does not depend on the lower halves unless they are equal.
+/// Compares bytes as the upper halves of 16-bit numbers, whose order does not depend on the lower halves unless the
+/// bytes are equal.
 template <int N>
 requires(N > 1) class Columns<std::int8_t, Maximum, N> {
  public:
@@ -161,7 +162,7 @@ requires(N > 1) class Columns<std::int8_t, Maximum, N> {
       even_[w] = __vmaxs2(even_[w], vector.word(w) << 8U);
     }
   }
-  /// To a multiple of four bytes.
+  /// Stores the columns. `to` must lie at a multiple of four bytes.
   __device__ void store(std::int8_t* to) const {
 #pragma unroll
     for (int w = 0; w < N / 4; ++w) reinterpret_cast<unsigned*>(to)[w] = __byte_perm(even_[w], odd_[w], 0x7351U);
@@ -178,7 +179,7 @@ requires(N > 1) class Columns<std::int8_t, Maximum, N> {
   unsigned even_[N / 4];
 };
 
-/// Sums of whole steps.
+/// Sums i8 columns in integers.
 template <int N>
 requires(N > 1) class Columns<std::int8_t, Average, N> {
  public:

@@ -1,5 +1,5 @@
-// SpatialPyramidPooling of small tensors to one level of small bins: a few lanes to a bin, which read all of it at
-// once.
+// SpatialPyramidPooling of small tensors to one level of small bins: a few lanes per bin, which load all its elements
+// at once.
 #pragma once
 
 #include "kernels/divisor.cuh"
@@ -14,16 +14,16 @@ namespace detail {
 struct SmallBinsPolicy {
   static constexpr int log2_lanes = 3;
   static constexpr int lanes = 1 << log2_lanes;
-  static constexpr int loads = 6;                              ///< Of a lane.
+  static constexpr int loads = 6;                              ///< Loads of a lane.
   static constexpr std::int64_t most = std::int64_t{1} << 20;  ///< Elements of x, and of y.
 };
 
-/// Where the bins of an axis lie, as bin_at says, in 31 bits.
+/// The positions of the bins of an axis as in bin_at(), in 31 bits.
 struct SmallBinsAxis {
   int size;
   int ceiling;
-  int step;    ///< Not of adaptive ones.
-  int offset;  ///< Of the first bin; negative for padding.
+  int step;    ///< The stride of the bins; unused for adaptive bins.
+  int offset;  ///< The beginning of the first bin; negative for padding.
 
   [[nodiscard]] static SmallBinsAxis make(Binning binning, std::int64_t size, std::int64_t side) {
     const Bin first = bin_at(binning, size, side, 0);
@@ -42,7 +42,7 @@ struct SmallBinsPlan {
   Divisor by_side;
   Divisor by_bins;
   int side;
-  int bins;  ///< Of all planes.
+  int bins;  ///< Bins of all planes.
   bool is_adaptive;
   bool is_caffe;
   float x_scale;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(spread_most_threads) pool_small_bins(const T* 
 #pragma unroll
   for (int i = 0; i < Policy::loads; ++i) {
     const int at = lane + i * Policy::lanes;
-    // Exact for numbers as small as these.
+    // The quotient is exact for numbers this small.
     const auto line = static_cast<int>((static_cast<float>(at) + 0.5F) * inverse);
     loaded[i] =
         at < elements ? static_cast<float>(from[line * plan.columns.size + at - line * width]) : Reduce::identity();
@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(spread_most_threads) pool_small_bins(const T* 
   using Policy = detail::SmallBinsPolicy;
   if (op.levels.size() != 1) return false;
   const std::int64_t side = op.levels[0];
-  // A bin reaches one element further than its share, at most.
+  // A bin has at most one element more than ceil(size / side) along an axis.
   return x.element_count() <= Policy::most && x[0] * x[1] * side * side <= Policy::most &&
          (ceil_divide(x[2], side) + 1) * (ceil_divide(x[3], side) + 1) <= Policy::lanes * Policy::loads;
 }
 
-/// Of what has small bins.
+/// Runs a problem for which has_small_bins() is true.
 template <class T, class Reduce>
 [[nodiscard]] Status run_small_bins(const SpatialPyramidPooling& op, const Extents& extents, const T* x, T* y,
                                     const DeviceTraits& device, const CudaContext& context) {

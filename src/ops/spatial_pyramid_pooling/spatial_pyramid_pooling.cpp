@@ -1,4 +1,4 @@
-// Definition of SpatialPyramidPooling: rules, shapes, ONNX function, drop-ins.
+// Definition of SpatialPyramidPooling: checks, shapes, ONNX function, and drop-ins.
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
 namespace graft::ops {
@@ -25,10 +25,10 @@ class Body {
     for (const std::string& input : inputs) list += (list.empty() ? "" : ", ") + input;
     return add(type + "(" + list + ")");
   }
-  /// A list of one integer.
+  /// Adds a constant list of one integer.
   std::string integer(std::int64_t value) { return add("Constant<value=int64([" + std::to_string(value) + "])>()"); }
   std::string binary(const std::string& type, const std::string& a, const std::string& b) { return call(type, {a, b}); }
-  /// floor(a / b) of numbers that are not negative.
+  /// Adds floor(a / b) of numbers that are not negative.
   std::string floor_divide(const std::string& a, std::int64_t b) { return binary("Div", a, integer(b)); }
   std::string ceil_divide(const std::string& a, std::int64_t b) {
     return floor_divide(binary("Add", a, integer(b - 1)), b);
@@ -42,10 +42,10 @@ class Body {
 struct BodyBin {
   std::string begin;
   std::string end;
-  std::string divisor;  ///< Of an average in caffe's manner.
+  std::string divisor;  ///< The factor of this axis in the divisor of an average with binning caffe; empty otherwise.
 };
 
-/// bin_at, in ONNX operators.
+/// Writes bin_at() in ONNX operators.
 BodyBin body_bin(Body& body, Binning binning, const std::string& size, std::int64_t bins, std::int64_t index) {
   if (binning == Binning::adaptive) {
     const auto times = [&](std::int64_t factor) { return body.binary("Mul", size, body.integer(factor)); };
@@ -64,7 +64,7 @@ BodyBin body_bin(Body& body, Binning binning, const std::string& size, std::int6
           ceiling};
 }
 
-/// Pools one axis of `from` to `bins`. Rectangles allow one axis after the other.
+/// Pools one axis of `from` to `bins` bins. Bins are rectangles, so the axes can be pooled one after the other.
 std::string pool_axis(Body& body, const SpatialPyramidPooling& op, const std::string& from, int axis,
                       std::int64_t bins) {
   const std::string a = std::to_string(axis);
@@ -100,7 +100,7 @@ std::int64_t SpatialPyramidPooling::bins_per_channel() const {
 
 std::vector<Shape> SpatialPyramidPooling::infer_shapes(std::span<const Shape> inputs) const {
   const Shape& x = inputs[0];
-  if (x.size() != 4) return {x};  // `accepts` refuses it
+  if (x.size() != 4) return {x};  // accepts() rejects other ranks
   return {{x[0], x[1] * bins_per_channel()}};
 }
 

@@ -62,7 +62,8 @@ struct SpatialPyramidPooling {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// For the cells of planes that blocks share. The same for all shapes, so that it serves a whole range of them.
+  /// Bytes of the workspace for the strips of planes that blocks share. The size does not depend on the shape, so that
+  /// it serves a whole range of shapes.
   static constexpr std::size_t shared_planes_workspace = 262144;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return shared_planes_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

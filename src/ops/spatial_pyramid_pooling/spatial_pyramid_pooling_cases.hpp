@@ -26,8 +26,8 @@ namespace graft::ops {
     OperatorCase& made = cases.emplace_back(
         OperatorCase{.name = name + what, .op = op, .inputs = {desc}, .fill = fill, .tolerance = f32_error(4)});
     if (std::string_view(mode) == "average" && desc.extents.rank() == 4) {
-      // A thread adds a quarter of a plane's height at most, lanes and blocks add what they have in turn. The terms may
-      // cancel, so the error is one of the average of |x|, not of the result.
+      // A thread adds at most a quarter of the height of a plane; lanes and blocks then add their sums. Terms may
+      // cancel, so the error is relative to the average of |x|, not to the result.
       const auto height = static_cast<double>(desc.extents[2]);
       const auto width = static_cast<double>(desc.extents[3]);
       const double largest = desc.dtype == DType::i8 ? 128 * 0.05
@@ -64,7 +64,7 @@ namespace graft::ops {
           if (binnable) add({dtype, Layout::linear, extents}, mode, "caffe", levels);
         }
       }
-      // Many planes of few vectors.
+      // These are many planes of few vectors.
       add({dtype, Layout::linear, {4, 136, 32, dtype == DType::i8 ? 64 : 32}}, mode, "adaptive", {4, 2, 1});
       for (const std::int64_t shift : {1, 3}) {
         add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_shift" + std::to_string(shift))
@@ -74,7 +74,7 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_tiny", Fill::tiny);
       add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "window", {5, 3}, "_special", Fill::special);
       add({dtype, Layout::linear, {2, 5, 17, 32}}, mode, "adaptive", {5, 2, 1}, "_special", Fill::special);
-      // Sums of the largest f32 overflow in an order that depends on the kernel.
+      // Whether a sum of the largest numbers overflows f32 depends on the order in which a kernel adds.
       const bool overflows = std::string_view(mode) == "average" && dtype != DType::f16;
       if (!overflows) add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_huge", Fill::huge);
     }
@@ -115,7 +115,7 @@ namespace graft::ops {
   return in_formats(linear_formats, shapes);
 }
 
-/// Feature maps of any size, pooled to one to four levels of up to 8 bins a side.
+/// Draws feature maps of any size, pooled to one to four levels of up to 8 bins a side.
 [[nodiscard]] inline TimedCase draw(const SpatialPyramidPooling& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   constexpr SizeRange image{8, 256};

@@ -8,7 +8,7 @@
 namespace graft::ops {
 namespace {
 
-/// The maximum over the bin, NaN if it has one, or its average.
+/// Returns the average of the bin, or its maximum, which is NaN if the bin has a NaN.
 template <class Element>
 double pool(const SpatialPyramidPooling& op, const Element* plane, std::int64_t width, const Bin& rows,
             const Bin& columns) {

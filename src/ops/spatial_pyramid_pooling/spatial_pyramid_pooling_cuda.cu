@@ -1,4 +1,4 @@
-// CUDA kernels of SpatialPyramidPooling: which of them takes which problem.
+// The CUDA variants of SpatialPyramidPooling, and the choice of the kernel for a problem.
 #include "ops/spatial_pyramid_pooling/bins.cuh"
 #include "ops/spatial_pyramid_pooling/nested_levels.cuh"
 #include "ops/spatial_pyramid_pooling/planes.cuh"

@@ -1,4 +1,5 @@
-# What exporters write of SpatialPyramidPooling, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks that exporters write for SpatialPyramidPooling, and the result that is expected of Graft: see
+# tests/golden/generators/make_exports.py.
 from export_cases import EVEN_IMAGE, EVEN_NHWC, ODD_IMAGE, UNEVEN_IMAGE, fused, left
 
 OPERATOR = "SpatialPyramidPooling"
@@ -59,7 +60,7 @@ def tensorflow_cases(case):
 
 
 def paddle_cases(case):
-    """With dynamic dimensions paddle2onnx exports no adaptive pool."""
+    """Returns the cases of paddle2onnx, which exports no adaptive pool with dynamic dimensions."""
     return [
         case(
             "pyramid_adaptive",

@@ -1,10 +1,10 @@
-// Pass fuse_spatial_pyramid_pooling: pools of several sizes over one image, flattened and concatenated, become one
-// SpatialPyramidPooling.
+// Pass fuse_spatial_pyramid_pooling fuses pools of several sizes over one image:
+//   Concat(Flatten(MaxPool(x)), Flatten(MaxPool(x)), Flatten(GlobalMaxPool(x))) -> SpatialPyramidPooling(x)
 //
-// Exporters write the windows that follow from the image's size, not the rule that they follow from. With the size
-// known, the bins of each pool are compared with those of each rule. Where the size has been made dynamic, the windows
-// of the old size are still there: the size is the one at which they are a pyramid of the length that the network goes
-// on with, the proof is made at that size, and the report says what is assumed of others.
+// Exporters write the windows that follow from the size of the image, not the rule from which they follow. If the size
+// is known, the bins of each pool are compared with the bins of each rule. If the size was made dynamic after the
+// export, the windows of the old size remain. The pass then finds the size at which the windows are a pyramid of the
+// length that the network continues with, proves the rewrite at that size, and reports what is assumed of other sizes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ namespace {
 constexpr std::array<std::pair<ops::Binning, std::string_view>, 3> binnings{
     {{ops::Binning::adaptive, "adaptive"}, {ops::Binning::window, "window"}, {ops::Binning::caffe, "caffe"}}};
 constexpr std::size_t image_rank = 4;
-/// Of a level along one axis. Pyramids have a handful; a few bytes of a hostile file may make billions.
+/// The maximum number of bins of a level along one axis. Pyramids have a handful; a few bytes of a hostile file may
+/// request billions.
 constexpr std::int64_t most_bins = 4096;
 
 /// The bins of a pool along one axis.
@@ -51,11 +52,11 @@ struct Level {
   onnx::Value* x = nullptr;
   const onnx::Value* y = nullptr;
   bool is_max = false;
-  bool includes_padding = false;  ///< In the divisor of an average.
-  bool by_cells = false;          ///< Flattened in the order of n x n x C.
+  bool includes_padding = false;  ///< Whether the divisor of an average counts padding.
+  bool by_cells = false;          ///< Whether the level is flattened in the order of n x n x C.
   std::array<Windows, 2> windows;
-  std::array<Bins, 2> bins;  ///< Of H and W; empty where the pool takes the whole axis.
-  Sizes sizes{};             ///< Of the image; 0 where it is not known.
+  std::array<Bins, 2> bins;  ///< Bins along H and W; empty where the pool covers the whole axis.
+  Sizes sizes{};             ///< Height and width of the image; 0 where unknown.
   std::string text;          ///< The windows, for messages.
 
   [[nodiscard]] bool is_whole_image() const { return windows[0].kernel == 0; }
@@ -80,7 +81,8 @@ bool is_whole_image(const onnx::Node& node) {
   return *axes == std::vector<std::int64_t>{2, 3};
 }
 
-/// The level that a pool of an image is, without its bins; `why_not` says what is unusual about it.
+/// Returns the level that a pool of an image computes, without its bins. `why_not` is set if the pool has unusual
+/// attributes.
 std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
   onnx::Value* x = node.input(0);
   if (x == nullptr || !x->shape || x->shape->size() != image_rank) return std::nullopt;
@@ -114,8 +116,8 @@ std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
   return level;
 }
 
-/// What each of `count` windows covers of an axis of this size; nothing where one reaches beyond the padding and
-/// averages.
+/// Returns the elements of an axis of this size that each of `count` windows covers, or nothing if a window of an
+/// average reaches beyond the padding.
 std::optional<Bins> bins_of(const Level& level, std::size_t axis, std::int64_t size, std::int64_t count) {
   const Windows& windows = level.windows[axis];
   Bins bins;
@@ -129,7 +131,7 @@ std::optional<Bins> bins_of(const Level& level, std::size_t axis, std::int64_t s
   return bins;
 }
 
-/// Of an image whose size is fixed. Empty where all is well.
+/// Sets the bins of a level over an image of fixed size. Returns why they cannot be set, or an empty string.
 std::string set_bins(Level& level) {
   for (std::size_t axis = 0; axis < 2 && !level.is_whole_image(); ++axis) {
     const std::int64_t count = size_of(*level.y, axis + 2);
@@ -144,7 +146,8 @@ std::string set_bins(Level& level) {
   return "";
 }
 
-/// From an input of the concatenation back to the pool that it is the flat result of. `by_cells`: channels last.
+/// Returns the node that produces an input of the concatenation, before any reshapes and a Transpose to channels-last
+/// order; `by_cells` is set if there is such a Transpose.
 const onnx::Node* pool_behind(const onnx::Value* value, bool& by_cells) {
   by_cells = false;
   while (value != nullptr && value->producer != nullptr) {
@@ -159,7 +162,7 @@ const onnx::Node* pool_behind(const onnx::Value* value, bool& by_cells) {
   return nullptr;
 }
 
-/// Of one axis.
+/// Whether `bins` are the `count` bins of a rule along one axis.
 bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t count, ops::Binning binning) {
   if (static_cast<std::int64_t>(bins.size()) != count || !can_bin(binning, size, count)) return false;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -173,20 +176,20 @@ bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t cou
 
 bool has_bins(const Level& level, std::int64_t count, ops::Binning binning) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    if (level.bins[axis].empty()) continue;  // the whole axis, which one bin of every rule is
+    if (level.bins[axis].empty()) continue;  // the whole axis is the single bin of every rule
     if (!has_bins(level.bins[axis], level.is_max, level.sizes[axis], count, binning)) return false;
   }
   return true;
 }
 
-/// [N, C n n], in the order of C x n x n.
+/// Whether `value` has the shape [N, C * n * n] of n x n bins of each channel of x.
 bool is_flat(const onnx::Value& value, const onnx::Value& x, std::int64_t count) {
   const auto channels = size_of(x, 1);
   return value.shape && value.shape->size() == 2 && channels > 0 && (*value.shape)[1].is_constant() &&
          (*value.shape)[1].value() == channels * count * count;
 }
 
-/// n of a level of n x n bins, from the length of its flat result; 0 where that tells nothing.
+/// Returns n of a level of n x n bins from the length of its flat result, or 0 if the length is unknown or no n fits.
 std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
   const std::int64_t channels = size_of(x, 1);
   if (!flat.shape || flat.shape->size() != 2 || !(*flat.shape)[1].is_constant() || channels < 1) return 0;
@@ -197,10 +200,10 @@ std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
   return 0;
 }
 
-/// The sizes of an axis at which all windows are the bins of a rule; with their bins, the levels are those of it.
+/// Returns the sizes of an axis at which the windows of all levels are the bins of the rule.
 std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                        std::size_t axis, ops::Binning binning) {
-  // As many windows as bins: the stride leaves a range.
+  // There are as many windows as bins, which leaves a range of sizes because of the stride.
   std::int64_t lowest = 1;
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -235,13 +238,15 @@ struct Pyramid {
   onnx::Value* x = nullptr;
   std::shared_ptr<Operator> op;
   std::size_t pools = 0;
-  std::vector<std::int64_t> order;         ///< Of the elements, where it is not the operator's.
-  std::optional<Sizes> frozen;             ///< The size that the windows are made for, where that is not fixed.
-  std::vector<std::string_view> binnings;  ///< All rules that make these bins; the operator has the first.
+  std::vector<std::int64_t> order;  ///< The order of the elements if it differs from the order of the operator.
+  /// The size for which the windows were made, if the size of the image is not fixed.
+  std::optional<Sizes> frozen;
+  std::vector<std::string_view> binnings;  ///< All rules that yield these bins; the operator uses the first.
   std::string obstacle;
 };
 
-/// Where each element of cells of channels lies among the operator's channels of cells.
+/// Returns the index of each element among the elements of the operator, or an empty list if no level is flattened by
+/// cells.
 std::vector<std::int64_t> order_of(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                    std::int64_t channels) {
   if (std::none_of(levels.begin(), levels.end(), [](const Level& level) { return level.by_cells; })) return {};
@@ -263,7 +268,7 @@ void read_levels(Pyramid& found, const onnx::Node& concat, std::vector<Level>& l
     const onnx::Node* pool = pool_behind(input, by_cells);
     auto level = pool == nullptr ? std::nullopt : read_pool(*pool, why_not);
     const bool is_fixed = level && level->sizes[0] > 0 && level->sizes[1] > 0;
-    // Of a fixed size, layers of TensorRT do it without a movement of the elements.
+    // For an image of fixed size, layers of TensorRT compute this order without moving elements.
     if (level && is_fixed && by_cells) level.reset();
     if (level && is_fixed) {
       if (std::string unusual = set_bins(*level); !unusual.empty()) {
@@ -366,7 +371,7 @@ Pyramid read(const onnx::Node& concat) {
   return fail("the levels follow different rules of binning");
 }
 
-/// The operator, and its elements in the order of cells of channels.
+/// Returns the edit that adds the operator and a Gather, which brings its elements into the order of cells of channels.
 std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx::Value& y) {
   return [op = std::shared_ptr<const Operator>(found.op), x = found.x->name, y = y.name,
           order = found.order](onnx::Graph& graph) {
@@ -381,7 +386,7 @@ std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx:
   };
 }
 
-/// What is said of windows that were made for one size.
+/// Returns the text that tells what is assumed of windows that were made for one size.
 std::string assumption(const Pyramid& found) {
   const std::string size = fmt::format("{} x {}", (*found.frozen)[0], (*found.frozen)[1]);
   std::string others;

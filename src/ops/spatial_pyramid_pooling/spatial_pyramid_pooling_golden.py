@@ -5,7 +5,7 @@ from golden_cases import FLOAT_TYPES, INF, NAN, TIE_MARGIN, Golden, as_f32, quan
 
 
 def caffe_pool(x, bins, average):
-    """Caffe's PoolingLayer with the kernel and padding of its SPPLayer, window by window."""
+    """Pools as Caffe's PoolingLayer does with the kernel and padding of its SPPLayer, window by window."""
 
     def windows(size):
         kernel = -(-size // bins)

@@ -1,4 +1,4 @@
-# Networks that resemble SpatialPyramidPooling and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble SpatialPyramidPooling and must not be fused: see tests/golden/generators/make_near_misses.py.
 import numpy as np
 
 PREFIX = "pyramid"
@@ -87,12 +87,12 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values agree with the operator, but which must not be fused for another reason.
 SAME_VALUES = {
     "pool_is_output",
 }
 
-# Words of the reason that `convert --explain` gives.
+# Words of the reason that `convert --explain` prints.
 EXPLAINED = {
     "of_two": "'x' and 'z' are pooled",
     "max_and_average": "one level takes the maximum",
@@ -118,7 +118,7 @@ CONTROLS = [
 
 
 def resembled(x):
-    """Bins of two levels, by maximum and by average."""
+    """Returns the pyramids of levels 2 and 1 over x, by maximum and by average."""
     x = x.astype(np.float64)
     flat = []
     for pool in (np.max, np.mean):

@@ -1,4 +1,4 @@
-# SpatialPyramidPooling in PyTorch: what `graft bench` times it beside.
+# SpatialPyramidPooling in PyTorch, which `graft bench` times for comparison.
 from __future__ import annotations
 
 import torch

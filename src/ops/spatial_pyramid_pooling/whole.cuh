@@ -1,5 +1,5 @@
-// SpatialPyramidPooling where every level has one bin: each plane is a row of neighboring elements that becomes a
-// number.
+// SpatialPyramidPooling where every level has one bin: each plane is a row of contiguous elements that is reduced to
+// one number.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,22 @@ namespace detail {
 
 /// Tuned on an H100.
 struct WholePolicy {
-  static constexpr int in_flight = 4;  ///< Loads of a block's thread at a time,
-  static constexpr int in_lane = 2;    ///< and of a lane.
+  static constexpr int in_flight = 4;  ///< Loads of a thread at a time if a block pools a plane.
+  static constexpr int in_lane = 2;    ///< Loads of a lane at a time if lanes of a warp pool a plane.
   static constexpr int most_threads = 512;
-  static constexpr int most_in_warp = 128;  ///< Vectors of a plane that a warp takes by itself.
+  static constexpr int most_in_warp = 128;  ///< Vectors of a plane up to which lanes of one warp pool it.
 };
 
 struct WholePlan {
   Rows planes;
   std::int64_t channels = 0;
-  int levels = 0;  ///< All alike.
+  int levels = 0;  ///< All levels have one bin.
   float count = 1;
   float x_scale = 1;
   Quantizer quantizer = {};
 };
 
-/// 1 << log2_lanes lanes of a warp to a plane, or a block.
+/// Pools each plane with 1 << log2_lanes lanes of a warp, or with a block if `ByBlock`.
 template <class T, class Reduce, int R, RowForm Form, bool ByBlock>
 __global__ void __launch_bounds__(WholePolicy::most_threads)
     pool_whole(const T* x, T* y, WholePlan plan, int log2_lanes) {
@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(WholePolicy::most_threads)
 
 }  // namespace detail
 
-/// Whether run_whole is made for it. Long planes that are too few for all multiprocessors are better shared by blocks.
+/// Whether run_whole() suits the problem. Long planes that are too few for all multiprocessors are better shared by
+/// blocks.
 [[nodiscard]] inline bool is_whole(const SpatialPyramidPooling& op, const Extents& x, const DeviceTraits& device) {
   constexpr std::int64_t long_plane = 16384;
   constexpr std::int64_t most = std::int64_t{1} << 30;
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(WholePolicy::most_threads)
          length <= most && (x[0] * x[1] >= device.multiprocessors || length <= long_plane);
 }
 
-/// x lies at a multiple of 16 bytes.
+/// Runs a problem for which is_whole() is true. x must lie at a multiple of 16 bytes.
 template <class T, class Reduce>
 [[nodiscard]] Status run_whole(const SpatialPyramidPooling& op, const Extents& extents, const T* x, T* y,
                                const DeviceTraits& device, const CudaContext& context) {
