@@ -1,4 +1,4 @@
-// Definition of DeformableConvolution: shapes, rules, and the plan of its kernels.
+// Definition of DeformableConvolution: shapes, checks, and the sizes that its kernels use.
 #include "ops/deformable_convolution/deformable_convolution.hpp"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ Status DeformableConvolution::check(const Problem& problem) const {
     return refuse_deformable("axis " + std::to_string(2 + axis) + " of x has " + std::to_string(size) +
                              " elements with padding, the window reaches over " + std::to_string(reach));
   }
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // of what kernels count with 32 bits
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // kernels hold rows and columns in 32 bits
   if (image[2] > most || image[3] > most) {
     return refuse_deformable("x has shape " + to_string(image) + ", allowed are images of 2147483647 rows and columns");
   }

@@ -1,4 +1,4 @@
-// DeformableConvolution: a convolution whose window samples the image where an input says.
+// DeformableConvolution: a convolution whose window samples the image at positions that an input moves.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -20,7 +20,7 @@ struct DeformableConvolution {
   static constexpr auto why_plugin =
       "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel and stores no columns";
 
-  /// Ports.
+  /// Indices of the inputs.
   enum : std::size_t { x, weight, offset, bias, mask };
 
   std::vector<std::int64_t> dilations;
@@ -60,7 +60,8 @@ struct DeformableConvolution {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Of no elements: a mask of ones would be as large as a given one.
+  /// Returns a tensor of no elements in place of a missing bias or mask: a mask of ones would be as large as a given
+  /// mask.
   [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
     return {.dtype = given[x].dtype, .extents = {0}};
   }

@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Writes f(offset) in the place of every offset.
+/// Replaces every offset by f(offset).
 template <class F>
 void change_offsets(std::span<HostTensor> inputs, F&& f) {
   HostTensor& offset = inputs[DeformableConvolution::offset];
@@ -25,17 +25,17 @@ void change_offsets(std::span<HostTensor> inputs, F&& f) {
   if (offset.desc.dtype == DType::bf16) change(reinterpret_cast<Eigen::bfloat16*>(bytes));
 }
 
-/// So that many positions lie beyond the image.
+/// Multiplies the offsets by 8, so that many positions lie beyond the image.
 inline void move_far(std::span<HostTensor> inputs) {
   change_offsets(inputs, [](float offset) { return 8 * offset; });
 }
 
-/// So that every position is that of a pixel, and three of four weights are 0.
+/// Rounds the offsets, so that every position is a pixel and three of four weights are 0.
 inline void move_to_pixels(std::span<HostTensor> inputs) {
   change_offsets(inputs, [](float offset) { return std::round(offset); });
 }
 
-/// A problem by its sizes; the others follow.
+/// The sizes of a problem, from which the shapes of all inputs follow.
 struct DeformableProblem {
   Extents x;
   std::int64_t outputs = 1;
@@ -86,8 +86,8 @@ struct DeformableProblem {
     const std::vector<TensorDesc> inputs = problem.inputs(dtype);
     const auto terms =
         static_cast<double>(problem.x[1] / problem.group) * static_cast<double>(problem.height * problem.width);
-    // Products are of size 1. Each rounds a sample to the type, and those errors, random, add up as their root does: 4
-    // units are eight standard deviations.
+    // Products are about 1. Each rounds a sample to the type; these random errors add up with the square root of their
+    // number. 4 units are eight standard deviations.
     const double unit = dtype == DType::f32 ? 0 : dtype == DType::f16 ? 1. / (1 << 11) : 1. / (1 << 8);
     return cases.emplace_back(
         OperatorCase{.name = case_name(inputs[0]) + problem.name() + what,
@@ -115,7 +115,7 @@ struct DeformableProblem {
     for (const std::int64_t outputs : {8, 9, 63, 65, 127, 129, 257}) {
       add(dtype, {.x = {1, 16, 8, 8}, .outputs = outputs});
     }
-    // Pixels around whole tiles, of which some tiles suit many.
+    // Pixels around whole tiles, and then many pixels.
     for (const std::int64_t width : {7, 8, 9, 127, 128, 129}) {
       add(dtype, {.x = {1, 16, 8, width}, .outputs = 16});
     }
@@ -143,7 +143,7 @@ struct DeformableProblem {
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24}, "_special_pixels", Fill::special).arrange = move_to_pixels;
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24, .optional = 0}, "_special", Fill::special);
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24}, "_zeros", Fill::zeros);
-    // Nothing, and too little for vectors.
+    // Empty tensors, and addresses that are not multiples of a vector.
     add(dtype, {.x = {0, 16, 12, 13}, .outputs = 24});
     add(dtype, {.x = {2, 16, 0, 13}, .outputs = 24, .pad = 2});
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 0});
@@ -169,7 +169,7 @@ struct DeformableProblem {
   return cases;
 }
 
-/// Stages of detectors with a backbone of ResNet and of the heads that align with offsets.
+/// Returns the sizes of stages of detectors with a ResNet backbone, and of heads that align with offsets.
 [[nodiscard]] inline std::vector<TimedCase> timings(const DeformableConvolution& /*tag*/) {
   std::vector<TimedCase> timings;
   for (const DType dtype : {DType::f16, DType::f32}) {

@@ -1,4 +1,4 @@
-// Reference kernel of DeformableConvolution: sums in double.
+// Reference kernel of DeformableConvolution, with sums in double.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace graft::ops {
 namespace {
 
-/// The mean of four pixels of one channel, weighted by their distance; those beyond the image are 0.
+/// Returns the mean of four pixels of one channel, weighted by their distance. Pixels beyond the image count as 0.
 template <class Element>
 double sample(const Element* image, const DeformableSizes& sizes, const DeformablePosition& position) {
   if (!position.is_near) return 0;
@@ -26,7 +26,7 @@ double sample(const Element* image, const DeformableSizes& sizes, const Deformab
   return sum;
 }
 
-/// Writes the samples of all channels over the window of pixel `pixel` of item `n`, as the weights have them.
+/// Writes the samples of all channels over the window of pixel `pixel` of item `n`, in the order of the weights.
 template <class Element>
 void sample_window(const DeformableSizes& sizes, const Element* x, const Element* offset, const Element* mask,
                    std::int64_t n, std::int64_t pixel, double* samples) {
@@ -64,7 +64,8 @@ Status run(const DeformableConvolution& op, const Problem& problem, const Buffer
     auto* y = static_cast<Element*>(buffers.outputs[0]);
     const std::int64_t pixels = sizes.out_pixels();
     const std::int64_t terms = sizes.group_channels() * sizes.taps();
-    std::vector<double> weights(static_cast<std::size_t>(sizes.outputs * terms));  // read at every pixel
+    // Converted once, because every pixel reads them.
+    std::vector<double> weights(static_cast<std::size_t>(sizes.outputs * terms));
     std::transform(weight, weight + weights.size(), weights.begin(), [](Element value) { return load(value, 1); });
     context.parallel_for(sizes.items * pixels, [&](std::int64_t begin, std::int64_t end) {
       std::vector<double> samples(static_cast<std::size_t>(sizes.channels * sizes.taps()));

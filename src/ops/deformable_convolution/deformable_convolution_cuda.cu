@@ -1,4 +1,4 @@
-// DeformableConvolution: the list of variants, and the kernel that takes any problem.
+// The CUDA variants of DeformableConvolution, and the kernel for any problem.
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
 #include "ops/deformable_convolution/kernels.hpp"
@@ -23,7 +23,7 @@ __device__ float sample_image(const T* image, const DeformableSizes& sizes, cons
   return sum;
 }
 
-/// Neighbors are pixels of one channel of y.
+/// Computes one element of y per thread. Adjacent threads compute adjacent pixels of one channel.
 template <class T>
 __global__ void deformable_direct(const T* x, const T* weight, const T* offset, const T* bias, const T* mask, T* y,
                                   const DeformableSizes sizes, std::int64_t results) {
@@ -53,7 +53,7 @@ __global__ void deformable_direct(const T* x, const T* weight, const T* offset, 
           static_cast<float>(offset[2 * plane * pixels + pixel]),
           static_cast<float>(offset[(2 * plane + 1) * pixels + pixel]), sizes.rows.in, sizes.columns.in);
       const float factor = sizes.has_mask ? static_cast<float>(mask[plane * pixels + pixel]) : 1.F;
-      float sum_of_tap = 0;  // so that no sum has all of the terms, which may be many
+      float sum_of_tap = 0;  // added separately, so that no sum has all of the terms, which may be many
       for (std::int64_t c = channel; c < end; ++c) {
         const T* const image = x + (n * sizes.channels + c) * sizes.in_pixels();
         const float value = factor * sample_image(image, sizes, position);

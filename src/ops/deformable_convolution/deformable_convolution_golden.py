@@ -17,8 +17,8 @@ def deform(x, attributes, weight, offset, bias=None, mask=None):
     )
 
 
-# Positions of up to 16 pixels are rounded to float32; between two pixels values change by up to 6, and up to 54 of them
-# are added.
+# Positions of up to 16 pixels are rounded to float32. Between two pixels values change by up to 6, and a result adds up
+# to 54 samples.
 ABSOLUTE = 5e-5
 
 

@@ -1,4 +1,4 @@
-# DeformableConvolution in torchvision: what `graft bench` times it beside.
+# DeformableConvolution in torchvision, which `graft bench` times for comparison.
 from __future__ import annotations
 
 import torch
@@ -11,7 +11,7 @@ except ImportError:
 
 
 def peer(a: Attributes) -> Function | None:
-    """torchvision has no group and offset_group among its arguments: it sees them in the shapes."""
+    """Returns torchvision's function, which derives group and offset_group from the shapes."""
     pads = a["pads"] or [0] * 4
     if deform_conv2d is None or pads[:2] != pads[2:]:
         return None
@@ -38,6 +38,6 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """torchvision computes positions in the type of the image, and f16 has 11 bits for 304 columns."""
+    """Returns torchvision's function in f32: it computes positions in the type of x, and f16 has 11 bits for 304 columns."""
     run = peer(a)
     return run and (lambda x, *more: run(x.float(), *(t.float() for t in more)).to(x.dtype))

@@ -1,4 +1,5 @@
-// Where DeformableConvolution samples an image: the same for the reference and the CUDA kernels, bit by bit.
+// The positions at which DeformableConvolution samples an image. The reference and the CUDA kernels compute the same
+// positions, bit by bit.
 #pragma once
 
 #include <cmath>
@@ -8,17 +9,18 @@
 
 namespace graft::ops {
 
-/// The pixels around a position: rows `row` and `row` + 1, columns `column` and `column` + 1, of which some may lie
-/// beyond the image. All do where the position is more than a pixel beyond it, or no number.
+/// The pixels around a position: rows `row` and `row` + 1, columns `column` and `column` + 1, some of which may lie
+/// beyond the image. `is_near` is false if all do, because the position is a pixel or more beyond the image, or not a
+/// number.
 struct DeformablePosition {
   bool is_near = false;
   int row = 0;
   int column = 0;
-  float down = 0;    ///< From row to position.
-  float across = 0;  ///< From column to position.
+  float down = 0;    ///< Distance from `row` to the position.
+  float across = 0;  ///< Distance from `column` to the position.
 };
 
-/// `base_row` and `base_column` are where the window's element lies without its offset.
+/// Returns the position of an element of the window. `base_row` and `base_column` are its position without its offset.
 [[nodiscard]] GRAFT_HOST_DEVICE inline DeformablePosition deformable_position(std::int64_t base_row,
                                                                               std::int64_t base_column, float move_down,
                                                                               float move_across, std::int64_t height,

@@ -1,6 +1,6 @@
 // DeformableConvolution as a matrix product on tensor cores (mma.sync; f32 as three products of TF32): rows are pixels
-// of y, columns its channels. The left operand is sampled into shared memory while the step before it is multiplied, so
-// no columns are stored, and a tile as wide as the filters are many samples each element once. Where there are fewer
+// of y, columns its channels. The left operand is sampled into shared memory while the previous step is multiplied, so
+// no columns are stored. A tile that is as wide as there are filters samples each element once. If there are fewer
 // tiles than multiprocessors, the blocks of a cluster share the steps of a tile.
 #include <algorithm>
 #include <array>
@@ -14,15 +14,15 @@
 namespace graft::ops {
 namespace {
 
-/// Of warps with 32 rows each. The times are hundredths of a microsecond that an H200 takes for a step, of 16 bits and
-/// f32.
+/// A tile of WarpRows x WarpColumns warps with 32 rows each. Time16 and Time32 are the hundredths of a microsecond that
+/// a step of 16-bit types and of f32 takes on an H200.
 template <int WarpRows, int WarpColumns, int WarpWidth, int Blocks, int Time16, int Time32>
 struct DeformableTile {
   static constexpr int rows = WarpRows * 32;
   static constexpr int columns = WarpColumns * WarpWidth;
   static constexpr int warp_columns = WarpColumns;
   static constexpr int warp_width = WarpWidth;
-  static constexpr int blocks = Blocks;  ///< Of a multiprocessor.
+  static constexpr int blocks = Blocks;  ///< Blocks per multiprocessor.
   template <class T>
   static constexpr double microseconds = (sizeof(T) == 2 ? Time16 : Time32) / 100.;
   static constexpr int threads = WarpRows * WarpColumns * 32;
@@ -30,13 +30,14 @@ struct DeformableTile {
   static constexpr int step_chunks = deformable_step_bytes / 16;
   static constexpr int step_bytes = deformable_step_bytes;
   static constexpr int stage_bytes = (rows + columns) * step_bytes;
-  static constexpr int pitch = rows + 4;  ///< Of the tile of sums, in floats: a warp's meet every bank once.
+  /// Floats from one column of sums to the next: the sums of a warp touch every bank once.
+  static constexpr int pitch = rows + 4;
   static constexpr int tile_bytes = stages * stage_bytes;
   static constexpr int shared_bytes = tile_bytes + static_cast<int>(sizeof(DeformableCorners<rows>));
   static_assert(columns * pitch * 4 <= tile_bytes && rows <= threads && tile_bytes % 16 == 0);
 };
 
-/// Part of the sums of a tile: those of steps from `first` to `end`.
+/// A part of the sums of a tile: the steps from `first` to `end` (exclusive).
 struct DeformableSteps {
   int first;
   int end;
@@ -61,8 +62,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   const int part = static_cast<int>(blockIdx.x) % task.parts;
   const DeformableBlock block = deformable_block<Tile::rows, Tile::columns>(task);
   const DeformableSteps steps{part * task.steps_of_part, ::min((part + 1) * task.steps_of_part, task.steps)};
-  // This thread samples, and copies of the filters, one chunk of each step for several rows. Chunks of a row trade
-  // places by a pattern over 8 rows, so that reading a column of chunks meets every bank once.
+  // This thread samples one chunk of each step, and copies one chunk of the filters, for several rows. The chunks of a
+  // row are permuted by a pattern over 8 rows, so that reading a column of chunks touches every bank once.
   const int own_chunk = thread % Tile::step_chunks;
   const int own_row = thread / Tile::step_chunks;
   const unsigned own_place = static_cast<unsigned>(own_row * step_bytes + (own_chunk ^ (own_row & 7)) * 16);
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     commit_copies();
   };
 
-  DeformableVectors gathered[row_passes];  // the compiler keeps those alive that are on their way
+  DeformableVectors gathered[row_passes];  // the compiler keeps in registers only the vectors whose loads are pending
   const auto gather = [&](int step, int first, int count) {
     if (step >= steps.end) return;
     const DeformableStep at = deformable_step(task, step);
@@ -123,8 +124,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   constexpr int row_blocks = 2;
   constexpr int column_pairs = Tile::warp_width / 16;
   float sums[column_pairs][row_blocks][2][4] = {};
-  // Of a 16 x 32-byte block of the left operand a lane addresses row lane % 16, first or second chunk; of the right
-  // one, two blocks of 8 columns, each with two chunks.
+  // In a block of 16 rows x 32 bytes of the left operand, a lane addresses the first or second chunk of row lane % 16.
+  // In the right operand, the lanes address two blocks of 8 columns with two chunks each.
   const int left_row = warp_row + lane % 16;
   const int left_chunk = lane / 16;
   const int right_row = warp_column + lane % 8 + lane / 16 * 8;
@@ -163,8 +164,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   __syncthreads();
   gather(steps.first, 0, row_passes);
   blend(steps.first, 0, row_passes);
-  // In step s: filters of s + 2 are copied into the stage that s - 1 used, corners of s + 2 replace those of s, which
-  // s - 1 used, and the samples of s + 1 are made while those of s are multiplied.
+  // In step s, the filters of step s + 2 are copied into the stage that step s - 1 used; the corners of step s + 2
+  // replace the corners of step s, which step s - 1 used; and the samples of step s + 1 are computed while the samples
+  // of step s are multiplied.
   constexpr int multiplications = Tile::step_chunks / 2;
   constexpr int slots = row_passes < multiplications ? row_passes : multiplications;
   constexpr int of_slot = row_passes / slots;
@@ -185,7 +187,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
   wait_for_copies<0>();
   __syncthreads();
 
-  // The sums go through shared memory, where those of the parts are added, and neighbors in y are stored together.
+  // The sums pass through shared memory, where the sums of the parts are added and adjacent elements of y are stored
+  // together.
   auto* const tile = reinterpret_cast<float*>(bytes);
 #pragma unroll
   for (int j = 0; j < 2 * column_pairs; ++j) {
@@ -214,7 +217,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     float results[chunk_elements];
 #pragma unroll
     for (int j = 0; j < chunk_elements; j += 4) {
-      // One for each: with one for all, the compiler kept addresses in every part and spilled up to 9 registers more.
+      // Each load has its own ClusterSums. With one object for all loads, the compiler kept addresses in every part and
+      // spilled up to 9 registers more.
       float four[4];
       ClusterSums<float>(tile + column * Tile::pitch + row + j, task.parts).load(0, four);
 #pragma unroll
@@ -228,7 +232,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
       vector.store_between(to, 0, rows_here - row);
     }
   }
-  if (task.parts > 1) synchronize_blocks(task.parts);  // no block may end while others read its sums
+  if (task.parts > 1) synchronize_blocks(task.parts);  // no block may exit while other blocks read its sums
 }
 
 template <class T>

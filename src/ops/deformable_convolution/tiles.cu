@@ -1,4 +1,4 @@
-// DeformableConvolution: x and weight on their way into the layout of the kernels with tiles.
+// Copies of x and weight of DeformableConvolution in the layout of the kernels that compute tiles.
 #include <limits>
 
 #include "kernels/numbers.cuh"
@@ -11,19 +11,19 @@ constexpr int repack_side = 64;
 constexpr int repack_threads = 256;
 
 struct DeformableRepack {
-  std::int64_t channels;         ///< Of a section.
-  std::int64_t stored_channels;  ///< The same with zeros.
+  std::int64_t channels;         ///< Channels of a section.
+  std::int64_t stored_channels;  ///< Channels of a section, including padding.
   std::int64_t sections;
   std::int64_t pixels;
   int pixel_tiles;
   int channel_tiles;
 };
 
-/// From N,C,pixel to N,pixel,section,channel: squares through shared memory, so that both sides are read and written
+/// Copies N,C,pixel to N,pixel,section,channel in squares through shared memory, so that both tensors are accessed
 /// along their innermost axis.
 template <class T>
 __global__ void repack_image(const T* from, T* to, const DeformableRepack sizes) {
-  constexpr int pitch = repack_side + 4 / static_cast<int>(sizeof(T));  // a column of it meets every bank once
+  constexpr int pitch = repack_side + 4 / static_cast<int>(sizeof(T));  // reading a column touches every bank once
   constexpr int rows = repack_threads / repack_side;
   __shared__ T square[repack_side][pitch];
   const int block = static_cast<int>(blockIdx.x);
@@ -52,8 +52,8 @@ __global__ void repack_image(const T* from, T* to, const DeformableRepack sizes)
   }
 }
 
-/// The filters in the order of steps: a block for each chunk of channels of a filter, which both sides hold in one
-/// piece.
+/// Copies the filters in the order of steps, one block per chunk of channels of a filter. The chunk is contiguous in
+/// both layouts.
 template <class T>
 __global__ void repack_filters(const T* from, T* to, const DeformableTask task, int section_channels) {
   constexpr int step_channels = deformable_step_bytes / static_cast<int>(sizeof(T));

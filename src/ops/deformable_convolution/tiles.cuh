@@ -1,5 +1,5 @@
-// What the kernels of DeformableConvolution that make tiles of y share: the task, the order of the sums and the pixels
-// that a step samples.
+// Shared parts of the kernels of DeformableConvolution that compute tiles of y: the task, the order of the sums, and
+// the pixels that a step samples.
 #pragma once
 
 #include <algorithm>
@@ -13,22 +13,22 @@
 
 namespace graft::ops {
 
-/// A problem as such a kernel sees it, x and weight laid out as DeformableSections says. A block makes the sums of
-/// pixels of one item for filters of one group, in steps of `step_channels` of one section at one element of the
-/// window: those elements follow each other innermost, since they sample nearly the same pixels.
+/// A problem whose x and weight are laid out as in DeformableSections. A block computes the sums of pixels of one item
+/// for filters of one group, in steps of `step_channels` channels of one section at one element of the window. The
+/// elements of the window change fastest from step to step, since they sample nearly the same pixels.
 struct DeformableTask {
   const char* x = nullptr;
   const char* weight = nullptr;
   const void* offset = nullptr;
-  const void* mask = nullptr;  ///< Null where there is none, as bias.
+  const void* mask = nullptr;  ///< Null if no mask is given. Likewise `bias`.
   const void* bias = nullptr;
   void* y = nullptr;
-  std::int64_t item_bytes = 0;  ///< Of x.
-  int pixel_bytes = 0;          ///< Of x.
-  int section_bytes = 0;        ///< Of a pixel of x.
+  std::int64_t item_bytes = 0;  ///< Bytes of an item of x.
+  int pixel_bytes = 0;          ///< Bytes of a pixel of x.
+  int section_bytes = 0;        ///< Bytes of a section of a pixel of x.
   int height = 0;
   int width = 0;
-  int pixels = 0;  ///< Of y, of one item.
+  int pixels = 0;  ///< Pixels of an item of y.
   int row_stride = 1;
   int column_stride = 1;
   int row_pad = 0;
@@ -44,37 +44,38 @@ struct DeformableTask {
   int offset_groups = 1;
   int outputs = 0;
   int group_outputs = 0;
-  bool has_wide_stores = false;  ///< Rows of y begin at multiples of 16 bytes, and so does y.
+  bool has_wide_stores = false;  ///< Whether y and each of its channels begin at multiples of 16 bytes.
   Divisor by_taps;
   Divisor by_chunks;
   Divisor by_kernel_width;
   Divisor by_out_width;
 
-  // Set by the launch.
+  // The launch sets the following members.
   int row_tiles = 0;
   int column_tiles = 0;
   int parts = 1;  ///< Blocks of a cluster that share the steps of a tile.
   int steps_of_part = 0;
 };
 
-/// Whether a problem can be one: sizes within 32 bits, and channels enough for a step to be worth it.
+/// Checks that the sizes fit into 32 bits, and that there are enough channels for a step to be worthwhile.
 [[nodiscard]] Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& problem);
 
-/// Lays out x and weight in the workspace.
+/// Fills the task and copies x and weight to the workspace in its layout.
 [[nodiscard]] Status prepare_deformable_task(const DeformableConvolution& op, const Problem& problem,
                                              const Buffers& buffers, const CudaContext& context, DeformableTask& task);
 
-/// How a problem is shared out among multiprocessors, and in what time.
+/// The division of tiles between blocks, and its estimated time.
 struct DeformableShare {
   int parts = 1;  ///< Blocks that share a tile.
   double microseconds = std::numeric_limits<double>::infinity();
 };
 
-/// The fastest for tiles of that size, of which a multiprocessor holds `blocks` and takes `microseconds` for a step.
+/// Returns the fastest division for tiles of rows x columns. A multiprocessor holds `blocks` tiles and computes a step
+/// in `microseconds`.
 [[nodiscard]] inline DeformableShare share_of_deformable(const DeformableTask& task, std::int64_t items, int rows,
                                                          int columns, int blocks, double microseconds,
                                                          const DeviceTraits& device) {
-  const int most = device.has_clusters() ? 8 : 1;  // every GPU with clusters takes as many
+  const int most = device.has_clusters() ? 8 : 1;  // every GPU with clusters supports this size
   const std::int64_t tiles =
       items * task.groups * ceil_divide(task.pixels, rows) * ceil_divide(task.group_outputs, columns);
   DeformableShare best;
@@ -89,7 +90,7 @@ struct DeformableShare {
   return best;
 }
 
-/// The number of such tiles.
+/// Sets the numbers of tiles of rows x columns in the task, and returns the number of all tiles.
 [[nodiscard]] inline std::int64_t set_deformable_tiles(DeformableTask& task, std::int64_t items, int rows,
                                                        int columns) {
   task.row_tiles = static_cast<int>(ceil_divide(task.pixels, rows));
@@ -99,12 +100,12 @@ struct DeformableShare {
 
 #ifdef __CUDACC__
 
-/// The part of y that this block makes.
+/// The part of y that a block computes.
 struct DeformableBlock {
   std::int64_t item;
   int group;
   int first_pixel;
-  int first_output;  ///< Of the group.
+  int first_output;  ///< The first filter within the group.
 };
 
 template <int rows, int columns>
@@ -119,9 +120,10 @@ template <int rows, int columns>
           .first_output = column_tile * columns};
 }
 
-/// What a step samples: a section's channels from `chunk` times `step_channels` on, at one element of the window.
+/// The channels that a step samples: channels of a section from `chunk` times `step_channels` on, at one element of the
+/// window.
 struct DeformableStep {
-  int section;  ///< Of the group.
+  int section;  ///< The section within the group.
   int chunk;
   int tap;
 };
@@ -132,15 +134,15 @@ struct DeformableStep {
   return {section, section_and_chunk - section * task.chunks, step - section_and_chunk * task.taps};
 }
 
-/// How a pixel of y moves an element of the window, and what its samples are multiplied by.
+/// The offset of an element of the window for a pixel of y, and the factor of its samples.
 struct DeformableMove {
   float down = 0;
   float across = 0;
   float factor = 1;
 };
 
-/// The four pixels that a pixel of y samples in a step: from where in x's item, -1 for one beyond the image, and their
-/// weights. In shared memory, for two steps.
+/// The four pixels that each pixel of y samples in a step: their byte offsets in the item of x (-1 if beyond the
+/// image), their weights, and the factor of the sample. Held in shared memory for two steps.
 template <int rows>
 struct DeformableCorners {
   int4 places[2][rows];
@@ -148,8 +150,8 @@ struct DeformableCorners {
   float factors[2][rows];
 };
 
-/// A thread that finds the corners of one pixel of y, step by step: it loads the moves of a step one step before it
-/// uses them.
+/// Finds the corners of one pixel of y, step by step. The thread loads the moves of a step one step before it uses
+/// them.
 template <class T>
 class DeformableScout {
  public:
@@ -174,7 +176,7 @@ class DeformableScout {
     }
   }
 
-  /// Of the step that was loaded last.
+  /// Writes the corners of the step that was loaded last.
   template <int rows>
   __device__ void write(DeformableCorners<rows>& corners, int step, int row) const {
     if (step >= task_.steps) return;
@@ -215,7 +217,7 @@ class DeformableScout {
   DeformableMove move_;
 };
 
-/// One vector of channels at the four corners of a sample, on its way from memory.
+/// A vector of channels at the four corners of a sample, while it is loaded.
 struct DeformableVectors {
   uint4 corners[4];
 
