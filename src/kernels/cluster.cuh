@@ -1,5 +1,5 @@
-// Blocks that work on the same vectors and exchange sums through each other's shared memory (compute capability 9.0
-// on).
+// Blocks that process the same vectors and exchange sums through each other's shared memory (from compute capability
+// 9.0 on).
 #pragma once
 
 namespace graft {
@@ -7,8 +7,8 @@ namespace graft {
 /// The largest cluster that every GPU with clusters can start.
 inline constexpr int max_cluster = 8;
 
-/// The blocks of this block's cluster: itself alone where the launch asked for none, or the GPU has none. Not Enabled:
-/// for launches that never ask for one.
+/// The blocks of the cluster of this block: only this block if the launch requested no cluster or the GPU has none. The
+/// version without `Enabled` is for launches that never request a cluster.
 template <bool Enabled>
 class BlockCluster {
  public:
@@ -21,16 +21,16 @@ class BlockCluster {
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-// What cooperative_groups::cluster_group does, whose header takes nvcc longer than most kernels.
+// These functions replace cooperative_groups::cluster_group, whose header takes nvcc longer than most kernels.
 
-/// Where another block of the cluster has what this one has at `address` in its shared memory.
+/// Returns the address in the shared memory of another block of the cluster that `address` has in this block.
 template <class T>
 [[nodiscard]] __device__ T* in_block(T* address, int rank) {
   T* result;
   asm("mapa.u64 %0, %1, %2;" : "=l"(result) : "l"(address), "r"(rank));
   return result;
 }
-/// A barrier for all threads of a cluster, in front of which they see what the others wrote before it.
+/// Waits for all threads of a cluster. Their earlier writes are then visible to all of them.
 __device__ inline void sync_cluster() { asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory"); }
 [[nodiscard]] __device__ inline int cluster_size() {
   int size;
@@ -43,25 +43,25 @@ __device__ inline void sync_cluster() { asm volatile("barrier.cluster.arrive;\n\
   return rank;
 }
 
-/// Whether kernels with clusters are compiled for this GPU. Where they are not, nothing launches them, and their code
-/// is left out.
+/// Whether kernels with clusters are compiled for this GPU. If not, they are never launched, and their code is left
+/// out.
 inline constexpr bool compiles_clusters = true;
 
 template <>
 class BlockCluster<true> {
  public:
   __device__ BlockCluster() {
-    // No block may write to another one's memory before that has started.
+    // No block may write to the memory of another block before the other block has started.
     if (size_ > 1) asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
   }
   [[nodiscard]] __device__ int size() const { return size_; }
   [[nodiscard]] __device__ int rank() const { return rank_; }
-  /// Of the cluster in its grid.
+  /// Returns the index of the cluster in its grid.
   [[nodiscard]] __device__ unsigned index() const { return blockIdx.x / static_cast<unsigned>(size_); }
 
-  /// All threads of all blocks call begin_sending and receive, once each; in between, any thread may send this block's
-  /// `value` number `index` to every block, to slots[rank * count + index] in shared memory. After receive, slots are
-  /// full.
+  /// All threads of all blocks call begin_sending() and receive(), once each. In between, any thread may send number
+  /// `index` of this block, `value`, to slots[rank * count + index] in the shared memory of every block. After
+  /// receive(), the slots are full.
   __device__ void begin_sending() const { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
   __device__ void send(float* slots, int count, int index, float value) {
     for (int other = 0; other < size_; ++other) in_block(slots, other)[rank_ * count + index] = value;
@@ -76,7 +76,7 @@ class BlockCluster<true> {
 inline constexpr bool compiles_clusters = false;
 #endif
 
-/// A barrier for all threads of the `blocks` of a cluster, or of this block alone.
+/// Waits for all threads of the `blocks` of a cluster, or of this block alone.
 __device__ inline void synchronize_blocks([[maybe_unused]] int blocks) {
 #if __CUDA_ARCH__ >= 900
   if (blocks > 1) {
@@ -87,14 +87,14 @@ __device__ inline void synchronize_blocks([[maybe_unused]] int blocks) {
   __syncthreads();
 }
 
-/// The sums in the shared memory of one block, or of the `parts` blocks of a cluster, whose parts are added in the
-/// order of the blocks.
+/// The sums in the shared memory of one block, or of the `parts` blocks of a cluster, whose sums are added in the order
+/// of the blocks.
 template <class Sum>
 class ClusterSums {
  public:
   __device__ ClusterSums(Sum* own, int parts) : own_(own), parts_(parts) {}
 
-  /// The Count sums from number `at` on: one, or as many as lie at a multiple of 16 bytes.
+  /// Loads Count sums from number `at` on: one sum, or as many as lie at a multiple of 16 bytes.
   template <int Count>
   __device__ void load(int at, Sum (&sums)[Count]) const {
     if (parts_ == 1) {

@@ -1,5 +1,4 @@
-// What operators keep on a device besides their buffers, what they ask of the device they run on, and launches of
-// kernels.
+// Constants that operators keep on a device besides their buffers, the traits of the device, and launches of kernels.
 #include <cuda_runtime.h>
 
 #include <array>
@@ -16,7 +15,7 @@ namespace graft {
 
 Status cuda_status(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
-  static_cast<void>(cudaGetLastError());  // otherwise the caller's next check would report it once more
+  static_cast<void>(cudaGetLastError());  // otherwise the next check of the caller would report the error again
   return {StatusCode::cuda_error,
           std::string(what) + ": " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error)};
 }
@@ -59,7 +58,7 @@ Status runs_on_current_device(int compute) {
 namespace detail {
 namespace {
 
-/// Whether the kernel's code has the instructions of overlap.cuh, which begin with compute capability 9.0.
+/// Finds whether the code of the kernel has the instructions of overlap.cuh, which need compute capability 9.0.
 Status waits_for_kernel_ahead(const char* what, const void* kernel, bool& waits) {
   constexpr int since = 90;
   cudaFuncAttributes attributes{};
@@ -111,8 +110,8 @@ Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUs
 
 namespace {
 
-/// To allocate and to free is forbidden to threads while a stream is captured elsewhere, unless the thread says that it
-/// knows.
+/// Relaxes the capture mode of this thread for its lifetime. Otherwise CUDA forbids the thread to allocate and to free
+/// memory while a stream is captured elsewhere.
 class RelaxedCapture {
  public:
   RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
@@ -125,9 +124,9 @@ class RelaxedCapture {
 };
 
 struct FreeDeviceMemory {
-  // An error means that the process is ending and the device's memory is gone already.
+  // An error means that the process is ending and the memory of the device has been freed already.
   void operator()(void* address) const {
-    const RelaxedCapture relaxed;  // a plugin may go while another thread captures
+    const RelaxedCapture relaxed;  // a plugin may be destroyed while another thread captures
     static_cast<void>(cudaFree(address));
   }
 };
@@ -141,7 +140,7 @@ Status copy_to_device(const std::vector<std::byte>& host, DeviceMemory& result) 
     return status;
   }
   DeviceMemory memory(address);
-  cudaStream_t stream = nullptr;  // its own, for the default stream would wait for work that may be captured
+  cudaStream_t stream = nullptr;  // a new stream, because the default stream would wait for work that may be captured
   if (Status status = cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
       !status.ok()) {
     return status;

@@ -3,8 +3,8 @@
 
 namespace graft {
 
-/// Of numerators from 0 to 2^31 - 1 by 1 to 2^31 - 1 (Granlund and Montgomery 1994, Division by Invariant Integers
-/// using Multiplication).
+/// Divides numerators from 0 to 2^31 - 1 by a divisor from 1 to 2^31 - 1 (Granlund and Montgomery 1994, Division by
+/// Invariant Integers using Multiplication).
 class Divisor {
  public:
   Divisor() = default;
@@ -29,7 +29,7 @@ class Divisor {
   unsigned divisor_ = 1;
   unsigned multiplier_ = 0;
   unsigned shift_ = 0;
-  unsigned one_ = 1;  ///< Of a divisor of 1, for which no multiplier fits into 32 bits; otherwise 0.
+  unsigned one_ = 1;  ///< 1 for a divisor of 1, for which no multiplier fits into 32 bits; otherwise 0.
 };
 
 }  // namespace graft

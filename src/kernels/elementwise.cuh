@@ -15,18 +15,19 @@ namespace kernels {
 /// Tuned on an H200.
 struct ElementwisePolicy {
   static constexpr int threads = 256;
-  static constexpr int vectors_of_many = 2;  ///< Of a thread, where the tensor fills the GPU several times.
+  /// Vectors of a thread if the tensor fills the GPU `many_times` or more often.
+  static constexpr int vectors_of_many = 2;
   static constexpr int many_times = 3;
-  static constexpr int most_times = 24;  ///< On an H200 larger tensors take 3 % less time with one vector to a thread.
+  static constexpr int most_times = 24;  ///< On an H200, larger tensors take 3 % less time with one vector per thread.
   static constexpr int table_threads = 256;
   static constexpr int table_vectors_in_flight = 4;
   static constexpr int table_blocks_per_multiprocessor = 4;
 };
 
-/// Which elements of a channel-vector layout are padding; of a linear one, none.
+/// The elements of a channel-vector layout that are padding; a linear layout has none.
 struct ChannelPadding {
   std::int64_t block = 0;   ///< Elements that share a range of `vector` channels; 0 if nothing is padding.
-  std::int64_t blocks = 1;  ///< Such ranges.
+  std::int64_t blocks = 1;  ///< Ranges of channels.
   int vector = 1;
   int channels = 0;
 
@@ -39,7 +40,8 @@ struct ChannelPadding {
             .vector = static_cast<int>(vector),
             .channels = static_cast<int>(desc.extents[1])};
   }
-  /// How many elements from this one on, up to the end of its vector, are none.
+  /// Returns how many elements from this one on, up to the end of its vector, are not padding: at most 0 if this
+  /// element is padding.
   [[nodiscard]] __device__ int valid_from(std::int64_t element) const {
     const auto range = static_cast<int>(element / block % blocks);
     return channels - range * vector - static_cast<int>(element % vector);
@@ -66,7 +68,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   y[i] = is_padding ? T(0.F) : apply_to(op, x[i]);
 }
 
-/// U vectors to a thread. The last block also takes the elements that fill no vector.
+/// Computes U vectors per thread. The last block also computes the elements that fill no vector.
 template <class T, int U, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::threads)
     elementwise_vector(Op op, const T* x, T* y, std::int64_t count) {
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   using V = Vector<T, width>;
   const std::int64_t vectors = count / width;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (U * threads) + threadIdx.x;
-  // Asked for before the vectors are stored, so that small tensors wait for memory once.
+  // The remaining element is loaded before the vectors are stored, so that small tensors wait for memory once.
   const std::int64_t rest = vectors * width + threadIdx.x;
   const bool has_rest = blockIdx.x == gridDim.x - 1 && rest < count;
   const T last = has_rest ? x[rest] : T(0.F);
@@ -96,8 +98,8 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   if (has_rest) y[rest] = apply_to(op, last);
 }
 
-/// What takes a byte has 256 values, so any operator is a table of 256 results. Each lane of a warp has its own copy,
-/// in its own bank of shared memory, so that no two lanes ever wait for each other.
+/// Computes elements of one byte, which have 256 values, by looking up a table of 256 results. Each lane of a warp has
+/// its own copy of the table in its own bank of shared memory, so that no two lanes ever wait for each other.
 template <class T, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwisePolicy::table_blocks_per_multiprocessor)
     elementwise_table(Op op, const T* x, T* y, std::int64_t count) {
@@ -171,7 +173,7 @@ struct ElementwiseKernels {
       const std::int64_t count = problem.inputs[0].storage_count();
       const auto* x = static_cast<const T*>(buffers.inputs[0]);
       auto* y = static_cast<T*>(buffers.outputs[0]);
-      // A tensor smaller than one vector still needs the block that takes the rest.
+      // A tensor smaller than one vector still needs a block, which computes the remaining elements.
       const std::int64_t vectors = count == 0 ? 0 : std::max<std::int64_t>(count / widest<T>, 1);
       DeviceTraits device;
       if (Status status = current_device(device); !status.ok()) return status;
@@ -198,9 +200,9 @@ struct ElementwiseKernels {
 
 }  // namespace kernels
 
-/// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 and f8e4m3fn
-/// through a table of all results) and leaves padded channels and addresses that are no multiple of 16 to "scalar",
-/// which takes anything.
+/// Returns the CUDA variants of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 and
+/// f8e4m3fn through a table of all results). It leaves padded channels, and addresses that are not multiples of 16, to
+/// "scalar", which supports any problem.
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
   using Kernels = kernels::ElementwiseKernels<Op>;

@@ -1,4 +1,4 @@
-// f8e4m3fn on the device, for the kernels that take it.
+// Dispatch to f8e4m3fn on the device, for kernels that support it.
 #pragma once
 
 #include <cuda_fp8.h>
@@ -7,7 +7,8 @@
 
 namespace graft {
 
-/// As dispatch_device, and of f8e4m3fn. Its conversion from float saturates as Float8E4M3FN does.
+/// Calls `f` like dispatch_device(), also for f8e4m3fn. The conversion of its device type from float saturates as
+/// Float8E4M3FN does.
 template <class F>
 [[nodiscard]] Status dispatch_device_and_f8(DType dtype, F&& f) {
   if (dtype == DType::f8e4m3fn) return f(__nv_fp8_e4m3{});

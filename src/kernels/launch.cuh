@@ -1,4 +1,4 @@
-// Kernel launches whose errors become a Status, and what kernels are told of the GPU they run on.
+// Kernel launches whose errors become a Status, and the facts about a GPU on which kernels depend.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,39 +12,41 @@
 
 namespace graft {
 
-/// "leaky_relu: cudaErrorInvalidValue: invalid argument"; ok for cudaSuccess.
+/// Returns ok for cudaSuccess, and otherwise a Status such as "leaky_relu: cudaErrorInvalidValue: invalid argument".
 [[nodiscard]] Status cuda_status(cudaError_t error, const char* what);
 
-/// The facts that tuning depends on.
+/// The properties of a device on which tuning depends.
 struct DeviceTraits {
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
   int compute_major = 0;
-  int shared_bytes = 0;  ///< The most that one block may use.
+  int shared_bytes = 0;  ///< Bytes of shared memory that one block may use at most.
 
   [[nodiscard]] bool has_clusters() const { return compute_major >= 9; }
 };
 
-/// Of the current device; asked for once per device, at the first run. Legal inside stream capture.
+/// Sets the traits of the current device, which are queried once per device, at the first run. Legal inside stream
+/// capture.
 [[nodiscard]] Status current_device(DeviceTraits& traits);
 
 struct Grid {
   std::int64_t blocks = 0;
   int threads = 0;
-  int cluster = 1;        ///< Blocks of a cluster; `blocks` is a multiple of it.
-  int shared_bytes = 0;   ///< Of `extern __shared__` memory.
-  bool overlaps = false;  ///< Begins before the kernel ahead of it in the stream has ended, see overlap.cuh.
+  int cluster = 1;       ///< Blocks of a cluster; `blocks` is a multiple of it.
+  int shared_bytes = 0;  ///< Bytes of `extern __shared__` memory.
+  /// Whether the kernel begins before the previous kernel of the stream has ended; see overlap.cuh.
+  bool overlaps = false;
 };
 
 namespace detail {
 
-/// What launch() does whatever the kernel's parameters are: `arguments` has the address of each.
+/// Launches a kernel with any parameters: `arguments` has the address of each argument.
 [[nodiscard]] Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUstream_st* stream,
                                    void** arguments);
 
 }  // namespace detail
 
-/// Starts `kernel` on the context's stream. A grid of no blocks is nothing to do.
+/// Starts `kernel` on the stream of the context. Does nothing for a grid of no blocks.
 template <class... Parameters, class... Arguments>
 [[nodiscard]] Status launch(const char* what, void (*kernel)(Parameters...), const Grid& grid,
                             const CudaContext& context, const Arguments&... arguments) {
@@ -57,7 +59,7 @@ template <class... Parameters, class... Arguments>
 
 [[nodiscard]] constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// A grid for so many threads that share nothing: small blocks spread few threads over all multiprocessors; of many
+/// Returns a grid for threads that share nothing. Small blocks spread few threads over all multiprocessors; for many
 /// threads, larger blocks take less time to start (on an H100 a microsecond for 1,800 blocks, whatever their size).
 [[nodiscard]] inline Grid spread_grid(std::int64_t threads, const DeviceTraits& device) {
   constexpr int small = 128;

@@ -1,4 +1,4 @@
-// Matrix products of 16 x 8 tiles on tensor cores, their fragments, and copies to shared memory that do not wait.
+// Matrix products of 16 x 8 tiles on tensor cores, their fragments, and asynchronous copies to shared memory.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -14,7 +14,8 @@ namespace graft {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-/// 16 bytes from global to shared memory, of which the last 16 - `bytes` become zero. Compute capability 7.5 waits.
+/// Copies 16 bytes from global to shared memory, and zeros in place of the last 16 - `bytes`. The copy is synchronous
+/// on compute capability 7.5.
 __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -37,7 +38,7 @@ __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #endif
 }
 
-/// 4 bytes, or zeros.
+/// Copies 4 bytes, or writes zeros unless `exists`.
 __device__ inline void copy_word_async(unsigned to, const void* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(exists ? 4 : 0) : "memory");
@@ -54,7 +55,7 @@ __device__ inline void commit_copies() {
 #endif
 }
 
-/// Until at most the latest `Pending` groups of this thread are under way.
+/// Waits until at most the latest `Pending` groups of this thread are incomplete.
 template <int Pending>
 __device__ void wait_for_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -62,14 +63,16 @@ __device__ void wait_for_copies() {
 #endif
 }
 
-/// Four 8 x 8 matrices of 16-bit elements, or 8 x 16 of bytes; each lane gives the address of one row of 16 bytes.
+/// Loads four 8 x 8 matrices of 16-bit elements, or 8 x 16 of bytes. Each lane passes the address of one row of 16
+/// bytes.
 __device__ inline void load_matrices(unsigned (&to)[4], unsigned row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(row));
 }
 
-/// sum += a * b over 8 numbers of each row of a (16 rows) and column of b (8 columns), rounded to 10 bits of fraction.
+/// Computes sum += a * b over 8 numbers, rounded to 10 bits of fraction, of each row of a (16 rows) and column of b (8
+/// columns).
 __device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
@@ -91,8 +94,9 @@ __device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4]
 #endif
 }
 
-/// A number as a sum of two whose upper 19 bits hold it to 20 bits of fraction: tensor cores do not look at the lower
-/// ones. Infinity is in the first. Masks, since instructions that convert take twice the time or more.
+/// A number as a sum of two numbers whose upper 19 bits hold it to 20 bits of fraction: tensor cores ignore the lower
+/// bits. `high` holds infinity. The constructor uses masks, since instructions that convert take twice the time or
+/// more.
 struct TwoTf32 {
   unsigned high;
   unsigned low;
@@ -104,11 +108,11 @@ struct TwoTf32 {
   }
 };
 
-/// What products of T are summed in.
+/// The type in which products of T are summed.
 template <class T>
 using SumOf = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
 
-/// sum += a * b over 32 bytes of each row of a (16 rows) and column of b (8 columns).
+/// Computes sum += a * b over 32 bytes of each row of a (16 rows) and column of b (8 columns).
 template <class T>
 __device__ void multiply_add(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   if constexpr (std::is_same_v<T, std::int8_t>) {
@@ -160,14 +164,13 @@ __device__ void multiply_add(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigne
   }
 }
 
-/// sums += a * b of several left and right operands, all of which are multiplied with each other; f32 from compute
-/// capability 8.0 on.
+/// Computes sums += a * b for every pair of several left and right operands; f32 from compute capability 8.0 on.
 template <class T, int Rows, int Columns>
 __device__ void multiply_add_all(SumOf<T> (*sums)[Columns][4], const unsigned (&a)[Rows][4],
                                  const unsigned (&b)[Columns][2]) {
   if constexpr (std::is_same_v<T, float>) {
-    // Three of the four products of the parts; the fourth is too small to count. Tensor cores cut sums off instead of
-    // rounding them, so the sum over many steps is made outside of them.
+    // Three of the four products of the parts are added; the fourth is too small to count. Tensor cores truncate sums
+    // instead of rounding them, so the sum over many steps is computed outside of them.
     unsigned high[Columns][2];
     unsigned low[Columns][2];
 #pragma unroll

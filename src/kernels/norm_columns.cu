@@ -1,4 +1,4 @@
-// Norms of columns, the innermost dimension kept, and of the channels of chw32.
+// Norms of columns (the innermost dimension is kept), and of the channels of chw32.
 #include "kernels/norm_columns.cuh"
 #include "kernels/norm_dispatch.cuh"
 #include "kernels/norm_shifted_columns.cuh"
@@ -24,7 +24,7 @@ Status run_norm_columns(const NormTask& task, const CudaContext& context) {
       }
     }
     return kernels::with_width<T, narrow_of_columns<T>>(task, [&]<int N>(std::integral_constant<int, N>) {
-      // Sizes alone decide what fits; a misaligned tensor may then be too long.
+      // columns_fits() checks only sizes; a tensor that is not aligned may be too long for narrow accesses.
       if (columns.reduced > columns_capacity<T, N>) return run_norm_split(task, context);
       return run_columns<T, N>(task.what, x, y, columns, task.normalizer, task.weights, task.device, context);
     });

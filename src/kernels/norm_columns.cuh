@@ -1,5 +1,5 @@
-// Euclidean norms where vectors lie beside each other, element by element (channels of N,C,H,W): a block reads a tile
-// of whole vectors once and keeps it in registers.
+// Euclidean norms where vectors are interleaved element by element (channels of N,C,H,W): a block reads a tile of whole
+// vectors once and keeps it in registers.
 #pragma once
 
 #include <algorithm>
@@ -11,37 +11,39 @@
 
 namespace graft {
 
-/// outer x reduced x inner elements, in row-major order.
+/// A tensor of outer x reduced x inner elements, in row-major order.
 struct Columns {
   std::int64_t outer;
   std::int64_t inner;
   int reduced;
-  int channels = 0;  ///< Of chw32: those that are no padding.
+  int channels = 0;  ///< Channels of chw32 that are not padding.
 };
 
-/// Tuned on an H100. A block is as wide as its height allows, which the length of the vectors sets.
+/// Tuned on an H100. A block is as wide as its height allows, which follows from the length of the vectors.
 template <class T, int N>
 struct ColumnsPolicy {
   static constexpr bool wide = Vector<T, N>::bytes == 16;
-  static constexpr bool wide_i8 = wide && sizeof(T) == 1;  ///< Whose sums take too many registers for large blocks.
+  /// Whether the sums take too many registers for large blocks.
+  static constexpr bool wide_i8 = wide && sizeof(T) == 1;
   static constexpr int threads = 256;
   static constexpr int many_threads = wide_i8 ? 256 : 512;
-  static constexpr int few_rows = 4;               ///< Vectors that a thread holds, of small tensors,
-  static constexpr int rows = 8;                   ///< of others,
-  static constexpr int many_rows = wide ? 8 : 16;  ///< and of long columns and large tensors.
-  /// Threads side by side.
+  static constexpr int few_rows = 4;               ///< Vectors that a thread holds in small tensors.
+  static constexpr int rows = 8;                   ///< Vectors that a thread holds in other tensors.
+  static constexpr int many_rows = wide ? 8 : 16;  ///< Vectors that a thread holds in long columns and large tensors.
+  /// The narrowest width of a block, in threads.
   static constexpr int narrowest = (wide_i8 ? 128 : wide ? 64 : sizeof(T) == 1 ? 16 : 32) / Vector<T, N>::bytes;
   static constexpr int narrowest_of_many = (wide ? 128 : 32) / Vector<T, N>::bytes;
-  static constexpr int large = 20;  ///< Times that a large tensor's vectors are more than the GPU's threads.
+  static constexpr int large = 20;  ///< The least ratio of the vectors of a large tensor to the threads of the GPU.
 };
 
 namespace kernels {
 
 inline constexpr int columns_cluster_width = 32;  // the widest block of a cluster
 
-/// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
-/// the rows ty, ty + height, ... of N neighbouring columns. The blocks of a cluster stand on top of each other. Chw32:
-/// N = 16 neighbours are half a pixel's vector of 32 channels, so they and the next thread's are summed as well.
+/// Normalizes columns in registers. A block is 1 << log2_width threads wide along the columns and as high as its
+/// threads reach; thread (tx, ty) holds the rows ty, ty + height, ... of N adjacent columns. The blocks of a cluster
+/// continue the rows of each other. Chw32: N = 16 adjacent elements are half of the 32 channels of a pixel, so their
+/// squares and the squares of the adjacent thread are summed as well.
 template <class T, int N, int R, int Threads, bool Chw32, bool Clustered, bool Weighted>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer,
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   const std::int64_t base = outer * columns.reduced * columns.inner + (column - outer * inner_vectors) * N;
   const auto valid_channels = [&](int row) { return Chw32 ? columns.channels - row * 2 * N - (tx & 1) * N : N; };
 
-  // Early, where registers are left: it does not wait for the sums.
+  // Weights are loaded early if registers are free, since the loads do not depend on the sums.
   constexpr bool weights_early = !Chw32 && sizeof(T) > 1 && R <= 8;
   Vector<T, N> tile[R];
   float weight[weights_early ? R : 1];
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 #pragma unroll
     for (int i = 0; i < S; ++i) factors[i] = normalizer.factor<T>(sums[i]);
   } else {
-    __shared__ float partial[Threads * S];  // a row for each warp, or for each ty where that is wider than a warp
+    __shared__ float partial[Threads * S];  // a row per warp, or per ty if a ty is wider than a warp
     __shared__ float totals[Threads / 2 * S];
     __shared__ float cluster_sums[Clustered ? max_cluster * columns_cluster_width * S : 1];
     for (int distance = 16; distance >= width; distance /= 2) {
@@ -104,7 +106,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     if ((static_cast<int>(threadIdx.x) & (group - 1)) < width) {
       float* mine = partial + static_cast<int>(threadIdx.x) / group * across + tx;
 #pragma unroll
-      for (int i = 0; i < S; ++i) mine[i * width] = sums[i];  // neighbours in neighbouring banks
+      for (int i = 0; i < S; ++i) mine[i * width] = sums[i];  // adjacent threads use adjacent banks
     }
     __syncthreads();
     if (cluster.size() > 1) cluster.begin_sending();
@@ -146,7 +148,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
       } else {
         const float own = weights_early ? weight[weights_early ? j : 0] : weights.weight(row);
         const Vector<T, N> result = weights.scale(tile[j], factors, own);
-        // What fills a sector of memory in part only has to wait for its neighbours in the cache.
+        // A store that fills a part of a sector has to stay in the cache until the rest of the sector is stored.
         if constexpr (Vector<T, N>::bytes == 16)
           result.store_streaming(to);
         else
@@ -158,8 +160,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
 }  // namespace kernels
 
-/// The longest vector, in any case with a cluster of blocks, which then are as narrow as pays; without clusters they
-/// get narrower.
+/// The longest vector. It always fits into a cluster of blocks that are as narrow as pays; without clusters, blocks
+/// become narrower.
 template <class T, int N>
 inline constexpr int columns_capacity =
     ColumnsPolicy<T, N>::threads / ColumnsPolicy<T, N>::narrowest* ColumnsPolicy<T, N>::many_rows* max_cluster;
@@ -171,7 +173,7 @@ template <class T, int N, bool Chw32 = false>
   using namespace kernels;
   using Policy = ColumnsPolicy<T, N>;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
-  // The logarithm of the largest width whose height takes a column; of a single thread where none does.
+  // Returns the binary logarithm of the largest width at which a block is high enough for a column; 0 if none is.
   const auto log2_width_of = [&](int rows, int threads, int cluster) {
     int log2_width = 0;
     while (2 << log2_width <= threads && (threads >> (log2_width + 1)) * rows * cluster >= columns.reduced &&
@@ -182,7 +184,7 @@ template <class T, int N, bool Chw32 = false>
   };
   const auto run = [&]<int R, int Threads, bool Clustered>(int cluster) {
     int log2_width = log2_width_of(R, Threads, cluster);
-    // Small tensors: narrower and higher blocks, so that more multiprocessors get one.
+    // In small tensors, blocks are narrower and higher, so that more multiprocessors receive a block.
     while (1 << log2_width > Policy::narrowest && columns.reduced > Policy::few_rows &&
            (Threads >> log2_width) * cluster < columns.reduced &&
            2 * ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster <= device.multiprocessors) {

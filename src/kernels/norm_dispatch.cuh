@@ -1,4 +1,4 @@
-// From a problem of norms to the type and the width of access that a kernel is compiled for.
+// Selects the element type and the width of access for which a kernel of norms is compiled.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The CUDA kernels of every operator that divides by a Euclidean norm: which of them takes which problem.
+// The CUDA variants of every operator that divides by a Euclidean norm, and the problems that each supports.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace graft {
 namespace kernels {
 
-/// Traits say what an operator's definition means:
-///   Op, the definition; it has split_workspace
+/// Traits describe the definition of an operator:
+///   Op, the definition, which has split_workspace
 ///   std::span<const std::int64_t> axes(const Op&, const Problem&)
 ///   Normalizer normalizer(const Op&)
 ///   ChannelWeights weights(const Op&, const Problem&, const Buffers&)
@@ -40,7 +40,7 @@ struct NormKernels {
     return unsupported("takes " + std::string(to_string(layout)) + ", found " + std::string(to_string(found)));
   }
 
-  /// Nothing to do for an empty tensor.
+  /// Fills the task and calls `Run`, unless the tensor is empty.
   template <Status (*Run)(const NormTask&, const CudaContext&)>
   static Status run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     NormTask task{
@@ -76,7 +76,7 @@ struct NormKernels {
                        std::to_string(vectors));
   }
 
-  // pieces: the innermost axis is reduced and so is one further out, so that a vector is rows at a stride.
+  // pieces: the innermost axis and one outer axis are reduced, so that a vector consists of rows at a stride.
 
   static Status pieces_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
@@ -91,7 +91,7 @@ struct NormKernels {
                        std::to_string(vectors));
   }
 
-  // columns: one reduced axis, and the kept ones inside it in one piece.
+  // columns: one axis is reduced, and the kept axes inside it are contiguous.
 
   static Status columns_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
@@ -113,7 +113,7 @@ struct NormKernels {
     });
   }
 
-  // hwc8: pixels are rows, padded.
+  // hwc8: pixels are padded rows.
 
   static Status hwc8_fits(const Op& /*op*/, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::hwc8); !status.ok()) return status;
@@ -122,11 +122,11 @@ struct NormKernels {
     return unsupported("takes up to " + std::to_string(longest) + " channels");
   }
 
-  // chw32: vectors of 32 channels lie beside each other, pixel by pixel.
+  // chw32: vectors of 32 channels are adjacent, pixel by pixel.
 
   static Status chw32_fits(const Op& /*op*/, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::chw32); !status.ok()) return status;
-    // Half of what columns of i8 take: a pixel's vector is two threads wide.
+    // Half of the capacity of columns of i8: the vector of a pixel is two threads wide.
     const std::int64_t longest = columns_capacity<std::int8_t, 16> / 2 * channels_per_vector(Layout::chw32);
     if (problem.inputs[0].extents[1] <= longest) return {};
     return unsupported("takes up to " + std::to_string(longest) + " channels");
@@ -148,7 +148,7 @@ struct NormKernels {
                        std::to_string(longest) + " elements and more");
   }
 
-  // split: few vectors, too few for a block or for 32 of them to each take one, so several blocks share them in two
+  // split: there are too few vectors for one block per vector, or per 32 vectors, so several blocks share each in two
   // launches.
 
   static Status split_fits(const Op& op, const Problem& problem) {
@@ -169,7 +169,7 @@ struct NormKernels {
 
 }  // namespace kernels
 
-/// See NormKernels for what Traits are.
+/// Returns the variants. NormKernels describes Traits.
 template <class Traits>
 [[nodiscard]] std::span<const Variant<typename Traits::Op>> norm_kernels() {
   using Kernels = kernels::NormKernels<Traits>;

@@ -1,4 +1,4 @@
-// Euclidean norms of vectors that no cluster holds, each lying in one piece: read twice in one launch.
+// Euclidean norms of contiguous vectors that no cluster holds. They are read twice in one launch.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -14,7 +14,8 @@ namespace kernels {
 inline constexpr int long_threads = 256;
 inline constexpr int long_in_flight = 8;  // vectors that a thread reads before it uses the first
 
-/// Sums of squares of all parts at `sums`. Parts begin at multiples of a vector, wherever rows do.
+/// Normalizes rows in two steps. `sums` holds the sum of squares of each part. Parts begin at multiples of a vector,
+/// wherever rows begin.
 template <class T, int N, RowForm Form>
 __global__ void __launch_bounds__(long_threads)
     long_rows(const T* x, T* y, std::int64_t rows, std::int64_t length, TwoSteps steps, float* sums,
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(long_threads)
 
 }  // namespace kernels
 
-/// `count` rows of `length` elements, at most two_steps_most_rows.
+/// Normalizes `count` rows of `length` elements; `count` is at most two_steps_most_rows().
 template <class T, int N, RowForm Form>
 [[nodiscard]] Status run_long_rows(const char* what, const T* x, T* y, std::int64_t count, std::int64_t length,
                                    const Normalizer& normalizer, const ChannelWeights& weights, void* workspace,

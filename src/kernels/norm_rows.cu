@@ -1,4 +1,4 @@
-// Norms of rows: of memory without gaps, of pieces of it, and of the channels of hwc8.
+// Norms of rows: contiguous rows, rows in pieces, and the channels of hwc8.
 #include "kernels/norm_dispatch.cuh"
 #include "kernels/norm_packed_rows.cuh"
 #include "kernels/norm_rows.cuh"
@@ -7,7 +7,7 @@
 namespace graft {
 namespace {
 
-/// The longest row that the GPU holds, in vectors.
+/// Returns the longest row that the GPU holds, in vectors.
 std::int64_t most_vectors(const NormTask& task) {
   return task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
 }
@@ -16,7 +16,7 @@ std::int64_t most_vectors(const NormTask& task) {
 
 Status run_norm_rows(const NormTask& task, const CudaContext& context) {
   return kernels::with_types(task, [&]<class T>(const T* x, T* y) {
-    // What fits is decided without the addresses and the GPU.
+    // rows_fits() depends neither on the addresses nor on the GPU.
     if (!task.aligned || row_vectors(task.plan.reduced_count, widest<T>) > most_vectors(task)) {
       return run_norm_split(task, context);
     }

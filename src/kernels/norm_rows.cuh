@@ -1,4 +1,5 @@
-// Euclidean norms where each vector lies in one piece: its elements are read once and wait in registers for their norm.
+// Euclidean norms where each vector is contiguous: its elements are read once and stay in registers until the norm is
+// known.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +12,22 @@
 
 namespace graft {
 
-/// Tuned on an H100: vectors that a thread holds.
+/// Sizes tuned on an H100. `in_warp`, `in_half_warp`, `in_block` and `most` are vectors that a thread holds.
 struct RowsPolicy {
   static constexpr int in_warp = 2;
-  static constexpr int in_half_warp = 4;  ///< Of rows of 33 to 64 vectors, of tensors that fill the GPU.
+  static constexpr int in_half_warp = 4;  ///< For rows of 33 to 64 vectors, in tensors that fill the GPU.
   static constexpr int in_block = 4;
-  static constexpr int most = 8;           ///< Of rows that fit only so, and of long ones of tensors that fill the GPU.
+  /// For rows that fit in no other way, and for long rows in tensors that fill the GPU.
+  static constexpr int most = 8;
   static constexpr int small_block = 256;  ///< Vectors of a row up to which a thread of a block holds one.
   static constexpr int fewest_lanes = 2;
   static constexpr int most_with_few = 1024;    ///< Vectors of a block up to which threads hold `in_block` of them.
-  static constexpr int clustered_share = 4096;  ///< Vectors of a block that leave room for another one beside it.
-  static constexpr int least_clustered = 2560;  ///< Vectors of a row that several blocks read faster than one.
-  static constexpr int single_elements = 4;     ///< Of a thread, of rows too short for shifted vectors,
-  static constexpr int shortest = 20;           ///< which are those of up to so many elements.
+  static constexpr int clustered_share = 4096;  ///< Vectors of a block up to which another block fits next to it.
+  /// Vectors of a row from which on several blocks read it faster than one.
+  static constexpr int least_clustered = 2560;
+  /// Elements that a thread holds of rows that are too short for shifted vectors.
+  static constexpr int single_elements = 4;
+  static constexpr int shortest = 20;  ///< The longest row that is too short for shifted vectors, in elements.
 };
 
 namespace kernels {
@@ -62,7 +66,7 @@ struct RowPart {
 
 inline constexpr int rows_largest_block = 1024;
 
-/// 1 << log2_lanes lanes of a warp to a row.
+/// Normalizes each row with 1 << log2_lanes lanes of a warp.
 template <class T, int N, int R, RowForm Form>
 __global__ void __launch_bounds__(spread_most_threads)
     rows_by_lanes(const T* x, T* y, Rows rows, int log2_lanes, Normalizer normalizer, ChannelWeights weights) {
@@ -79,7 +83,7 @@ __global__ void __launch_bounds__(spread_most_threads)
   if (active) part.store(y, rows, begin, lane, lanes, normalizer.factor<T>(sum), weights);
 }
 
-/// A block of whole warps to a row, or a cluster of such blocks.
+/// Normalizes each row with a block of whole warps, or with a cluster of such blocks.
 template <class T, int N, int R, RowForm Form, bool Clustered, bool Weighted, class AnyRows>
 __global__ void __launch_bounds__(rows_largest_block)
     rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, ChannelWeights given_weights) {
@@ -99,7 +103,7 @@ __global__ void __launch_bounds__(rows_largest_block)
   const float own = warp_sum(part.sum_of_squares());
   if (threadIdx.x % lanes == 0) sums[warp] = own;
   __syncthreads();
-  float sum = 0;  // every thread by itself, which spares a barrier
+  float sum = 0;  // every thread adds all sums, which saves a barrier
   for (int i = 0; i < threads / lanes; ++i) sum += sums[i];
   if (cluster.size() > 1) {
     cluster.begin_sending();
@@ -113,13 +117,13 @@ __global__ void __launch_bounds__(rows_largest_block)
 
 }  // namespace kernels
 
-/// The longest row, in vectors, without clusters and with them.
+/// The longest row, in vectors, without clusters and with clusters.
 inline constexpr int rows_capacity_of_block = kernels::rows_largest_block * RowsPolicy::most;
 inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
 namespace kernels {
 
-/// Rows of more vectors than a small block takes: a block or a cluster to each.
+/// Normalizes rows of more vectors than a small block holds, with one block or one cluster per row.
 template <class T, int N, RowForm Form, class AnyRows>
 [[nodiscard]] Status run_rows_by_blocks(const char* what, const T* x, T* y, const AnyRows& rows,
                                         const Normalizer& normalizer, const ChannelWeights& weights,
@@ -175,8 +179,8 @@ template <class T, int N, RowForm Form>
   const auto vectors = static_cast<int>(rows.vectors(N));
   const bool fills =
       rows.count * vectors >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
-  // Fewer lanes with several vectors each keep more reads in flight, if there are rows enough. Of shifted ones each
-  // vector is more work.
+  // Fewer lanes with several vectors each keep more reads in flight, if there are enough rows. Shifted rows use all
+  // lanes, since each of their vectors is more work.
   const auto halved = static_cast<int>(ceil_divide(vectors, Policy::in_warp));
   const int wanted = fills && Form != RowForm::shifted ? std::max(Policy::fewest_lanes, halved) : vectors;
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;

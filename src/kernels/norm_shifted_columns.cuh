@@ -1,6 +1,7 @@
-// Euclidean norms where vectors lie beside each other (channels of N,C,H,W) and the planes of neighboring elements are
-// no whole vectors of 128 bits, so that each begins somewhere else between two of them: they are read and written in
-// the vectors that hold them. What a block does not hold in registers it reads a second time, from the L2 cache.
+// Euclidean norms where vectors are interleaved element by element (channels of N,C,H,W) and planes are not whole
+// vectors of 128 bits, so that each plane begins at another place between two vectors. Elements are read and written in
+// the vectors that hold them. Elements that a block does not hold in registers are read a second time, from the L2
+// cache.
 #pragma once
 
 #include <algorithm>
@@ -15,23 +16,25 @@ namespace graft {
 struct ShiftedColumnsPolicy {
   static constexpr int threads = 256;
   static constexpr int rows = 4;         ///< Vectors that a thread holds.
-  static constexpr int log2_narrow = 3;  ///< Threads side by side,
-  static constexpr int log2_wide = 4;    ///< and of tensors of so many blocks
-  static constexpr int many_blocks = 4;  ///< for each multiprocessor.
-  // Shorter columns and smaller tensors take less time in registers: of 8 channels a third to a half. Where planes have
-  // an odd number of 16-bit elements that is one element at a time, and pays only for less.
+  static constexpr int log2_narrow = 3;  ///< Binary logarithm of the width of a block in threads.
+  /// Binary logarithm of the width in tensors of at least `many_blocks` such blocks.
+  static constexpr int log2_wide = 4;
+  static constexpr int many_blocks = 4;  ///< Blocks per multiprocessor.
+  // columns_in_registers() is faster for shorter columns and smaller tensors: columns of 8 channels took a third to a
+  // half of the time. If planes have an odd number of 16-bit elements, it accesses one element at a time and is faster
+  // only for still smaller tensors.
   static constexpr int shortest = 40;
   static constexpr std::int64_t fewest_bytes = 10 << 20;
   static constexpr std::int64_t fewest_bytes_of_odd = 4 << 20;
 };
 
-/// Blocks of 1 << log2_width threads side by side that a plane of `inner` elements takes. A block writes two vectors of
-/// a row less than it reads: their columns are complete in none but the ones between.
+/// Returns the number of blocks of 1 << log2_width threads that a plane of `inner` elements needs. A block writes two
+/// vectors of a row fewer than it reads: only the columns of the vectors between them are complete.
 [[nodiscard]] constexpr std::int64_t shifted_column_tiles(std::int64_t inner, int width, int log2_width) {
   return ceil_divide(ceil_divide(inner - 1, width) + 1, (1 << log2_width) - 2);
 }
 
-/// Whether a tensor of 128-bit alignment has columns and planes that are long enough, and a block of them for every
+/// Whether a tensor of 128-bit alignment has columns and planes that are long enough, and a block for every
 /// multiprocessor.
 template <class T>
 [[nodiscard]] bool takes_shifted_columns(const Columns& columns, const DeviceTraits& device) {
@@ -46,9 +49,9 @@ template <class T>
 
 namespace kernels {
 
-/// Warp w takes the rows w, w + warps, ...: as a multiple of N, their number brings all rows of a thread to the same
-/// place between two vectors. Thread tx takes the vector that begins in the columns (tx - 2) * N + 1 to (tx - 1) * N of
-/// the block.
+/// Normalizes shifted columns. Warp w processes the rows w, w + warps, ...: the number of warps is a multiple of N, so
+/// all rows of a thread begin at the same place between two vectors. Thread tx processes the vector that begins in the
+/// columns (tx - 2) * N + 1 to (tx - 1) * N of the block.
 template <class T>
 __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedColumnsPolicy::threads)
     shifted_columns(const T* x, T* y, Columns columns, int log2_width, int tiles, Normalizer normalizer,
@@ -72,18 +75,19 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
   const int shift = static_cast<int>(begin_of_row & (N - 1));
   const std::int64_t tile = blockIdx.x - outer * static_cast<unsigned>(tiles);
   const std::int64_t column = (tile * (width - 2) + tx - 1) * N - shift;
-  // Of the vector's elements, those that belong to the row.
+  // The elements of the vector from `begin` to `end` belong to the row.
   const int begin = static_cast<int>(::min(::max(-column, std::int64_t{0}), std::int64_t{N}));
   const int end = static_cast<int>(::min(columns.inner - column, std::int64_t{N}));
   const std::int64_t at = begin_of_row + column;
   const std::int64_t step = height * columns.inner;
-  const std::int64_t left = columns.outer * columns.reduced * columns.inner - at;  // elements of the tensor
+  // Elements up to the end of the tensor.
+  const std::int64_t left = columns.outer * columns.reduced * columns.inner - at;
   const int chunks = (columns.reduced + height * R - 1) / (height * R);
   const auto holds = [&](int row) { return begin < end && ty + row * height < columns.reduced; };
 
   Vector<T, N> held[R];
   const auto load = [&](int first) {
-    int ending = -1;  // the vector that ends behind the tensor
+    int ending = -1;  // the vector that reaches past the end of the tensor
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       const bool is_inside = (first + j) * step + N <= left;
@@ -103,8 +107,8 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
     add_squares(held, sums);
   }
 
-  // Column c, from one vector in front of the first on, has slot (c mod N) * (width + 1) + c / N: neighboring threads
-  // then use neighboring banks.
+  // Column c, counted from one vector before the first column, has slot (c mod N) * (width + 1) + c / N: adjacent
+  // threads then use adjacent banks.
   for (int distance = 16; distance >= width; distance /= 2) {
 #pragma unroll
     for (int i = 0; i < N; ++i) sums[i] += __shfl_xor_sync(0xFFFFFFFFU, sums[i], distance);
@@ -128,7 +132,7 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
 #pragma unroll
   for (int i = 0; i < N; ++i) factors[i] = totals[slot_of(i)];
 
-  // The last rows are still held.
+  // Registers still hold the last rows.
   for (int chunk = chunks - 1;; --chunk) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
@@ -149,7 +153,7 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
 
 }  // namespace kernels
 
-/// Of columns that takes_shifted_columns() allows.
+/// Runs columns for which takes_shifted_columns() is true.
 template <class T>
 [[nodiscard]] Status run_shifted_columns(const char* what, const T* x, T* y, const Columns& columns,
                                          const Normalizer& normalizer, const ChannelWeights& weights,

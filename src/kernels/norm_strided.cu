@@ -1,4 +1,4 @@
-// Norms of any linear tensor, which is read twice, and of rows that no multiprocessors hold.
+// Norms of any linear tensor, which is read twice, and of rows that no cluster holds.
 #include <algorithm>
 
 #include "kernels/norm_dispatch.cuh"
@@ -8,14 +8,15 @@
 namespace graft {
 namespace {
 
-/// Takes any linear tensor. Where there are too few vectors to give every multiprocessor some, blocks share them.
+/// Normalizes any linear tensor. If there are too few vectors for all multiprocessors and `may_split`, blocks share
+/// them.
 template <class T>
 Status run_in_two_passes(const NormTask& task, const T* x, T* y, bool may_split, const CudaContext& context) {
   constexpr std::int64_t blocks_per_multiprocessor = 4;
   return kernels::with_width<T>(task, [&]<int N>(std::integral_constant<int, N>) {
     const bool inner_kept = inner_is_kept(task.plan);
     const std::int64_t tiles = inner_kept ? ceil_divide(task.plan.kept_count, 32 * N) : task.plan.kept_count;
-    // A block's share of a vector is worth two turns of its threads.
+    // The share of a block in a vector is at least about two turns of its threads.
     const std::int64_t turn = inner_kept ? 16 : 512 * N;
     const std::int64_t wanted = ceil_divide(task.device.multiprocessors * blocks_per_multiprocessor, tiles);
     const std::int64_t room = task.workspace_bytes / sizeof(float) / task.plan.kept_count;

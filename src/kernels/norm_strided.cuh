@@ -1,5 +1,5 @@
-// Euclidean norms over any axes and of any length: one pass for the norm, a second one over the same elements, which
-// are then still in the L2 cache unless they are too many. Few long vectors are split across blocks.
+// Euclidean norms over any axes and of any length. One pass computes the norm; a second pass reads the same elements,
+// which are still in the L2 cache unless they are too many. Few long vectors are split between blocks.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace graft {
 
 struct Strided {
-  StridedLoop kept;     ///< In vectors of N elements where the innermost dimension is kept.
-  StridedLoop reduced;  ///< In vectors of N elements where the innermost dimension is reduced.
+  StridedLoop kept;     ///< The kept dimensions, in vectors of N elements if the innermost dimension is kept.
+  StridedLoop reduced;  ///< The reduced dimensions, in vectors of N elements if the innermost dimension is reduced.
   std::int64_t kept_count;
   std::int64_t reduced_count;
-  int splits = 1;             ///< Blocks that share a vector's elements.
-  float* partials = nullptr;  ///< Their sums: kept_count x splits, a row for each vector of the tensor.
+  int splits = 1;             ///< Blocks that share the elements of a vector.
+  float* partials = nullptr;  ///< The sums of these blocks: a row of `splits` for each vector of the tensor.
 };
 
 enum class StridedStep : std::uint8_t { everything, sum, scale };
@@ -28,7 +28,8 @@ namespace kernels {
 inline constexpr int strided_threads = 512;
 inline constexpr int in_flight = 4;  // vectors that a thread reads before it uses the first
 
-/// InnerKept: a block takes 32 neighbours (of N elements) along the kept dimensions; otherwise one kept element.
+/// Normalizes vectors along any axes. InnerKept: a block processes 32 adjacent accesses (of N elements) along the kept
+/// dimensions; otherwise one kept element.
 template <class T, int N, bool InnerKept>
 __global__ void __launch_bounds__(strided_threads)
     strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer, ChannelWeights weights) {
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(strided_threads)
     __syncthreads();
   }
 
-  // Neighbouring vectors' sums are S to a thread: vector number (tile * width * S + i).
+  // A thread holds the sums of S adjacent vectors; totals[i] belongs to vector tile * width * S + i.
   const std::int64_t first_vector = tile * width * S;
   const std::int64_t vector_count = problem.kept_count * S;
   if (step == StridedStep::sum) {
@@ -141,13 +142,14 @@ __global__ void __launch_bounds__(strided_threads)
 
 }  // namespace kernels
 
-/// Whether the innermost dimension is one that is kept.
+/// Whether the innermost dimension is kept.
 [[nodiscard]] inline bool inner_is_kept(const ops::ReductionPlan& plan) {
   const int rank = plan.kept_extents.rank();
   return rank > 0 && plan.kept_strides[rank - 1] == 1;
 }
 
-/// `splits` more than 1 takes two launches and kept_count x splits floats at `partials`.
+/// Runs both passes. With `splits` greater than 1, they take two launches and a row of `splits` floats at `partials`
+/// for each vector of the tensor.
 template <class T, int N>
 [[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ops::ReductionPlan& plan,
                                  const Normalizer& normalizer, const ChannelWeights& weights, int splits,

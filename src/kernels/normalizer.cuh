@@ -1,4 +1,4 @@
-// From a sum of squares to the number that every element of a vector is multiplied by, and factors for its channels.
+// The number by which every element of a vector is multiplied, from its sum of squares, and weights of channels.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Normalizer {
   float y_scale;
   float ratio = x_scale / y_scale;
 
-  /// Of i8 both the sum and the elements are in steps; the result is never NaN nor larger than Vector::times allows,
-  /// and gives 0 where the exact result is NaN.
+  /// Returns the factor of the elements of a vector from its sum of squares. For i8 the sum and the elements are in
+  /// steps; the factor is never NaN nor larger than Vector::times() allows, and is 0 where the exact result is NaN.
   template <class T>
   [[nodiscard]] __device__ float factor(float sum) const {
     if constexpr (std::is_same_v<T, std::int8_t>) {
@@ -30,13 +30,14 @@ struct Normalizer {
   }
 };
 
-/// A further factor for each channel. A channel is `inner` neighbors of what is normalized together; 0: all of it.
+/// A further factor for each channel. A channel is `inner` adjacent elements of what is normalized together; 0: all of
+/// them.
 struct ChannelWeights {
-  const float* values = nullptr;  ///< None for operators that only normalize.
+  const float* values = nullptr;  ///< Null for operators that only normalize.
   std::int64_t inner = 0;
-  bool aligned = false;  ///< To 16 bytes.
+  bool aligned = false;  ///< Whether `values` lies at a multiple of 16 bytes.
 
-  /// In the width of the element's own index, which holds `inner` as well.
+  /// Returns the channel of an element. The division has the width of the index, which also holds `inner`.
   template <class Index>
   [[nodiscard]] __device__ Index channel_of(Index element) const {
     const auto group = static_cast<Index>(inner);
@@ -46,7 +47,8 @@ struct ChannelWeights {
     else
       return divide(element, group);
   }
-  /// i8: exact results saturate long before the bound, and a NaN gives 0.
+  /// Returns factor * weight. For i8 the weight is bounded, since exact results saturate long before the bound, and a
+  /// NaN weight becomes 0.
   template <class T>
   [[nodiscard]] static __device__ float product(float factor, float weight) {
     if constexpr (std::is_same_v<T, std::int8_t>) {
@@ -57,12 +59,12 @@ struct ChannelWeights {
     }
   }
 
-  /// Of what `scale` takes.
+  /// Returns the weight of an element, which scale() takes.
   template <class Index>
   [[nodiscard]] __device__ float weight(Index element) const {
     return values == nullptr ? 1.F : values[channel_of(element)];
   }
-  /// N neighbours that belong to different vectors, all at the same element of theirs.
+  /// Scales N adjacent elements that belong to different vectors, at the same element of each vector.
   template <class T, int N>
   [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
                                               float weight) const {
@@ -71,7 +73,7 @@ struct ChannelWeights {
     for (int i = 0; i < N; ++i) products[i] = product<T>(factors[i], weight);
     return values == nullptr ? vector.times(products) : vector.times_any(products);
   }
-  /// N neighbors of one vector, of which those before element 0 and from `end` on do not belong to it.
+  /// Scales N adjacent elements of one vector. Elements before element 0 and from `end` on do not belong to the vector.
   template <class T, int N, class Index>
   [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index element,
                                                   Index end) const {
@@ -105,8 +107,8 @@ struct ChannelWeights {
   }
 };
 
-/// Kernels are compiled with weights and without, and each version is told which it is: a branch in front of every
-/// vector would take registers from those that have none (on an H200 i8 columns took 2.5 times as long).
+/// Returns the weights of a kernel that is compiled with weights or without. In one version for both, a branch before
+/// every vector would take registers from operators without weights (on an H200 i8 columns took 2.5 times as long).
 template <bool Weighted>
 [[nodiscard]] __device__ ChannelWeights weights_of_kernel(const ChannelWeights& given) {
   if constexpr (!Weighted) return {};
@@ -115,7 +117,7 @@ template <bool Weighted>
   return weights;
 }
 
-/// Calls `f` with whether there are weights, as a constant that chooses the version of a kernel.
+/// Calls `f` with whether there are weights, as a constant that selects the version of a kernel.
 template <class F>
 [[nodiscard]] Status with_weighted(const ChannelWeights& weights, F&& f) {
   return weights.values != nullptr ? f(std::true_type{}) : f(std::false_type{});

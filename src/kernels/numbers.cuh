@@ -1,4 +1,4 @@
-// Calls by element type of kernels that do not quantize: integers and floating-point numbers as they are stored.
+// Dispatch by element type for kernels that do not quantize: integers and floating-point numbers as they are stored.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ template <class F>
   return f(float{});
 }
 
-/// The same of i32 and i64 too.
+/// Calls `f` with a value of the device type that stores `dtype`, one of f32, f16, bf16, i32 and i64.
 template <class F>
 [[nodiscard]] Status dispatch_numbers(DType dtype, F&& f) {
   if (dtype == DType::i32) return f(std::int32_t{});

@@ -1,4 +1,4 @@
-// Division by an i8 tensor's scale, and rounding to its steps, in few instructions.
+// Division by the scale of an i8 tensor, and rounding to its steps, in few instructions.
 #pragma once
 
 #include <cfloat>
@@ -7,23 +7,24 @@
 
 namespace graft {
 
-/// Gives the same as quantize_device, bit by bit: a quotient from the reciprocal, corrected twice by its remainder, is
-/// the correctly rounded one (Markstein 1990, Computation of Elementary Functions on the IBM RISC System/6000).
+/// Quantizes exactly as quantize_device() does, bit by bit: a quotient from the reciprocal, corrected twice by its
+/// remainder, is the correctly rounded one (Markstein 1990, Computation of Elementary Functions on the IBM RISC
+/// System/6000).
 class Quantizer {
  public:
   Quantizer() = default;
   explicit Quantizer(float scale) : scale_(scale), reciprocal_(1 / scale) {
-    // Corrections must neither overflow nor lose bits.
+    // The corrections must neither overflow nor lose bits.
     constexpr float least = 1e-30F;
     constexpr float most = 1e30F;
     if (scale < least || scale > most) reciprocal_ = 0;
-    most_ = 256 * scale;  // more is saturated
+    most_ = 256 * scale;  // larger values saturate
   }
 
-  /// Four numbers as i8.
+  /// Returns four numbers as i8 in a word.
   [[nodiscard]] __device__ unsigned four(const float* values) const {
     float rounded[4];
-    if (reciprocal_ == 0) {  // asked once for all four, as it is a branch
+    if (reciprocal_ == 0) {  // one branch for all four numbers
 #pragma unroll
       for (int i = 0; i < 4; ++i) rounded[i] = divided(values[i]) + kernels::rounder;
     } else {
@@ -37,7 +38,7 @@ class Quantizer {
   }
 
  private:
-  // Steps not yet rounded, of at most 256; 0 for NaN.
+  // Return the steps before rounding, at most 256 in magnitude; 0 for NaN.
   [[nodiscard]] __device__ float divided(float value) const {
     return value == value ? fminf(fmaxf(value / scale_, -256.F), 256.F) : 0.F;
   }
@@ -50,7 +51,7 @@ class Quantizer {
   }
 
   float scale_ = 1;
-  float reciprocal_ = 1;  ///< 0: divide.
+  float reciprocal_ = 1;  ///< 1 / scale; 0 if values must be divided.
   float most_ = 256;
 };
 

@@ -1,4 +1,5 @@
-// Gives a definition its CUDA kernels; the registry of kernels that the build generates is made of these calls.
+// Connects a definition with its CUDA kernels. The registry of kernels that the build generates consists of calls of
+// register_cuda_kernels_of().
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The vectors of a row of a tensor that may begin and end between two multiples of a vector.
+// The vectors of a row of a tensor. The row may begin and end between two multiples of a vector.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,27 @@
 
 namespace graft {
 
-/// How rows lie in memory. whole: as vectors. padded: as vectors, the last of which ends in padding. shifted: anywhere;
-/// the first and the last vector then hold elements of the neighboring rows, which are read and not written.
+/// The position of rows in memory. whole: whole vectors. padded: whole vectors, the last of which ends in padding.
+/// shifted: anywhere; the first and the last vector then hold elements of adjacent rows, which are read but not
+/// written.
 enum class RowForm : std::uint8_t { whole, padded, shifted };
 
-/// Vectors that hold `length` neighboring elements, wherever these begin if they are not whole vectors.
+/// Returns the number of vectors that hold `length` adjacent elements, wherever these begin if they are not whole
+/// vectors.
 [[nodiscard]] constexpr std::int64_t row_vectors(std::int64_t length, int width) {
   return length % width == 0 ? length / width : (length + 2 * (width - 1)) / width;
 }
 
-/// One vector of a row.
+/// A vector of a row.
 struct RowVector {
-  std::int64_t at;  ///< Of its first element in the tensor.
-  int element;      ///< The same in the row; negative for what lies before the row.
-  int begin;        ///< Of its elements: the first that belongs to the row,
-  int end;          ///< and the first behind the row.
+  std::int64_t at;  ///< The index of its first element in the tensor.
+  int element;      ///< The index of its first element in the row; negative before the row.
+  int begin;        ///< The first of its elements that belongs to the row.
+  int end;          ///< The first of its elements after the row.
   bool exists;
 
-  /// Zero where no element belongs to the row. `size`: elements of the tensor, behind which nothing is read.
+  /// Loads the vector; elements outside of the row are zero. `size` is the number of elements of the tensor, past which
+  /// nothing is read.
   template <class T, int N, RowForm Form>
   [[nodiscard]] __device__ Vector<T, N> load(const T* x, std::int64_t size) const {
     if (!exists) return Vector<T, N>::zero();
@@ -57,20 +60,21 @@ struct RowVector {
   }
 };
 
-/// `length` elements of every `pitch` are a row; what lies between is not read as such and becomes zero.
+/// Rows of `length` elements, each `pitch` elements after the previous row. Elements between rows are ignored and
+/// become zero.
 struct Rows {
   static constexpr bool may_have_weights = true;
   std::int64_t count;
   int length;
   int pitch;
 
-  static constexpr int most_in_one_block = 8192;  ///< Vectors; tuned on an H200.
+  static constexpr int most_in_one_block = 8192;  ///< The limit in vectors, tuned on an H200.
 
   [[nodiscard]] std::int64_t vectors(int width) const {
     return pitch == length ? row_vectors(length, width) : pitch / width;
   }
   [[nodiscard]] __device__ std::int64_t size() const { return count * pitch; }
-  /// Of the row, in the tensor.
+  /// Returns the index of the first element of a row in the tensor.
   [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return row * pitch; }
   template <int N, RowForm Form>
   [[nodiscard]] __device__ RowVector vector(std::int64_t begin, int index) const {
@@ -84,20 +88,20 @@ struct Rows {
   }
 };
 
-/// Rows that lie in pieces, `stride` elements apart (channels of all items). Operators with weights for the channels
-/// have none: their axes are neighbors.
+/// Rows in pieces that lie `stride` elements apart (channels of all items). They have no weights: the axes of operators
+/// with weights for channels are adjacent.
 struct RowsInPieces {
   static constexpr bool may_have_weights = false;
   std::int64_t count;
   std::int64_t all;  ///< Elements of the tensor.
   int length;
-  int piece;             ///< Elements.
-  int vectors_of_piece;  ///< At most, of the width that is used.
+  int piece;             ///< Elements of a piece.
+  int vectors_of_piece;  ///< Vectors of a piece at most, in the width that is used.
   Divisor by_vectors;
   std::int64_t stride;
   StridedLoop kept;
 
-  static constexpr int most_in_one_block = 4096;  ///< Vectors; tuned on an H200.
+  static constexpr int most_in_one_block = 4096;  ///< The limit in vectors, tuned on an H200.
 
   [[nodiscard]] std::int64_t vectors(int width) const { return length / piece * row_vectors(piece, width); }
   [[nodiscard]] __device__ std::int64_t size() const { return all; }

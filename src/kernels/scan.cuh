@@ -1,9 +1,10 @@
-// Sums of whole numbers of the lanes and threads before one's own: where each of them writes what it keeps.
+// Sums of integers over the lanes and the threads before a thread, which are the positions at which threads write the
+// elements that they keep.
 #pragma once
 
 namespace graft {
 
-/// Of the lanes of the warp before this one.
+/// Returns the sum over the lanes of the warp before this one.
 template <class Number>
 [[nodiscard]] __device__ Number sum_of_lanes_before(Number value) {
   constexpr unsigned all_lanes = 0xFFFFFFFFU;
@@ -19,11 +20,11 @@ template <class Number>
 
 template <class Number>
 struct BlockSums {
-  Number before;  ///< Of the threads before this one.
+  Number before;  ///< The sum over the threads before this one.
   Number all;
 };
 
-/// Over a block of so many warps, all threads of which call it.
+/// Returns the sums over a block of `Warps` warps, all threads of which must call it.
 template <int Warps, class Number>
 [[nodiscard]] __device__ BlockSums<Number> block_sums(Number value) {
   __shared__ Number of_warps[Warps];
@@ -36,7 +37,7 @@ template <int Warps, class Number>
     if (warp < own) sums.before += of_warps[warp];
     sums.all += of_warps[warp];
   }
-  __syncthreads();  // before they are written again
+  __syncthreads();  // before of_warps is written again
   return sums;
 }
 

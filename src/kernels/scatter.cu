@@ -1,5 +1,5 @@
-// The kernels that scatter with a reduction in order: the updates are sorted by their row (CUB's radix sort keeps the
-// order of equal keys), and threads that share a row reduce its updates one after another.
+// The kernels that scatter with a reduction in order: updates are sorted by their row (CUB's radix sort keeps the order
+// of equal keys), and the threads of a row reduce its updates one after the other.
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
@@ -12,7 +12,7 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, T, float>;
 
-/// Of a row, the first of its updates in their sorted order, and one beyond the last.
+/// Finds the run of each row: the first of its updates in their sorted order, and one past the last.
 __global__ void find_runs(const unsigned* targets, int2* runs, int updates, unsigned rows) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (thread >= updates) return;
@@ -29,7 +29,7 @@ __device__ void reduce(ops::ScatterReduction reduction, Sum<T> (&sums)[N], const
   for (int i = 0; i < N; ++i) sums[i] = ops::reduced(reduction, sums[i], static_cast<Sum<T>>(update.at[i]));
 }
 
-/// A thread has N columns of a row.
+/// Reduces the runs of updates into rows. A thread computes N columns of a row.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ops::ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs,
@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(scatter_threads)
   *reinterpret_cast<Access*>(y + row * slice + column) = after;
 }
 
-/// A thread copies N numbers, or one of those that are left over.
+/// Copies data to y. A thread copies N numbers, or one of the remaining numbers. With a state, it looks for numbers
+/// whose order matters.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     copy_numbers(const T* data, T* y, std::int64_t count, ExtremesState* state) {
@@ -90,7 +91,8 @@ __global__ void __launch_bounds__(scatter_threads)
   if (found && state != nullptr) state->has_order = 1;
 }
 
-/// The side of the buffers that holds the targets in order and, for each, the number of its update.
+/// Sorts the updates by their row. `side` becomes the side of the buffers that holds the sorted targets and, for each,
+/// the number of its update.
 Status sort_updates(const ScatterTask& task, const CudaContext& context, int& side) {
   const ops::ScatterPlan plan(task.sizes);
   cub::DoubleBuffer<unsigned> targets(task.targets(0), task.targets(1));

@@ -1,6 +1,7 @@
-// Minima and maxima of floating-point numbers by atomics. An extreme is the same in any order, but for NaN, which a
-// later number replaces, and zeros, of which the last one counts. So updates go into y as they come, while such numbers
-// are looked for; where there are any, the last kernel begins anew and heeds where each update stands.
+// Minima and maxima of floating-point numbers by atomics. An extreme is the same in any order, except for NaN, which a
+// later number replaces, and zeros, of which the last one counts. So updates are reduced into y in any order, while the
+// kernels look for such numbers; if there are any, the last kernel computes y anew and respects the position of each
+// update.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,8 +21,8 @@
 
 namespace graft {
 
-/// Of two numbers that are no NaN; in f32 by the order of their bits: as integers those of positive numbers grow with
-/// the number, those of negative ones fall.
+/// Reduces a number into y. If either is NaN, the result is wrong, and order_extremes() computes y anew. f32 is ordered
+/// by its bits: as integers, the bits of positive numbers rise with the number, and the bits of negative numbers fall.
 template <class T>
 __device__ void reduce_extreme(bool is_max, T* y, T update) {
   if constexpr (std::is_same_v<T, float>) {
@@ -54,7 +55,7 @@ __device__ void reduce_extreme(bool is_max, T* y, T update) {
   }
 }
 
-/// A thread has a number of an update.
+/// Reduces the updates into y. A thread reduces one number of an update.
 template <class T, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_extremes(const __grid_constant__ RowOf row_of, bool is_max, const T* updates, T* y, std::int64_t numbers,
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(scatter_threads)
   reduce_extreme(is_max, y + row * slice + (number - update * slice), value);
 }
 
-/// The larger, the better, and never 0; zeros of both signs are equal.
+/// Returns a rank, never 0, that is larger for a better extreme. Zeros of both signs have the same rank.
 [[nodiscard]] __device__ inline unsigned extreme_rank(bool is_max, float number) {
   constexpr unsigned sign = 0x80000000U;
   const unsigned bits = __float_as_uint(number == 0.F ? 0.F : number);
@@ -84,7 +85,8 @@ __global__ void __launch_bounds__(scatter_threads)
   return __uint_as_float((rank & sign) != 0 ? rank & ~sign : ~rank);
 }
 
-/// A number that is no NaN, below it what tells zeros apart: of two, the one with the higher place is the larger.
+/// Returns the rank of a number that is not NaN and, in the lower bits, the place and the sign of a zero: of two zeros,
+/// the one with the higher place is larger.
 [[nodiscard]] __device__ inline unsigned long long ordered_extreme(bool is_max, float number, unsigned place) {
   const unsigned zero = number == 0.F ? 2 * place + (__float_as_uint(number) >> 31U) : 0;
   return (static_cast<unsigned long long>(extreme_rank(is_max, number)) << 32U) | zero;
@@ -94,15 +96,15 @@ __global__ void __launch_bounds__(scatter_threads)
   return number == 0.F && (extreme & 1U) != 0 ? -0.F : number;
 }
 
-/// The steps of the work where the order matters, one after the other, in parts for a block each.
+/// The steps of the work if the order matters. They are done one after the other, each in parts for one block.
 struct OrderedExtremes {
   enum Step { clear, find_nan, reduce, finish, steps };
 
   ExtremesState* state;
   unsigned* last_nan;
   unsigned long long* best;
-  std::int64_t numbers;   ///< Of the updates.
-  std::int64_t elements;  ///< Of y.
+  std::int64_t numbers;   ///< Numbers of all updates.
+  std::int64_t elements;  ///< Elements of y.
   std::int64_t slice;
 
   static constexpr int part = 4096;
@@ -115,8 +117,8 @@ struct OrderedExtremes {
   }
 };
 
-/// Ends at once unless there are numbers whose order matters. Parts are handed out in order, so what a block waits for
-/// is done or being done, whichever blocks run at a time.
+/// Computes y anew if there are numbers whose order matters, and ends at once otherwise. Parts are handed out in order,
+/// so a block waits only for parts that are done or in progress, whichever blocks run at the same time.
 template <class T, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     order_extremes(const __grid_constant__ RowOf row_of, bool is_max, const T* data, const T* updates, T* y,
@@ -129,7 +131,7 @@ __global__ void __launch_bounds__(scatter_threads)
     if (threadIdx.x == 0) ticket = atomicAdd(&work.state->begun, 1U);
     __syncthreads();
     unsigned own = ticket;
-    __syncthreads();  // before it is written again
+    __syncthreads();  // before the ticket is written again
     int step = 0;
     while (step < Work::steps && own >= work.parts(step)) own -= work.parts(step++);
     if (step == Work::steps) return;
@@ -172,7 +174,7 @@ __global__ void __launch_bounds__(scatter_threads)
   }
 }
 
-/// Of slices up to ops::most_atomic_extremes.
+/// Reduces extremes for slices of up to ops::most_atomic_extremes elements.
 template <class RowOf>
 [[nodiscard]] Status scatter_extremes(const ScatterTask& task, const RowOf& row_of, const CudaContext& context) {
   const ops::ScatterSizes& sizes = task.sizes;

@@ -1,4 +1,4 @@
-// A problem of scattering with a reduction, and the first step of those of its kernels that are atomic.
+// A problem of scattering with a reduction, and the first step of its atomic kernels.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace graft {
 
 inline constexpr int scatter_threads = 256;
 
-/// A problem as every kernel sees it.
+/// The problem that every kernel of scattering receives.
 struct ScatterTask {
   template <class Definition>
   ScatterTask(const Definition& op, const Problem& problem, const Buffers& buffers)
@@ -42,19 +42,19 @@ struct ScatterTask {
   }
 };
 
-/// What kernels that find extremes by atomics tell one another.
+/// The state that the kernels for extremes by atomics share.
 struct ExtremesState {
   unsigned has_order;  ///< 1 if there are numbers whose order matters: NaN, or zeros that may differ in their sign.
-  unsigned begun;      ///< Parts of the work that blocks have taken, if the order matters;
-  unsigned ended[ops::ExtremesPlan::state_words - 2];  ///< of each step, parts that are done.
+  unsigned begun;      ///< Parts of the work that blocks have begun, if the order matters.
+  unsigned ended[ops::ExtremesPlan::state_words - 2];  ///< Parts of each step that are done.
 };
 
-/// Whether an extreme depends on when the number comes.
+/// Whether an extreme depends on the position of the number among the updates.
 [[nodiscard]] __device__ inline bool has_order(float number) {
   return number != number || __float_as_uint(number) == 0x80000000U;
 }
 
-/// Makes y a copy of data by a kernel that the next one may overlap. With a state, looks for numbers whose order
+/// Copies data to y in a kernel that the next kernel may overlap. With a state, it also looks for numbers whose order
 /// matters.
 [[nodiscard]] Status copy_data(const ScatterTask& task, ExtremesState* state, const CudaContext& context);
 

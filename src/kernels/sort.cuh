@@ -1,4 +1,4 @@
-// Sorts of CUB in memory that a plan has set aside.
+// Sorts by CUB in memory that a plan has reserved.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace graft {
 
-/// `sort(scratch, bytes)` is a call of CUB, which asked with no scratch memory says how much it wants.
+/// Sorts by `sort(scratch, bytes)`, a call of CUB, which sets the bytes that it needs if `scratch` is null. Returns
+/// unsupported if more than `available` bytes are needed.
 template <class Sort>
 [[nodiscard]] Status sort_within(const char* what, const Sort& sort, std::byte* scratch, std::int64_t available) {
   std::size_t bytes = 0;

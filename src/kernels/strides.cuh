@@ -1,4 +1,4 @@
-// Walking through strided tensors on the GPU.
+// Indices into strided tensors on the GPU.
 #pragma once
 
 #include <array>
@@ -8,20 +8,21 @@
 
 namespace graft {
 
-/// a / b, in 32 bits where both fit: 64-bit division takes about a hundred instructions.
+/// Returns a / b, computed in 32 bits if both fit: 64-bit division takes about a hundred instructions.
 [[nodiscard]] __device__ inline std::int64_t divide(std::int64_t a, std::int64_t b) {
   if (((a | b) >> 32) == 0) return static_cast<unsigned>(a) / static_cast<unsigned>(b);
   return a / b;
 }
 
-/// A loop over at most four strided dimensions, the last running fastest: half of a reduction over a tensor of rank 8.
+/// A loop over at most four strided dimensions, of which the last runs fastest: half of a reduction over a tensor of
+/// rank 8.
 struct StridedLoop {
   static constexpr int max_rank = Extents::max_rank / 2;
   int rank = 0;
   std::int64_t extent[max_rank] = {};
-  std::int64_t stride[max_rank] = {};  ///< In elements.
+  std::int64_t stride[max_rank] = {};  ///< Strides in elements.
 
-  /// `width` neighbours of the last dimension, which lie beside each other, are one step.
+  /// Returns a loop in which `width` adjacent elements of the last dimension, which must be contiguous, are one step.
   [[nodiscard]] static StridedLoop make(const Extents& extents, const Extents& strides, int width = 1) {
     StridedLoop loop;
     loop.rank = extents.rank();

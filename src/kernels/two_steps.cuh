@@ -1,5 +1,5 @@
-// Reductions of long pieces of memory followed by a second look at them, in one launch: blocks take parts of rows first
-// to reduce them and, while the L2 cache still has them, to finish them.
+// Reductions of long pieces of memory followed by a second pass over them, in one launch: blocks first reduce parts of
+// rows and then, while these are still in the L2 cache, finish them.
 #pragma once
 
 #include <algorithm>
@@ -8,24 +8,24 @@
 
 namespace graft {
 
-/// Parts of all rows, numbered one after the other. `begun` and `reduced` are 0 at the start.
+/// The parts of all rows, numbered one after the other. `begun` and `reduced` must be 0 at the start.
 struct TwoSteps {
   std::int64_t share;  ///< Elements of a part.
-  int parts;           ///< Of each row.
+  int parts;           ///< Parts of each row.
   int all_parts;
   int lead;           ///< Parts that are reduced before the first one is finished.
-  unsigned* begun;    ///< Blocks.
-  unsigned* reduced;  ///< Of each row: parts.
+  unsigned* begun;    ///< Blocks that have begun a turn.
+  unsigned* reduced;  ///< Parts of each row that have been reduced.
 
   struct Turn {
     bool reduces;
     int part;
     int row;
-    std::int64_t offset;  ///< Of the part in its row.
+    std::int64_t offset;  ///< Offset of the part in its row.
   };
 
-  /// All threads of a block call this. Work is handed out in order, so what a block waits for is done or being done,
-  /// whichever blocks run at a time.
+  /// Returns the next turn of this block, all threads of which call this together. Work is handed out in order, so a
+  /// block waits only for work that is done or in progress, whichever blocks run at the same time.
   [[nodiscard]] __device__ Turn take_turn() const {
     __shared__ unsigned ticket;
     if (threadIdx.x == 0) ticket = atomicAdd(begun, 1U);
@@ -42,12 +42,13 @@ struct TwoSteps {
     taken.offset = (taken.part - taken.row * parts) * share;
     return taken;
   }
-  /// One thread calls this, after it has written the part's result.
+  /// Reports that a part has been reduced. One thread calls this, after it has written the result of the part.
   __device__ void tell(const Turn& turn) const {
     __threadfence();
     atomicAdd(reduced + turn.row, 1U);
   }
-  /// All threads of a block call this; then they read the results of all parts of the row, past the L1 cache.
+  /// Waits until all parts of the row have been reduced. All threads of a block call this; then they read the results
+  /// of the parts past the L1 cache.
   __device__ void wait_for_row(const Turn& turn) const {
     if (threadIdx.x == 0) {
       const volatile unsigned* done = reduced + turn.row;
@@ -59,19 +60,21 @@ struct TwoSteps {
   }
 };
 
-/// The most rows of a workspace of `bytes`, where a part's result is a `Result`: each needs a counter and one part.
+/// Returns the maximum number of rows for a workspace of `bytes`, where the result of a part is a `Result`: each row
+/// needs a counter and at least one part.
 template <class Result>
 [[nodiscard]] constexpr std::int64_t two_steps_most_rows(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes - sizeof(Result)) / (sizeof(unsigned) + sizeof(Result)));
 }
 
-/// Rows of `length` elements whose parts are a multiple of `turn` elements; clears the counters. The parts' results lie
-/// at `results`.
+/// Divides rows of `length` elements into parts of multiples of `turn` elements and clears the counters. `results`
+/// becomes the address of the results of the parts.
 template <class Result>
 [[nodiscard]] Status start_two_steps(const char* what, std::int64_t rows, std::int64_t length, std::int64_t turn,
                                      void* workspace, std::size_t bytes, const DeviceTraits& device,
                                      const CudaContext& context, TwoSteps& steps, Result*& results) {
-  // Tuned on an H200: as many as run at a time, so that what is finished first has been reduced.
+  // Tuned on an H200: the lead is as many parts as run at the same time, so that the parts that are finished first have
+  // already been reduced.
   constexpr std::int64_t lead_of_multiprocessor = 2;
   const auto counters = static_cast<std::size_t>(1 + rows) * sizeof(unsigned);
   const std::int64_t turns = ceil_divide(length, turn);
