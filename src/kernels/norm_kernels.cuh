@@ -148,8 +148,8 @@ struct NormKernels {
                        std::to_string(longest) + " elements and more");
   }
 
-  // split: there are too few vectors for one block per vector, or per 32 vectors, so several blocks share each in two
-  // launches.
+  // split: there are too few vectors for one block per vector, or per 32 vectors, so several blocks share each vector
+  // in two launches.
 
   static Status split_fits(const Op& op, const Problem& problem) {
     constexpr std::int64_t most_tiles = 1024;

@@ -34,7 +34,7 @@ def convolution(x, attributes):
 
 
 def make(out):
-    """Weights and biases are in the attributes, as multiples of 1/64 that every type holds exactly."""
+    """Writes the golden values. Weights and biases are attributes, multiples of 1/64 that every type holds exactly."""
     golden = Golden("Convolution", convolution)
 
     def attributes(x_shape, outputs, kernel, bias=True, **more):

@@ -64,8 +64,8 @@ struct VectorProblem {
   [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
 };
 
-/// Turns a sum into an element of y. The i8 reference and the CUDA kernels agree bit by bit: the operations are spelled
-/// out, so that no compiler contracts them in its own way.
+/// Turns a sum into the real value of an element of y. The i8 reference and the CUDA kernels agree bit by bit: the
+/// operations are spelled out, so that no compiler contracts them in its own way.
 struct ConvolutionEpilogue {
   Activation activation;
   float alpha;

@@ -11,7 +11,7 @@ namespace graft::ops {
 namespace {
 
 constexpr std::int64_t chunk_bytes = 16;
-// chunks of a sum; the table of chunks must fit into the shared memory of every GPU
+// The largest number of chunks of a sum, whose table must fit into the shared memory of every GPU.
 constexpr std::int64_t most_chunks = 3072;
 constexpr std::int64_t most_window = 16;  // elements on each axis, one bit of a mask each
 

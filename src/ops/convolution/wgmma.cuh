@@ -752,7 +752,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
       case 4: store(std::integral_constant<int, 4>{}); break;
       default: store(std::integral_constant<int, 8>{});
     }
-    hopper::cluster_sync();  // no block ends while another one reads its shares
+    hopper::cluster_sync();  // no block ends while another block reads its shares
   }
 #endif
 }

@@ -20,7 +20,7 @@ struct DeformableTask {
   const char* x = nullptr;
   const char* weight = nullptr;
   const void* offset = nullptr;
-  const void* mask = nullptr;  ///< Null if no mask is given. Likewise `bias`.
+  const void* mask = nullptr;  ///< Null if no mask is given, as `bias` is without a bias.
   const void* bias = nullptr;
   void* y = nullptr;
   std::int64_t item_bytes = 0;  ///< Bytes of an item of x.

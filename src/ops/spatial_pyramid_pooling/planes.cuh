@@ -19,8 +19,8 @@ namespace detail {
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
   static constexpr int rows_in_flight = 4;  ///< Loads of a thread at a time.
-  /// Threads of all blocks on a multiprocessor from which on blocks have fewer threads instead: while a small block
-  /// computes, other blocks load.
+  /// Threads of all blocks on a multiprocessor from which on blocks have fewer threads: while a small block computes,
+  /// other blocks load.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
   static constexpr std::int64_t staged_bytes = 12288;  ///< Bytes of the short planes that a block stages.
