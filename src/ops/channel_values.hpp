@@ -1,4 +1,4 @@
-// Numbers of an attribute that stand in for an input of one f32 number to each channel.
+// Attributes that replace a missing input of one f32 number per channel.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@
 
 namespace graft::ops {
 
-/// The input that is left out: as long as the attribute, or `count` where that is empty.
+/// Returns the description of the missing input: an f32 vector with the attribute's length, or with `count` elements
+/// where the attribute is empty.
 [[nodiscard]] inline TensorDesc channel_values(const std::vector<float>& values, std::int64_t count) {
   return {.dtype = DType::f32,
           .layout = Layout::linear,
           .extents = {values.empty() ? count : static_cast<std::int64_t>(values.size())}};
 }
 
-/// Its data: the attribute's numbers, or `otherwise` throughout where there are none.
+/// Fills `bytes` with the attribute's numbers, or with `otherwise` in every element where the attribute is empty.
 inline void fill_channel_values(const std::vector<float>& values, float otherwise, const TensorDesc& desc,
                                 std::byte* bytes) {
   auto* numbers = reinterpret_cast<float*>(bytes);

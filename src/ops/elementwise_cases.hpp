@@ -7,12 +7,13 @@
 
 namespace graft::ops {
 
-/// Every type row, size, rank and fill for each set of attributes. `roundings`: in sequence, of f32 `apply`.
+/// Returns cases of every type row, size, rank and fill for each set of attributes. `roundings` is the number of f32
+/// roundings that `apply` performs in sequence.
 template <class Definition>
 [[nodiscard]] std::vector<OperatorCase> elementwise_cases(const std::vector<Attributes>& attribute_sets,
                                                           double roundings) {
   const OperatorType& type = operator_type<Definition>();
-  // i8 also scales x and y.
+  // With i8, multiplying by x_scale and dividing by y_scale round as well.
   const double tolerance = f32_error(roundings + 4);
   std::vector<OperatorCase> cases;
   for (std::size_t set = 0; set < attribute_sets.size(); ++set) {
@@ -45,7 +46,7 @@ template <class Definition>
       add({dtype, layout, usual}, "_special", Fill::special);
     }
     if (set > 0) continue;
-    // A definition may have types of its own.
+    // A definition may declare type rows of its own, so a type or layout is refused only where no row has it.
     const auto takes = [&](DType dtype, Layout layout) {
       return std::any_of(type.type_rows.begin(), type.type_rows.end(), [&](const TypeRow& row) {
         return row.formats[0].dtype == dtype && row.formats[0].layout == layout;

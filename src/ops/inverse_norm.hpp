@@ -1,4 +1,4 @@
-// One over the norm: what reference kernels and CUDA kernels of the operators that normalize share.
+// The reciprocal of a vector's norm, shared by the reference kernels and the CUDA kernels of the normalizing operators.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Where the epsilon goes that keeps a zero vector from being divided by zero.
+/// Where epsilon enters the formula, so that a zero vector is not divided by zero.
 enum class EpsilonMode : std::uint8_t {
   max,   ///< x * rsqrt(max(sum(x^2), epsilon)): TensorFlow
   norm,  ///< x / max(sqrt(sum(x^2)), epsilon): PyTorch
@@ -20,7 +20,7 @@ constexpr std::array<Choice<EpsilonMode>, 3> choices(EpsilonMode /*tag*/) {
   return {{{"max", EpsilonMode::max}, {"norm", EpsilonMode::norm}, {"add", EpsilonMode::add}}};
 }
 
-/// 1 / sqrt(x): exact to double's rounding on the host; on the GPU in float, with a relative error of at most 2^-22.9.
+/// Returns 1 / sqrt(x): in double on the host; in float on the GPU, with a relative error of at most 2^-22.9.
 template <class T>
 [[nodiscard]] GRAFT_HOST_DEVICE T inverse_root(T x) {
 #ifdef __CUDA_ARCH__
@@ -30,12 +30,13 @@ template <class T>
 #endif
 }
 
-/// The part of a definition that travels to the GPU.
+/// The attributes of a normalizing operator that its CUDA kernels receive.
 struct InverseNorm {
   float epsilon;
   EpsilonMode mode;
 
-  /// From the sum of squares. Written so that a NaN passes through, as the frameworks let it.
+  /// Returns the reciprocal norm of a vector whose sum of squares is `sum`. The comparisons let NaN pass through, as
+  /// the frameworks do.
   template <class T>
   [[nodiscard]] GRAFT_HOST_DEVICE T operator()(T sum) const {
     const T bound = epsilon;

@@ -9,8 +9,8 @@
 
 namespace graft::ops {
 
-/// y = x * inverse_norm(sum of squares) * weight(i), for element i of every vector of the plan; sums in double.
-/// `op` has x_scale and y_scale.
+/// Computes y = x * inverse_norm(sum of squares) * weight(i) for element i of every vector of the plan, with sums in
+/// double. `op` must have the members x_scale and y_scale.
 template <class Definition, class Weight>
 [[nodiscard]] Status normalize_cpu(const Definition& op, const ReductionPlan& plan, const InverseNorm& inverse_norm,
                                    const Weight& weight, const Problem& problem, const Buffers& buffers,
@@ -28,7 +28,7 @@ template <class Definition, class Weight>
           const double value = load(x[at(i)], op.x_scale);
           sum += value * value;
         }
-        // Every kernel holds the sum in f32, so it overflows alike.
+        // The CUDA kernels hold the sum in f32; rounding to f32 here lets the reference overflow at the same values.
         const double factor = inverse_norm(static_cast<double>(static_cast<float>(sum)));
         for (std::int64_t i = 0; i < plan.reduced_count; ++i) {
           y[at(i)] = store<Element>(load(x[at(i)], op.x_scale) * factor * weight(i), op.y_scale);

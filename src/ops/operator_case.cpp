@@ -69,11 +69,11 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
   return 0;
 }
 
-/// One that stands for itself: not what is rounded to i8.
+/// Whether an element type holds integers as such, and not quantized numbers.
 template <class Element>
 inline constexpr bool is_plain_integer = std::integral<Element> && !std::same_as<Element, std::int8_t>;
 
-/// Whatever an operator may take.
+/// Calls `f` with a value of the C++ type that stores `dtype`, for every type that an operator may have.
 template <class F>
 Status dispatch_every(DType dtype, F&& f) {
   if (dtype == DType::f8e4m3fn) return f(Float8E4M3FN{});
@@ -89,7 +89,7 @@ double as_number(Element value) {
 
 std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes) {
   std::shared_ptr<Operator> op = type.create();
-  std::vector<NamedAttribute> all;  // at once, for what one allows may depend on another
+  std::vector<NamedAttribute> all;  // set together: the values that one attribute allows may depend on another
   for (const auto& [name, value] : attributes) all.push_back({name, value});
   check(op->set(all));
   return op;
@@ -138,7 +138,7 @@ std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorD
   const TypeRow* row = matching_row(op.type(), inputs);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    // Without a matching row the case is one that must be refused; any output will do.
+    // Without a matching row the case is one that must be refused; any output format will do.
     const Format format = row == nullptr ? Format(inputs[0].dtype, inputs[0].layout)
                                          : op.type().format_of(*row, inputs.size(), inputs.size() + i);
     outputs.push_back({.dtype = format.dtype, .layout = format.layout, .extents = results[i]});
@@ -164,7 +164,7 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
           const bool is_zero = fill == Fill::zeros || (fill == Fill::sparse && random() % 4 != 0);
           values[at] = is_zero ? 0 : static_cast<Element>(value);
         } else if constexpr (std::same_as<Element, std::int8_t>) {
-          // What padding holds is not defined, so it must not matter.
+          // The contents of padding are undefined, so random padding must not change a result.
           values[at] = fill == Fill::zeros && linear >= 0 ? 0 : static_cast<std::int8_t>(random());
         } else {
           const double value = linear < 0 ? 77 : value_for(fill, desc.dtype, random);
@@ -181,7 +181,7 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
 
 namespace {
 
-/// What one step of a port's i8 stands for, at each index of its first axis.
+/// Returns the scale of a quantized port for each of the `count` indices of its first axis.
 std::vector<float> scales_of(const Operator& op, std::string_view port, std::int64_t count) {
   const auto value = op.get(std::string(port) + "_scale");
   const auto* list = value ? std::get_if<std::vector<float>>(&*value) : nullptr;
@@ -257,7 +257,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
 
 namespace {
 
-/// Between which results `compare` allows, and the one that is right.
+/// The lowest and the highest result that `compare` allows, and the correctly rounded one.
 struct Allowed {
   double low;
   double rounded;
@@ -266,14 +266,14 @@ struct Allowed {
 
 template <class Element>
 Allowed allowed_for(double exact, double tolerance, float scale, double absolute) {
-  // The f32 result may also lose what lies under its smallest number.
+  // The f32 result may also lose digits below f32's smallest number.
   const double slack =
       std::isfinite(exact) ? std::abs(exact) * tolerance + absolute + std::numeric_limits<float>::denorm_min() : 0;
   return {as_number(store<Element>(exact - slack, scale)), as_number(store<Element>(exact, scale)),
           as_number(store<Element>(exact + slack, scale))};
 }
 
-/// From a number of the type to the next one away from zero.
+/// Returns the distance from a number of the type to the next one away from zero.
 template <class Element>
 double step_at(double value) {
   if constexpr (std::same_as<Element, std::int8_t>) return 1;
@@ -376,7 +376,7 @@ std::string compare(const HostTensor& found, const ExpectedOutput& expected, dou
 
 namespace {
 
-/// Pieces of every loop backwards, as threads in any order might run them.
+/// Runs a loop in pieces of 1000, the last piece first, as threads in any order might run them.
 const CpuContext in_pieces{[](std::int64_t count, const CpuContext::Body& body) {
   constexpr std::int64_t piece = 1000;
   for (std::int64_t begin = (count - 1) / piece * piece; begin >= 0; begin -= piece) {
@@ -396,7 +396,8 @@ bool is_finite(const HostTensor& tensor) {
   return finite;
 }
 
-/// Says which result overflowed: NaN, or for inputs of ordinary size infinity; empty where none did.
+/// Describes the first result that is NaN, or infinite with inputs of Fill::normal; returns an empty string where none
+/// is.
 std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
   const auto found = std::find_if(expected.numbers.begin(), expected.numbers.end(), [&](float number) {
     return std::isnan(number) || (std::isinf(number) && fill == Fill::normal);
@@ -438,7 +439,7 @@ std::string check_on_cpu(const OperatorCase& test) {
   std::vector<TensorDesc> descs;
   try {
     descs = output_descs(*test.op, test.inputs, test.shape_values);
-  } catch (const std::invalid_argument& error) {  // no output has a shape: refused when an engine is built
+  } catch (const std::invalid_argument& error) {  // an output shape cannot be inferred: refused when an engine is built
     return check_refusal(test, error.what());
   }
   if (const Status status = test.op->check({test.inputs, descs}); !status.ok()) {

@@ -1,8 +1,9 @@
-// Cases: problems with which an operator is tested and timed, and how a result is judged.
+// Cases: problems with which an operator is tested and timed, and the rules by which a result is compared.
 //
-// `<op>_cases.hpp` beside a definition has `std::vector<OperatorCase> cases(const Definition&)`; the build lists them
-// from the operator list, so an operator without cases does not compile. Operators of other repositories do the same.
-// `std::vector<TimedCase> timings(const Definition&)` in the same file, if it is there, lists what `graft bench` times.
+// `<op>_cases.hpp` next to a definition defines `std::vector<OperatorCase> cases(const Definition&)`. The build
+// collects these functions from the operator list, so an operator without cases does not compile. Operators of other
+// repositories are built the same way. An optional `std::vector<TimedCase> timings(const Definition&)` in the same file
+// lists the problems that `graft bench` times.
 #pragma once
 
 #include <concepts>
@@ -21,15 +22,15 @@
 
 namespace graft::ops {
 
-/// What the inputs hold.
+/// The kind of values with which the inputs of a case are filled.
 enum class Fill : std::uint8_t {
-  normal,  ///< Normally distributed; i8: every value alike.
+  normal,  ///< Normally distributed; i8: all 256 values equally likely.
   zeros,
-  huge,     ///< Near the largest finite number, so that squares overflow.
+  huge,     ///< Normal, scaled so that three standard deviations are the largest finite number: squares overflow.
   tiny,     ///< Squares underflow f32; f16: subnormal numbers.
   special,  ///< Normal, sprinkled with NaN, infinities and both zeros.
-  sparse,   ///< Normal; of four elements three are zero, of either sign.
-  offset,   ///< The first input normal with a mean of 1e4 (f16: 1e3, where a step is 0.5); the others normal.
+  sparse,   ///< Normal, with three of four elements replaced by a zero of either sign.
+  offset,   ///< First input: normal with a mean of 1e4 (f16: 1e3, where numbers are 0.5 apart); further inputs: normal.
 };
 
 struct HostTensor;
@@ -37,23 +38,25 @@ struct HostTensor;
 struct OperatorCase {
   std::string name;  ///< Unique for the operator; letters, digits and `_`.
   std::shared_ptr<const Operator> op;
-  std::vector<TensorDesc> inputs;  ///< Those that kernels get: shape inputs have `shape_values`.
+  std::vector<TensorDesc>
+      inputs;  ///< The inputs that kernels receive. The values of shape inputs are in `shape_values`.
   Fill fill = Fill::normal;
-  /// Bound on the relative error of the kernel's f32 arithmetic; rounding to the output's type comes on top.
+  /// Bound on the relative error of the kernel's f32 arithmetic. Rounding to the output's type is allowed in addition.
   double tolerance = 0;
-  /// Bound on what comes on top of that regardless of the result's size, where terms of a sum cancel. In real numbers.
+  /// Bound on an additional absolute error, in units of the dequantized output, where the terms of a sum cancel.
   double absolute = 0;
-  std::int64_t shift = 0;  ///< Elements by which every tensor lies off its alignment.
-  bool large = false;  ///< More than 2^31 elements, all items of the first input's batch alike: on a GPU, on request.
-  /// Makes valid what was filled in at random: indices, sizes, boxes. Called with all inputs.
+  std::int64_t shift = 0;  ///< Number of elements by which every tensor's address is moved off its alignment.
+  bool large = false;  ///< More than 2^31 elements, every item of the first input's batch equal. Runs on a GPU only,
+                       ///< and on request.
+  /// Turns random contents into valid indices, sizes or boxes. Called once with all inputs; null where none is needed.
   void (*arrange)(std::span<HostTensor> inputs) = nullptr;
-  std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
-  std::vector<Extents> shape_values = {};  ///< Of each shape input.
-  bool any_order = false;     ///< The order of a sum is not fixed, so that two runs may differ within the tolerance.
-  bool may_overflow = false;  ///< Finite inputs may give NaN, as 0 / 0 does, and normal ones infinity.
+  std::string refused = {};  ///< If not empty: `check` must refuse the case with a message that contains this string.
+  std::vector<Extents> shape_values = {};  ///< The values of each shape input.
+  bool any_order = false;     ///< Whether the order of a sum varies, so that two runs may differ within the tolerance.
+  bool may_overflow = false;  ///< Whether finite inputs may produce NaN, as 0 / 0 does, and normal inputs infinity.
 };
 
-/// An attribute of a case. Numbers may be written as they come, `1.5` for a float and `3U` for an integer.
+/// An attribute of a case. Numbers may be written as plain literals: `1.5` for a float and `3U` for an integer.
 struct CaseAttribute : std::pair<std::string, AttributeValue> {
   CaseAttribute(std::string name, AttributeValue value) : pair(std::move(name), std::move(value)) {}
   template <std::floating_point Value>
@@ -64,44 +67,46 @@ struct CaseAttribute : std::pair<std::string, AttributeValue> {
 };
 using Attributes = std::vector<CaseAttribute>;
 
-/// Throws std::invalid_argument with the operator's message if it refuses an attribute.
+/// Returns an operator with these attributes. Throws std::invalid_argument with the operator's message if it refuses
+/// one.
 [[nodiscard]] std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes);
 
-/// "f16_hwc8_2x8x3x3".
+/// Returns a name such as "f16_hwc8_2x8x3x3".
 [[nodiscard]] std::string case_name(const TensorDesc& desc);
 
-/// The relative error of f32 arithmetic that rounds `operations` times in sequence.
+/// Returns the relative error of f32 arithmetic that rounds `operations` times in sequence: operations / 2^24.
 [[nodiscard]] constexpr double f32_error(double operations) { return operations / (1 << 24); }
 
-/// A problem whose speed `graft bench` reports, and what it has to reach. Zero: nothing is asked.
+/// A problem whose speed `graft bench` reports, and the speed that it has to reach. Zero means no requirement.
 struct TimedCase {
   Attributes attributes = {};
-  std::vector<TensorDesc> inputs;  ///< Optional ones may be left out at the end.
-  double of_copy = 0;              ///< Fraction of the bandwidth of a device-to-device copy.
-  double of_eager = 0;             ///< Speed as a multiple of PyTorch's, layer by layer.
-  double operations = 0;           ///< Multiplications and additions, where those and not the memory set the limit.
+  std::vector<TensorDesc> inputs;  ///< Optional inputs at the end may be left out.
+  double of_copy = 0;              ///< Required fraction of the bandwidth of a device-to-device copy.
+  double of_eager = 0;             ///< Required speed as a multiple of PyTorch's eager mode.
+  double operations =
+      0;  ///< Number of multiplications and additions, where arithmetic and not memory limits the speed.
 };
 
 inline const std::vector<Format> linear_formats{DType::f32, DType::f16, DType::bf16, DType::i8};
 inline const std::vector<Format> vector_formats{
     {DType::f16, Layout::hwc8}, {DType::bf16, Layout::hwc8}, {DType::i8, Layout::chw32}};
 
-/// Each case with its first input in each of the formats. i8 gets scales, and 0.85 of a copy to reach unless it is
-/// small.
+/// Returns each case once per format of its first input. i8 cases receive scales, and 0.85 of the bandwidth of a copy
+/// as their requirement, except small cases without a requirement of their own.
 [[nodiscard]] std::vector<TimedCase> in_formats(const std::vector<Format>& formats,
                                                 const std::vector<TimedCase>& cases);
 
-/// The timings of a definition that has any.
+/// Returns the timings of a definition, or an empty list where its header defines none.
 template <class Definition>
 [[nodiscard]] std::vector<TimedCase> timings_of() {
   if constexpr (requires { timings(Definition{}); }) return timings(Definition{});
   return {};
 }
 
-/// A random problem of a definition that has `TimedCase draw(const Definition&, Draw&)`, see ops/random_cases.hpp; null
-/// for one that has none.
 class Draw;
 using DrawCase = TimedCase (*)(Draw& draw);
+/// Returns the function that draws a random problem of a definition with `TimedCase draw(const Definition&, Draw&)`,
+/// see ops/random_cases.hpp, or null where the definition has none.
 template <class Definition>
 [[nodiscard]] constexpr DrawCase draw_of() {
   if constexpr (requires(Draw & from) { draw(Definition{}, from); }) {
@@ -114,68 +119,74 @@ template <class Definition>
 /// A tensor in host memory.
 struct HostTensor {
   TensorDesc desc;
-  std::vector<std::byte> bytes;  ///< storage_bytes() of them.
+  std::vector<std::byte> bytes;  ///< desc.storage_bytes() bytes.
 };
 
-/// The type row that these inputs fit, of which optional ones may be left out; null where there is none.
+/// Returns the type row that these inputs match, or null where no row does. Optional inputs may be left out.
 [[nodiscard]] const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs);
 
-/// The output descriptions that infer_extents and the type rows give. Throws std::invalid_argument where there are
-/// none.
+/// Returns the output descriptions that infer_extents and the type rows determine. Throws std::invalid_argument if
+/// infer_extents refuses the inputs.
 [[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs,
                                                    std::span<const Extents> shape_values = {});
 
-/// The same for the same case, always. `batch` replaces the first dimension of the first input, unless negative.
+/// Returns the inputs of a case, identical in every call. A `batch` of 0 or more replaces the first dimension of the
+/// first input.
 [[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
 
-/// What an output has to hold: real numbers, or integers where the operator computes those.
+/// The expected contents of an output: real numbers, or integers where the operator computes integers.
 struct ExpectedOutput {
-  Extents extents;  ///< The true ones where they depend on data.
+  Extents extents;  ///< The actual extents, where they depend on the data.
   std::vector<float> numbers;
   std::vector<std::int64_t> integers;
 };
 
-/// The reference kernel's outputs for these inputs, computed in linear layout, in f32 in the place of other
-/// floating-point types and of i8; what i8 inputs stand for is taken from the attributes `<port>_scale`: one number, or
-/// one for each index of the first axis. Integers stay as they are.
+/// Returns the outputs of the reference kernel for these inputs. Floating-point and quantized inputs are converted to
+/// f32 in linear layout first; quantized values are multiplied by the attribute `<port>_scale`, which is one number, or
+/// one number for each index of the first axis. Integers are passed unchanged.
 [[nodiscard]] std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs,
                                                            std::span<const Extents> shape_values = {});
 
-/// Empty if every element lies between the bounds that the tolerance allows, both rounded to the output's type, and the
-/// padding of a vectorized layout is zero; otherwise says where not. Integers have to be equal. `scale` is that of an
-/// i8 output; `absolute` is allowed on top of the relative `tolerance`. `found` may have room for more than is
-/// expected.
+/// Compares an output with the expected one. Returns an empty string if every element lies between the bounds that the
+/// tolerance allows, both rounded to the output's type, and the padding of a vectorized layout is zero; otherwise a
+/// description of the first wrong element. Integers have to be equal. `scale` is the scale of an i8 output; `absolute`
+/// is allowed in addition to the relative `tolerance`. `found` may be larger than the expected extents.
 [[nodiscard]] std::string compare(const HostTensor& found, const ExpectedOutput& expected, double tolerance,
                                   float scale, double absolute = 0);
 
-/// How far results are from the expected values rounded to the output's type, where both are finite.
+/// Distances between results and the expected values rounded to the output's type, where both are finite.
 struct Errors {
   std::int64_t results = 0;
-  std::int64_t off = 0;     ///< Not the rounded expected value.
-  std::int64_t beyond = 0;  ///< Further from it than one step of the type, a unit in its last place.
-  double of_bound = 0;      ///< The largest distance as a part of what compare allows.
-  double beyond_size = 0;   ///< The largest expected value whose result is beyond, as a part of the tensor's largest;
-  double beyond_error = 0;  ///< and the largest distance from such a value, as the same part.
-  double from_tie = 0;  ///< i8: steps from the middle of two to an expected value whose result is off, but not beyond.
+  std::int64_t off = 0;  ///< Results that differ from the rounded expected value.
+  std::int64_t beyond =
+      0;  ///< Results further from the rounded expected value than one unit in the last place of the type.
+  double of_bound = 0;     ///< The largest distance as a fraction of the distance that compare allows.
+  double beyond_size = 0;  ///< The largest expected value with a result counted in `beyond`, divided by the tensor's
+                           ///< largest expected value.
+  double beyond_error =
+      0;  ///< The largest distance of a result counted in `beyond`, divided by the tensor's largest expected value.
+  double from_tie =
+      0;  ///< i8: the largest distance, in steps, of an expected value to the tie, for results off by one step.
 
-  /// Of both.
+  /// Adds the counts and keeps the larger of each distance.
   Errors& operator+=(const Errors& other);
 };
-/// For arguments as compare takes them, where nothing is wrong; nothing is counted of integers.
+/// Returns the errors of an output that `compare` accepts with the same arguments. Integer outputs are not counted.
 [[nodiscard]] Errors errors_of(const HostTensor& found, const ExpectedOutput& expected, double tolerance, float scale,
                                double absolute = 0);
 
-/// The attribute `<port>_scale`, 1 where there is none.
+/// Returns the attribute `<port>_scale`, or 1 where the operator has none or has a list.
 [[nodiscard]] float scale_of(const Operator& op, std::string_view port);
 
-/// Every operator's cases, in the order of the operator list. Defined by the build.
+/// The cases of one operator.
 struct OperatorCases {
   const OperatorType* type;
   std::vector<OperatorCase> cases;
 };
+/// Returns every operator's cases, in the order of the operator list. Defined by the build.
 [[nodiscard]] const std::vector<OperatorCases>& operator_cases();
 
-/// What `make` returns, the cases of a file; whatever it throws begins with the file's name.
+/// Returns the result of `make`, the cases of a file. Prefixes the message of an exception with the file's name.
 template <class Make>
 [[nodiscard]] auto made_in(std::string_view file, const Make& make) {
   try {
@@ -185,21 +196,23 @@ template <class Make>
   }
 }
 
-/// What `cases` lacks: names that are there twice, type rows without a case, nothing that is refused. Empty where it
-/// lacks nothing.
+/// Returns the gaps of a list of cases: duplicate names, type rows without a case, no case that is refused. Empty where
+/// there is no gap.
 [[nodiscard]] std::string check_coverage(const OperatorCases& all);
 
-/// Whether `check` refuses what it has to and nothing else, and whether the reference kernel computes in the case's
-/// type what it computes in f32, its loops in pieces that run backwards; and that nothing overflows there,
-/// which all kernels would agree on if they make the same mistake. Empty, or what is wrong.
+/// Checks that `check` refuses exactly the cases marked as refused, that the reference kernel computes the same in the
+/// case's type as in f32, with its loops split into pieces that run backwards, and that no result overflows: an
+/// overflow that the reference and the CUDA kernels share would otherwise stay undetected. Returns an empty string, or
+/// a description of the error.
 [[nodiscard]] std::string check_on_cpu(const OperatorCase& test);
 
-/// Every operator's timed cases, and how random ones are drawn, in the same order. Defined by the build.
+/// The timed cases of one operator, and the function that draws random ones, or null.
 struct OperatorTimings {
   const OperatorType* type;
   std::vector<TimedCase> timings;
   DrawCase draw;
 };
+/// Returns every operator's timed cases, in the order of the operator list. Defined by the build.
 [[nodiscard]] const std::vector<OperatorTimings>& operator_timings();
 
 }  // namespace graft::ops

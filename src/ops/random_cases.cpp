@@ -1,4 +1,4 @@
-// Random problems: the choices, and lists of different ones.
+// Random problems: random choices, and lists of distinct problems.
 #include "ops/random_cases.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace graft::ops {
 namespace {
 
-/// Tells problems apart.
+/// Returns a string that differs between different problems.
 std::string text_of(const TimedCase& timed) {
   std::string text;
   for (const TensorDesc& desc : timed.inputs) text += to_string(desc) + ' ';
@@ -18,7 +18,7 @@ std::string text_of(const TimedCase& timed) {
   return text;
 }
 
-/// So that operators do not share a sequence.
+/// Hashes an operator's name into the seed, so that operators do not share a random sequence.
 std::uint64_t hash_of(std::string_view name) {
   constexpr std::uint64_t basis = 14695981039346656037U;
   constexpr std::uint64_t prime = 1099511628211U;
@@ -63,7 +63,7 @@ std::vector<TimedCase> random_cases(const OperatorType& type, DrawCase draw, std
   Draw from(seed ^ hash_of(type.name));
   std::vector<TimedCase> list;
   std::set<std::string> known;
-  // An operator may have fewer different problems than are asked for.
+  // An operator may have fewer distinct problems than `count`.
   for (int tries = 0; tries < 100 * count && static_cast<int>(list.size()) < count; ++tries) {
     TimedCase timed = draw(from);
     if (known.insert(text_of(timed)).second) list.push_back(std::move(timed));

@@ -1,7 +1,7 @@
 // Random problems for `graft bench --random`: sizes that no kernel was tuned for.
 //
-// `TimedCase draw(const Definition&, Draw&)` in `<op>_cases.hpp` makes one problem of an operator. The ranges that it
-// draws from are the constants in front of it. An operator without this function is not drawn.
+// `TimedCase draw(const Definition&, Draw&)` in `<op>_cases.hpp` draws one problem of an operator. The ranges that it
+// draws from are the constants above the function. `graft bench --random` skips an operator without this function.
 #pragma once
 
 #include <array>
@@ -26,20 +26,21 @@ struct SizeRange {
   }
 };
 
-/// Elements of the first input: from what takes little more than a launch to what is many times the L2 cache.
+/// Number of elements of the first input: from tensors whose kernels run little longer than a launch takes to tensors
+/// many times as large as the L2 cache.
 inline constexpr SizeRange drawn_elements{1 << 15, 1 << 25};
 
-/// The types that PyTorch has the same operations for.
+/// The types in which PyTorch has the same operations.
 inline constexpr std::array drawn_dtypes{DType::f32, DType::f16, DType::bf16};
 
-/// A sequence of random choices, the same for the same seed.
+/// A sequence of random choices. Equal seeds give equal sequences.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : engine_(seed) {}
 
-  /// An integer of the range; its logarithm is uniformly distributed.
+  /// Returns an integer of the range whose logarithm is uniformly distributed.
   [[nodiscard]] std::int64_t size(const SizeRange& range);
-  /// An integer of the range, all equally likely.
+  /// Returns an integer of the range; all are equally likely.
   [[nodiscard]] std::int64_t integer(const SizeRange& range);
   [[nodiscard]] bool chance(int percent) { return integer({1, 100}) <= percent; }
   template <class List>
@@ -50,7 +51,7 @@ class Draw {
   [[nodiscard]] T one_of(std::initializer_list<T> list) {
     return one_of(std::vector<T>(list));
   }
-  /// The shapes that `make` draws, again and again until one has a number of elements within the range.
+  /// Calls `make` until it returns a shape whose number of elements lies in the range, and returns that shape.
   template <class Make>
   [[nodiscard]] Extents shape(const Make& make, const SizeRange& elements = drawn_elements) {
     while (true) {
@@ -65,10 +66,10 @@ class Draw {
 
 [[nodiscard]] Extents extents_of(const std::vector<std::int64_t>& sizes);
 
-/// Channels of networks: three of four are multiples of 8.
+/// Returns a typical number of channels between `least` and `most`: three of four are multiples of 8.
 [[nodiscard]] std::int64_t draw_channels(Draw& draw, std::int64_t least, std::int64_t most);
 
-/// So many different problems of an operator, which are valid and have PyTorch's types.
+/// Returns up to `count` distinct problems of an operator, all of them valid and in types that PyTorch has.
 [[nodiscard]] std::vector<TimedCase> random_cases(const OperatorType& type, DrawCase draw, std::uint64_t seed,
                                                   int count);
 

@@ -1,4 +1,4 @@
-// Planning of reductions over any set of axes.
+// Plans reductions over any set of axes.
 #include "ops/reduction.hpp"
 
 #include <array>

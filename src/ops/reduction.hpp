@@ -1,4 +1,4 @@
-// How a reduction over any set of axes walks through a row-major tensor. Shared by reference and CUDA kernels.
+// Reductions over any set of axes of a row-major tensor as two nested loops, shared by reference and CUDA kernels.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace graft::ops {
 
-/// A tensor as an outer loop over what is kept and an inner loop over what is reduced. Neighboring axes of the same
+/// A tensor as an outer loop over the kept axes and an inner loop over the reduced axes. Neighboring axes of the same
 /// kind are merged and axes of size 1 dropped: NCHW over {1} is kept [N, HW], reduced [C].
 struct ReductionPlan {
   Extents kept_extents;
@@ -20,10 +20,10 @@ struct ReductionPlan {
   std::int64_t reduced_count = 1;
 };
 
-/// Fails for an axis outside -rank..rank-1 and for one named twice.
+/// Plans a reduction over `axes`. Fails for an axis outside -rank..rank-1 and for an axis that is listed twice.
 [[nodiscard]] Status plan_reduction(const Extents& extents, std::span<const std::int64_t> axes, ReductionPlan& plan);
 
-/// Where the index-th element of a loop over `extents` lies, the last extent running fastest.
+/// Returns the offset of the index-th element of a loop over `extents`, in which the last extent varies fastest.
 [[nodiscard]] inline std::int64_t offset_of(std::int64_t index, const Extents& extents, const Extents& strides) {
   std::int64_t offset = 0;
   for (int axis = extents.rank() - 1; axis > 0; --axis) {

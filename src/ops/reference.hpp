@@ -12,7 +12,7 @@
 
 namespace graft::ops {
 
-/// Scales for i8 and f8e4m3fn elements; other types ignore them.
+/// Returns an element as a double. i8 and f8e4m3fn elements are multiplied by `scale`; other types ignore it.
 template <class Element>
 [[nodiscard]] double load(Element value, [[maybe_unused]] double scale) {
   if constexpr (std::same_as<Element, std::int8_t>)
@@ -23,6 +23,7 @@ template <class Element>
     return static_cast<double>(static_cast<float>(value));
 }
 
+/// Rounds a double to an element. For i8 and f8e4m3fn the value is divided by `scale` first; other types ignore it.
 template <class Element>
 [[nodiscard]] Element store(double value, [[maybe_unused]] double scale) {
   if constexpr (std::same_as<Element, std::int8_t>)
@@ -35,7 +36,7 @@ template <class Element>
     return static_cast<Element>(static_cast<float>(value));
 }
 
-/// Calls `f` with a value of the C++ type that stores `dtype`; only the types that kernels compute in.
+/// Calls `f` with a value of the C++ type that stores `dtype`, for f32, f16, bf16 and i8.
 template <class F>
 [[nodiscard]] Status dispatch(DType dtype, F&& f) {
   switch (dtype) {
@@ -49,14 +50,14 @@ template <class F>
   }
 }
 
-/// As dispatch, and of f8e4m3fn, for the operators that take it.
+/// Calls `f` as dispatch does, and also for f8e4m3fn, for the operators that support it.
 template <class F>
 [[nodiscard]] Status dispatch_and_f8(DType dtype, F&& f) {
   if (dtype == DType::f8e4m3fn) return f(Float8E4M3FN{});
   return dispatch(dtype, f);
 }
 
-/// As dispatch, and for the types of integers that are not scaled.
+/// Calls `f` as dispatch does, and also for the integer types without a scale: i32, i64, u8 and boolean.
 template <class F>
 [[nodiscard]] Status dispatch_any(DType dtype, F&& f) {
   switch (dtype) {
@@ -68,7 +69,7 @@ template <class F>
   }
 }
 
-/// What a kernel says in a size output: `dtype` is the output's.
+/// Writes a size that depends on the data to a size output of type `dtype`, i32 or i64.
 inline void store_size(DType dtype, std::int64_t size, void* output) {
   if (dtype == DType::i32) {
     *static_cast<std::int32_t*>(output) = static_cast<std::int32_t>(size);
@@ -77,7 +78,7 @@ inline void store_size(DType dtype, std::int64_t size, void* output) {
   }
 }
 
-/// y[i] = op.apply(x[i]) in double, for a definition derived from Elementwise.
+/// Computes y[i] = op.apply(x[i]) in double, for a definition derived from Elementwise.
 template <class Definition>
 [[nodiscard]] Status elementwise_cpu(const Definition& op, const Problem& problem, const Buffers& buffers,
                                      const CpuContext& context) {

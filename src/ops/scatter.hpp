@@ -1,4 +1,4 @@
-// What ScatterReduceND and ScatterReduceElements share: their reductions, and a problem as slices that go into rows.
+// Shared by ScatterReduceND and ScatterReduceElements: the reductions, and a problem as slices that are added to rows.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ constexpr auto scatter_type_constraints() {
   return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
 }
 
-/// What an element becomes by an update. Integers wrap around; min and max of NaN, and of two zeros, are the update, as
-/// in ONNX Runtime.
+/// Reduces an element with an update. Integers wrap around. min and max return the update if either number is NaN or
+/// both are zeros, as ONNX Runtime does.
 template <class T>
 GRAFT_HOST_DEVICE T reduced(ScatterReduction reduction, T element, T update) {
   using Number = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
@@ -40,24 +40,26 @@ GRAFT_HOST_DEVICE T reduced(ScatterReduction reduction, T element, T update) {
   return element;
 }
 
-/// Update i, `slice` elements one after another, goes into one of `rows` rows of as many elements.
+/// The sizes of a problem: each of `updates` updates is a slice of `slice` contiguous elements, which is reduced into
+/// one of `rows` rows of `slice` elements.
 struct ScatterSizes {
   std::int64_t rows = 0;
   std::int64_t slice = 1;
   std::int64_t updates = 0;
 };
 
-/// Whether there are so many wide slices that to sort them and read them in order takes less time than atomics do. On
-/// an H200 memory adds 1.5 TB/s of f32 and half of that of i64, while what is sorted is read at twice the speed:
-/// 372 us against 248 us for a million slices of 128 in f32, 152 us against 132 us for half a million of 256 in f16.
+/// Whether there are so many wide slices that sorting and reading them in order takes less time than atomics. On an
+/// H200, atomics add 1.5 TB/s of f32 and half as much of i64, while sorted slices are read at twice that speed: 372 us
+/// with atomics against 248 us in order for a million slices of 128 in f32, 152 us against 132 us for half a million
+/// slices of 256 in f16.
 [[nodiscard]] constexpr bool is_faster_in_order(DType dtype, const ScatterSizes& sizes) {
   constexpr std::int64_t wide_bytes = 512;
   const std::int64_t many = std::int64_t{1} << (dtype == DType::i64 ? 24 : 26);
   return sizes.slice * static_cast<std::int64_t>(size_of(dtype)) >= wide_bytes && sizes.updates >= many / sizes.slice;
 }
 
-/// Whether updates are reduced by atomics whatever kernel is asked for, as their order changes nothing or may be any:
-/// without a workspace.
+/// Whether atomics reduce the updates whichever kernel is selected, because the order of the updates either does not
+/// change the result or may be arbitrary. Such problems need no workspace.
 [[nodiscard]] constexpr bool is_always_atomic(ScatterReduction reduction, bool deterministic, DType dtype,
                                               const ScatterSizes& sizes) {
   if (reduction == ScatterReduction::mul || is_faster_in_order(dtype, sizes)) return false;
@@ -65,8 +67,8 @@ struct ScatterSizes {
   return reduction == ScatterReduction::add && !deterministic && dtype != DType::f32;
 }
 
-/// Whether the extremes of floating-point numbers are found by atomics: the shorter the slices, the more it takes to
-/// sort them. On an H200 6.4 million single elements take 334 us in order.
+/// The longest slices whose floating-point minimum or maximum is found by atomics: the shorter the slices, the larger
+/// the share of sorting. On an H200, 6.4 million single elements take 334 us in order.
 inline constexpr std::int64_t most_atomic_extremes = 3;
 [[nodiscard]] constexpr bool has_extremes(ScatterReduction reduction, DType dtype) {
   return is_floating_point(dtype) && (reduction == ScatterReduction::min || reduction == ScatterReduction::max);
@@ -75,7 +77,7 @@ inline constexpr std::int64_t most_atomic_extremes = 3;
   return has_extremes(reduction, dtype) && sizes.slice <= most_atomic_extremes;
 }
 
-/// Byte offsets in the workspace of the CUDA kernels that reduce in order.
+/// Byte offsets in the workspace of the CUDA kernels that reduce the updates in order.
 struct ScatterPlan : WorkspaceParts {
   explicit ScatterPlan(const ScatterSizes& sizes) {
     for (std::int64_t& each : targets) each = add(sizes.updates * 4);
@@ -85,17 +87,17 @@ struct ScatterPlan : WorkspaceParts {
     sort = add(sort_bytes);
   }
 
-  std::int64_t targets[2] = {};  ///< The row of each update, and where they are sorted.
-  std::int64_t order[2] = {};    ///< The number of each update, and where they are sorted.
-  std::int64_t runs = 0;         ///< Where the updates of each row begin and end.
+  std::int64_t targets[2] = {};  ///< The row of each update, before and after sorting.
+  std::int64_t order[2] = {};    ///< The index of each update, before and after sorting.
+  std::int64_t runs = 0;         ///< The begin and the end of the sorted updates of each row.
   std::int64_t sort = 0;
-  std::int64_t sort_bytes = 0;  ///< More than CUB's radix sort asks for: 1024 bytes for each 2304 updates or more.
+  std::int64_t sort_bytes = 0;  ///< More than CUB's radix sort needs: 1024 bytes for each 2304 updates or more.
 
  private:
   static constexpr std::int64_t least_sort_bytes = 64 << 10;
 };
 
-/// Byte offsets in the workspace of the CUDA kernels that find extremes of floating-point numbers by atomics.
+/// Byte offsets in the workspace of the CUDA kernels that find floating-point minima and maxima by atomics.
 struct ExtremesPlan : WorkspaceParts {
   explicit ExtremesPlan(const ScatterSizes& sizes) {
     const std::int64_t elements = sizes.rows * std::min(sizes.slice, most_atomic_extremes);
@@ -106,11 +108,12 @@ struct ExtremesPlan : WorkspaceParts {
 
   static constexpr int state_words = 8;
   std::int64_t state = 0;
-  std::int64_t last_nan = 0;  ///< Of each element of y: 1 + the number of the last update that is NaN.
-  std::int64_t best = 0;      ///< Of each element of y: the extreme of the updates after it, and the last of its zeros.
+  std::int64_t last_nan = 0;  ///< Per element of y: 1 + the index of the last update that is NaN.
+  std::int64_t best =
+      0;  ///< Per element of y: the extreme of the updates after the last NaN, and the last of its zeros.
 };
 
-/// Bytes of the workspace of whichever kernel is asked for, and no fewer than those of smaller sizes.
+/// Returns the bytes of the workspace, enough for every kernel that may be selected and for all smaller sizes.
 [[nodiscard]] inline std::size_t scatter_workspace(ScatterReduction reduction, bool deterministic, DType dtype,
                                                    const ScatterSizes& sizes) {
   if (is_always_atomic(reduction, deterministic, dtype, sizes)) return 0;
@@ -119,7 +122,7 @@ struct ExtremesPlan : WorkspaceParts {
   return static_cast<std::size_t>(std::max(in_order, ExtremesPlan(sizes).bytes));
 }
 
-/// The index counted from the front; -1 for one that is out of range.
+/// Returns the index counted from the front, or -1 if it is out of range.
 [[nodiscard]] GRAFT_HOST_DEVICE inline std::int64_t index_from_front(std::int64_t index, std::int64_t size) {
   if (index < 0) index += size;
   return index >= 0 && index < size ? index : -1;

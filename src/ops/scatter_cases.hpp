@@ -1,4 +1,4 @@
-// What the cases of ScatterReduceND and ScatterReduceElements share.
+// Types, reductions and tolerances that the cases of ScatterReduceND and ScatterReduceElements share.
 #pragma once
 
 #include "ops/operator_case.hpp"
@@ -9,14 +9,14 @@ namespace graft::ops {
 inline constexpr std::array scatter_types{DType::f32, DType::f16, DType::bf16, DType::i32, DType::i64};
 inline constexpr std::array scatter_reductions{"add", "mul", "min", "max"};
 
-/// What a sum of some twenty ordinary numbers may lose where each addition rounds to the type.
+/// Returns the absolute error of a sum of some twenty numbers of ordinary size when each addition rounds to the type.
 [[nodiscard]] inline double error_in_any_order(DType dtype) {
   if (dtype == DType::f16) return 0.1;
   if (dtype == DType::bf16) return 0.8;
   return dtype == DType::f32 ? 1e-5 : 0;
 }
 
-/// Makes any integer an index into `size` elements, from either end, or now and then one beyond.
+/// Maps any integer to -size-1..size: an index from either end, or one just outside the range.
 template <class Index>
 [[nodiscard]] Index as_index(Index any, std::int64_t size) {
   const auto places = static_cast<Index>(2 * size + 2);

@@ -1,13 +1,13 @@
-// Parts of a workspace, one after another.
+// A workspace divided into consecutive parts.
 #pragma once
 
 #include <cstdint>
 
 namespace graft::ops {
 
-/// What a plan of a workspace derives from: its parts begin at multiples of 256 bytes, as TensorRT's allocations do.
+/// The base of a workspace plan. Its parts begin at multiples of 256 bytes, as TensorRT's allocations do.
 struct WorkspaceParts {
-  /// Where a part of so many bytes begins.
+  /// Appends a part of `size` bytes and returns its offset.
   std::int64_t add(std::int64_t size) {
     constexpr std::int64_t alignment = 256;
     const std::int64_t at = bytes;
