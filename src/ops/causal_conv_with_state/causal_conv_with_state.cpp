@@ -1,4 +1,4 @@
-// Definition of CausalConvWithState: shapes, rules, what stands in for missing inputs, ONNX function.
+// Definition of CausalConvWithState: shapes, checks, the descriptions of missing inputs, ONNX function.
 #include "ops/causal_conv_with_state/causal_conv_with_state.hpp"
 
 #include <limits>
@@ -24,7 +24,7 @@ std::vector<Shape> CausalConvWithState::infer_shapes(std::span<const Shape> inpu
   return {inputs[x], {inputs[x][0], inputs[x][1], inputs[weight][2] - 1}};
 }
 
-/// Shapes have been inferred before.
+/// Checks the extents of the inputs. infer_shapes has checked the ranks and K before.
 Status CausalConvWithState::check(const Problem& problem) {
   const Extents& from = problem.inputs[x].extents;
   const Extents& weights = problem.inputs[weight].extents;
@@ -45,8 +45,9 @@ TensorDesc CausalConvWithState::constant(std::size_t /*port*/, std::span<const T
   return {.dtype = given[x].dtype, .layout = Layout::linear, .extents = {0}};
 }
 
-/// A bias without elements is filled up. Every element is multiplied with the factors of its channel as a row of its
-/// last K: a Conv needs the number of channels as an attribute, which the node does not have.
+/// Returns the ONNX function. It gathers a window of K elements before every position, [N,C,L,K], and multiplies the
+/// windows with weight, [C,1,K], because Conv would need the number of channels as an attribute, which the node does
+/// not have. A bias without elements is padded with zeros.
 std::optional<Function> CausalConvWithState::function(const FunctionInputs& inputs) const {
   std::string text =
       "x32 = Cast<to=1>(x)\n"

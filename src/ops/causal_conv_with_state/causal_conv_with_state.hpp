@@ -1,18 +1,20 @@
-// CausalConvWithState: a depthwise convolution along a sequence, which sees the past alone and carries it along.
+// CausalConvWithState: a depthwise convolution along a sequence that reads only past elements, and returns the last K-1
+// of them as the state of the next call.
 #pragma once
 
 #include "graft/define_operator.hpp"
 
 namespace graft::ops {
 
-/// What is applied to sums before they are stored. ONNX has two names for one.
+/// The activation that is applied to the sums before they are stored. ONNX has two names, silu and swish, for one
+/// function.
 enum class CausalActivation : std::uint8_t { none, silu, swish };
 constexpr std::array<Choice<CausalActivation>, 3> choices(CausalActivation /*tag*/) {
   return {{{"none", CausalActivation::none}, {"silu", CausalActivation::silu}, {"swish", CausalActivation::swish}}};
 }
 
-/// What is left out before another input, as a model without a bias that has a state does it, is a tensor without
-/// elements.
+/// An optional input that is missing while a later one is present, as in a model with a state but without a bias, is a
+/// tensor without elements.
 struct CausalConvWithState {
   static constexpr auto name = "CausalConvWithState";
   static constexpr int version = 1;

@@ -1,4 +1,4 @@
-// Cases of CausalConvWithState: steps and pieces of sequences, with and without a bias and a state.
+// Cases of CausalConvWithState: single steps and pieces of sequences, with and without a bias and a state.
 #pragma once
 
 #include "ops/causal_conv_with_state/causal_conv_with_state.hpp"
@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// Inputs of a problem with so many of the optional ones.
+/// Returns the inputs of a problem with the first `optional` of the optional inputs, bias and past_state.
 [[nodiscard]] inline std::vector<TensorDesc> causal_inputs(DType dtype, const Extents& x, std::int64_t taps,
                                                            std::size_t optional) {
   std::vector<TensorDesc> inputs{{.dtype = dtype, .extents = x}, {.dtype = dtype, .extents = {x[1], 1, taps}}};
@@ -30,8 +30,9 @@ namespace graft::ops {
                                            .op = op,
                                            .inputs = causal_inputs(dtype, x, taps, optional),
                                            .fill = fill,
-                                           // Of expf and the division; and of a sum of products, which is rounded
-                                           // at each and may come past 50 before it cancels.
+                                           // The relative error covers expf and the division. The absolute error covers
+                                           // the sum of products, which is rounded after every addition and may exceed
+                                           // 50 in between before its terms cancel.
                                            .tolerance = f32_error(16),
                                            .absolute = 50 * f32_error(static_cast<double>(taps))});
   };
@@ -105,7 +106,8 @@ namespace graft::ops {
   return cases;
 }
 
-/// A layer of a Mamba and one of a gated delta net: sequences as they are read, and steps of generation.
+/// Returns the problems of a Mamba layer and of a gated delta net layer: whole sequences, and single steps of
+/// generation.
 [[nodiscard]] inline std::vector<TimedCase> timings(const CausalConvWithState& /*tag*/) {
   std::vector<TimedCase> timings;
   const auto add = [&](DType dtype, const Extents& x, std::size_t optional, double of_copy) {

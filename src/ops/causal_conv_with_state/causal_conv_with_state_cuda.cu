@@ -1,4 +1,4 @@
-// CUDA kernels of CausalConvWithState: along long rows in vectors of 128 bits, and short rows one to a thread.
+// CUDA kernels of CausalConvWithState: long rows in vectors of 128 bits, short rows with one thread per row.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -12,19 +12,19 @@
 namespace graft::ops {
 namespace {
 
-/// The number of taps that kernels are compiled for; others are counted when they run.
+/// The number of taps for which kernels are specialized. Other kernels read the number of taps at run time.
 constexpr int usual_taps = 4;
 
 template <class T>
 __device__ float activated(const CausalTask<T>& task, float sum) {
   if (!task.has_silu) return sum;
-  // The faster exponential is exact to 16 bits and more.
+  // __expf is faster than expf and its error does not change a result of 16 bits.
   const float power = std::is_same_v<T, float> ? expf(-sum) : __expf(-sum);
   return __fdividef(sum, 1.F + power);
 }
 
-/// The last elements of a row and of the past before it. In rising order by one thread: the state may be where the past
-/// is.
+/// Stores the last taps - 1 elements of the past followed by x as the present state. One thread stores them in rising
+/// order, because the state may overwrite the past in place.
 template <class T>
 __device__ void store_state(const CausalTask<T>& task, std::int64_t row) {
   const std::int64_t state = task.taps - 1;
@@ -40,7 +40,7 @@ __device__ void store_state(const CausalTask<T>& task, std::int64_t row) {
   }
 }
 
-/// One row to a thread; the elements that a sum is of move through registers.
+/// Computes one row per thread. The elements of the current sum are held in registers and shifted by one per step.
 template <class T, int Taps>
 __global__ void __launch_bounds__(spread_most_threads) slide_along_rows(CausalTask<T> task) {
   const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(spread_most_threads) slide_along_rows(CausalTa
   for (int tap = 0; tap + 1 < Taps; ++tap) task.present[row * (Taps - 1) + tap] = window[tap];
 }
 
-/// The same for any number of taps, out of memory.
+/// Computes one row per thread for any number of taps, reading the elements of every sum from memory.
 template <class T>
 __global__ void __launch_bounds__(spread_most_threads) walk_along_rows(CausalTask<T> task) {
   const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -96,14 +96,15 @@ __global__ void __launch_bounds__(spread_most_threads) walk_along_rows(CausalTas
   store_state(task, row);
 }
 
-/// Of a row. Rows are cut where addresses are multiples of 128 bits, so that one that begins within a vector reaches
-/// over one more, and its first and last may hold elements of its neighbors.
+/// Returns the number of vectors that a row of `length` elements touches at most. Rows are cut where addresses are
+/// multiples of 128 bits, so a row that begins within a vector touches one vector more, and its first and last vector
+/// may hold elements of neighboring rows.
 constexpr std::int64_t vectors_of(std::int64_t length, std::int64_t width) {
   return ceil_divide(length + (length % width == 0 ? 0 : width - 1), width);
 }
 
-/// The elements of a row from number `first` on. Those below 0 are the past's, where it has them; what lies behind the
-/// end of the row does not matter.
+/// Returns a vector of the elements of a row from index `first` on. Negative indices denote elements of the past, or
+/// zeros if there is no past. Elements after the end of the row are unspecified.
 template <class T>
 __device__ Vector<T, widest<T>> load_elements(const CausalTask<T>& task, std::int64_t row, std::int64_t first) {
   constexpr int width = widest<T>;
@@ -127,7 +128,8 @@ __device__ Vector<T, widest<T>> load_elements(const CausalTask<T>& task, std::in
   return V::of(elements);
 }
 
-/// The results of a row from number `first` on, and the state at its end.
+/// Applies the activation and stores the results of a row from index `first` on. Stores the state if this is the end of
+/// the row.
 template <class T>
 __device__ void finish(const CausalTask<T>& task, std::int64_t row, std::int64_t first, float (&sums)[widest<T>],
                        bool stores_state) {
@@ -145,8 +147,8 @@ __device__ void finish(const CausalTask<T>& task, std::int64_t row, std::int64_t
   if (stores_state && first + width >= task.length) store_state(task, row);
 }
 
-/// Count vectors of a row to a thread, which loads them before it computes. The elements of each and of the vector
-/// before it are all that its sums are of.
+/// Computes `Count` vectors of a row per thread, and loads all of them before it computes. Each result depends only on
+/// the elements of its own vector and of the vector before it, since usual_taps is not larger than a vector.
 template <class T, int Count>
 __global__ void __launch_bounds__(spread_most_threads)
     convolve_vectors(CausalTask<T> task, Divisor by_threads, int threads_of_row, int vectors_of_row,
@@ -196,8 +198,8 @@ __global__ void __launch_bounds__(spread_most_threads)
   }
 }
 
-/// One vector to a thread, and any number of taps: its elements and those of the vector before it are multiplied with
-/// as many factors as a vector has elements; where there are more factors, further vectors follow.
+/// Computes one vector per thread for any number of taps. Its elements and the elements of the vector before it are
+/// multiplied with as many factors as a vector has elements; then the next older vector is loaded for the next factors.
 template <class T>
 __global__ void __launch_bounds__(spread_most_threads)
     convolve_vectors_any(CausalTask<T> task, Divisor by_vectors, int vectors_of_row, Divisor by_channels,
@@ -218,7 +220,7 @@ __global__ void __launch_bounds__(spread_most_threads)
   const float bias = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
 #pragma unroll
   for (float& sum : sums) sum = bias;
-  for (int newest = 0; newest < task.taps; newest += width) {  // back in time
+  for (int newest = 0; newest < task.taps; newest += width) {  // from newer to older elements
     float lower[width];
     load_elements(task, row, first - newest - width).unpack(lower);
 #pragma unroll
@@ -234,14 +236,14 @@ __global__ void __launch_bounds__(spread_most_threads)
   finish(task, row, first, sums, stores_state);
 }
 
-/// After the kernel that reads the past, where the state takes its place.
+/// Stores the states in place, after the kernel that reads the past has ended.
 template <class T>
 __global__ void __launch_bounds__(spread_most_threads) store_states(CausalTask<T> task) {
   const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (row < task.rows) store_state(task, row);
 }
 
-/// All rows at once, by the kernel that is compiled for their taps or for any.
+/// Runs one thread per row, in the kernel that is specialized for the number of taps or in the general one.
 template <class T>
 Status run_rows(const CausalTask<T>& task, const CudaContext& context) {
   DeviceTraits device;
@@ -263,7 +265,7 @@ Status run_vectors(const CausalTask<T>& task, const CudaContext& context) {
                   spread_grid(task.rows * threads_of_row, device), context, task, Divisor(threads_of_row),
                   threads_of_row, vectors, by_channels, !is_in_place);
   };
-  constexpr int several = 4;  // where that leaves enough threads for the GPU
+  constexpr int several = 4;  // used where one thread per `several` vectors still fills the GPU
   const std::int64_t all_threads = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
   const auto convolve = [&] {
     if (task.taps != usual_taps) {
@@ -292,7 +294,8 @@ Status run_causal(const CausalConvWithState& op, const Problem& problem, const B
 
 Status always_fits(const CausalConvWithState& /*op*/, const Problem& /*problem*/) { return {}; }
 
-/// Of rows that hold the whole state, so that it does not depend on the past.
+/// Accepts rows that are at least as long as the state, so that the state is a part of x and does not depend on the
+/// past.
 Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
   const TensorDesc& x = problem.inputs[CausalConvWithState::x];
   const auto width = 16 / static_cast<std::int64_t>(size_of(x.dtype));
@@ -308,7 +311,7 @@ Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
 
 }  // namespace
 
-/// "vectors" leaves addresses that are no multiples of 16 to "rows".
+/// Returns the variants. "vectors" runs the kernels of "rows" where an address is not a multiple of 16.
 std::span<const Variant<CausalConvWithState>> cuda_kernels(const CausalConvWithState& /*op*/) {
   static constexpr std::array variants{Variant<CausalConvWithState>{"vectors", fits_vectors, run_causal<true>},
                                        Variant<CausalConvWithState>{"rows", always_fits, run_causal<false>}};

@@ -1,10 +1,10 @@
-# Golden values of CausalConvWithState, see tests/golden/generators/make_goldens.py: a depthwise convolution of PyTorch's over the
-# past and x.
+# Golden values of CausalConvWithState, see tests/golden/generators/make_goldens.py: PyTorch's depthwise convolution of
+# the past followed by x.
 import torch
 import torch.nn.functional as F
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, random_values, rounded
 
-# The reference kernel adds in another order, in double; numbers that cancel differ by that.
+# The reference kernel adds in double in another order, so sums that cancel differ by the rounding of their terms.
 ABSOLUTE = 1e-12
 
 

@@ -1,4 +1,4 @@
-// A problem of CausalConvWithState as its kernels see it.
+// A problem of CausalConvWithState in the form that its kernels use.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// A row is a channel of an item.
+/// Sizes and typed addresses. A row is one channel of one item.
 template <class Element>
 struct CausalTask {
   CausalTask(const CausalConvWithState& op, const Problem& problem, const Buffers& buffers)
@@ -30,13 +30,13 @@ struct CausalTask {
   bool has_silu;
   const Element* x;
   const Element* weight;
-  const Element* bias;  ///< Null: zeros; so is the past.
-  const Element* past;
+  const Element* bias;  ///< Null: zeros.
+  const Element* past;  ///< Null: zeros.
   Element* y;
   Element* present;
 
  private:
-  /// Null for what has no elements.
+  /// Returns null for an input without elements.
   static const Element* input(const Problem& problem, const Buffers& buffers, std::size_t port) {
     const bool has_elements = problem.inputs[port].extents.element_count() > 0;
     return has_elements ? static_cast<const Element*>(buffers.inputs[port]) : nullptr;

@@ -1,4 +1,4 @@
-// From a channel's statistics to the map that makes y of its x.
+// The map from x to y of a channel, computed from the channel's statistics.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ inline constexpr float infinity = std::numeric_limits<float>::infinity();
 inline constexpr float largest_float = std::numeric_limits<float>::max();
 }  // namespace detail
 
-/// The part of the definition that travels to the GPU.
+/// The attributes and inputs of InstanceNorm that its CUDA kernels receive.
 struct ChannelNorm {
   const float* scale;
   const float* bias;
   float epsilon;
-  float slope;  ///< What a negative result is multiplied by.
+  float slope;  ///< Factor of negative results.
   float x_scale;
   float y_scale;
-  float power;          ///< Of Shift.
+  float power;          ///< The power of Shift.
   float inverse_power;  ///< 1 / power, which is exact.
 };
 
-/// y = slope(value * factor + summand), the value taken as Shift says.
+/// y = slope(value * factor + summand), where value = x * power - origin as in Shift.
 template <class T>
 struct ChannelMap {
   Shift shift;
@@ -39,7 +39,8 @@ struct ChannelMap {
       : shift(origin), slope(norm.slope) {
     const float mean = moments.mean();
     const float variance = __fdividef(moments.squares, moments.count) * norm.inverse_power * norm.inverse_power;
-    // NaN stands for an overflow as well: of numbers that are none the mean is none.
+    // A NaN variance is treated as an overflow, and y becomes the bias. A channel that contains NaN has a NaN mean, so
+    // its y is NaN.
     const float inverse = variance < detail::infinity ? rsqrtf(variance + norm.epsilon) : 0;
     factor = scale * inverse * norm.inverse_power;
     summand = fmaf(-mean, factor, bias);
@@ -59,11 +60,11 @@ struct ChannelMap {
   }
 };
 
-/// Steps of x to steps of y, the latter as shares of the way from the first to the last step (see pack_shares), or
-/// before a leaky activation as steps.
+/// Maps steps of x to steps of y. The result of the linear part is a share of the way from the lowest to the highest
+/// step of y (see pack_shares), or, before a leaky activation, a number of steps.
 template <>
 struct ChannelMap<std::int8_t> {
-  float whole;  ///< The mean's whole steps.
+  float whole;  ///< The mean, rounded to a step.
   float factor;
   float summand;
   float span;
@@ -102,7 +103,7 @@ struct ChannelMap<std::int8_t> {
       const float shares[4] = {share, share, share, share};
       return {static_cast<std::int8_t>(kernels::pack_shares(shares, span, base) & 0xFFU)};
     } else {
-      const float offset = kernels::rounder + 128.F + whole;  // exact: a whole number
+      const float offset = kernels::rounder + 128.F + whole;  // exact: an integer
       Vector<std::int8_t, N> result;
 #pragma unroll
       for (int w = 0; w < Vector<std::int8_t, N>::words; ++w) {

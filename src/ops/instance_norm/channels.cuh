@@ -1,4 +1,4 @@
-// InstanceNorm where a channel fits on the chip: it is read once and waits in registers for its statistics.
+// InstanceNorm for channels that fit on the chip: x is read once and held in registers until the statistics are known.
 #pragma once
 
 #include <algorithm>
@@ -10,26 +10,27 @@
 
 namespace graft::ops {
 
-/// Channels of all items, one after the other.
+/// The channels of all items, one after the other.
 struct Channels {
   std::int64_t count;
-  int length;    ///< Elements of each.
+  int length;    ///< Elements of a channel.
   int per_item;  ///< Channels of an item.
 };
 
-/// Tuned on an H100: vectors that a thread holds.
+/// The number of vectors that a thread holds, tuned on an H100.
 struct ChannelsPolicy {
   static constexpr int in_warp = 4;
-  static constexpr int few = 2;  ///< Of short channels of small tensors, whose latency counts.
+  static constexpr int few = 2;  ///< For short channels of small tensors, where latency counts.
   static constexpr int medium = 4;
   static constexpr int many = 8;
-  static constexpr int fewest_lanes = 8;        ///< 128 bytes side by side.
-  static constexpr int longest_single = 32;     ///< Elements of a ragged channel that are less work one by one.
-  static constexpr int longest_few = 384;       ///< Vectors of a channel of which a thread holds few,
-  static constexpr int longest_medium = 1024;   ///< or a medium number, where the tensor fills the GPU.
-  static constexpr int least_clustered = 2560;  ///< Vectors of one of few channels that are worth a cluster.
-  static constexpr int half_staged_share =
-      256 * 2 * many;  ///< Vectors of a block that are held in shared memory as well.
+  static constexpr int fewest_lanes = 8;  ///< 128 contiguous bytes.
+  static constexpr int longest_single =
+      32;                                  ///< Elements of a ragged channel up to which single elements are less work.
+  static constexpr int longest_few = 384;  ///< Vectors of a channel up to which a thread holds `few`.
+  static constexpr int longest_medium =
+      1024;  ///< Vectors of a channel up to which a thread holds `medium`, if the tensor fills the GPU.
+  static constexpr int least_clustered = 2560;              ///< Vectors from which few channels are run by clusters.
+  static constexpr int half_staged_share = 256 * 2 * many;  ///< Vectors per block, half of them in shared memory.
 };
 
 namespace detail {
@@ -37,9 +38,10 @@ namespace detail {
 inline constexpr int largest_block = 1024;
 inline constexpr int staged_threads = 256;
 
-/// A thread's part of a channel: R vectors of N elements, `step` vectors apart. Ragged: the channel does not begin or
-/// end at a multiple of a vector; what then lies before the first one and behind the last one goes to the first 2 * N
-/// threads, an element each, or of two Edges to the first N. x and y lie alike.
+/// A thread's part of a channel: R vectors of N elements, `step` vectors apart. A ragged channel does not begin or end
+/// at a multiple of a vector. The elements before its first vector and after its last one are read by the first 2 * N
+/// threads, one element each, or with two Edges by the first N threads. x and y lie at the same distance from a
+/// multiple of a vector.
 template <class T, int N, int R, bool Ragged, int Edges = 1>
 struct ChannelPart {
   Vector<T, N> vectors[R];
@@ -47,9 +49,9 @@ struct ChannelPart {
   Shift shift;
   float scale;
   float bias;
-  int begin;                  ///< Of the vectors, in elements.
-  int valid;                  ///< Vectors that are not beyond the end.
-  int edge_at[2] = {-1, -1};  ///< In elements; negative if there is none.
+  int begin;                  ///< Index of the element at which the vectors begin.
+  int valid;                  ///< Number of vectors before the end of the channel.
+  int edge_at[2] = {-1, -1};  ///< Indices of the edge elements; negative: none.
 
   __device__ void load(const T* x, std::int64_t channel, const Channels& channels, const ChannelNorm& norm, int first,
                        int step) {
@@ -76,7 +78,7 @@ struct ChannelPart {
       vectors[j] =
           at < count ? Vector<T, N>::load(from + begin + static_cast<std::int64_t>(at) * N) : Vector<T, N>::zero();
     }
-    // What waits for one of the reads comes after all of them.
+    // Instructions that wait for one of the reads follow after all reads have been issued.
     const T origin = *from;
     const auto place = static_cast<int>(channel - divide(channel, channels.per_item) * channels.per_item);
     scale = norm.scale[place];
@@ -94,7 +96,7 @@ struct ChannelPart {
         float value[1];
         edges[i].unpack(value);
         value[0] = fmaf(value[0], shift.power, -shift.origin);
-        // Half of the square of their distance are the squares of two.
+        // The squared distances of two values from their mean sum up to half of their squared difference.
         if (outside.count > 0) outside.squares = 0.5F * (value[0] - before) * (value[0] - before);
         before = value[0];
         outside.sum += value[0];
@@ -123,7 +125,7 @@ struct ChannelPart {
   }
 };
 
-/// 1 << log2_lanes lanes of a warp to a channel; N or more if it is ragged.
+/// Runs 1 << log2_lanes lanes of a warp per channel; ragged channels need at least N lanes.
 template <class T, int N, int R, bool Ragged>
 __global__ void __launch_bounds__(spread_most_threads)
     channels_by_lanes(const T* x, T* y, Channels channels, int log2_lanes, ChannelNorm norm) {
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(spread_most_threads)
   if (active) part.store(y, channel, channels, norm, whole, lane, lanes);
 }
 
-/// The parts of all blocks of a cluster.
+/// Joins the parts of all blocks of a cluster.
 template <bool Clustered>
 __device__ Moments join_cluster(BlockCluster<Clustered>& cluster, const Moments& part) {
   constexpr int values = 3;
@@ -156,7 +158,7 @@ __device__ Moments join_cluster(BlockCluster<Clustered>& cluster, const Moments&
   return join_lanes(rank < cluster.size() ? Moments{of_block[0], of_block[1], of_block[2]} : Moments{}, max_cluster);
 }
 
-/// A block of whole warps to a channel, or a cluster of such blocks.
+/// Runs one block of whole warps per channel, or one cluster of such blocks.
 template <class T, int N, int R, bool Ragged, bool Clustered>
 __global__ void __launch_bounds__(largest_block)
     channels_by_block(const T* x, T* y, Channels channels, ChannelNorm norm) {
@@ -187,7 +189,7 @@ __device__ inline void wait_for_copies() {
 #endif
 }
 
-/// Long channels, of which a thread holds as many vectors in shared memory as in registers.
+/// Runs one cluster per long channel. Each thread holds as many vectors in shared memory as in registers.
 template <class T, int N, int R>
 __global__ void __launch_bounds__(staged_threads, 2)
     channels_half_staged(const T* x, T* y, Channels channels, ChannelNorm norm) {
@@ -232,14 +234,14 @@ __global__ void __launch_bounds__(staged_threads, 2)
 
 }  // namespace detail
 
-/// The longest channel, in vectors of 128 bits, without clusters and with them. Larger blocks could hold channels twice
-/// as long, but to read such twice is faster.
+/// The longest channel, in vectors of 128 bits, without and with clusters. Larger blocks could hold channels of twice
+/// this length, but reading such channels twice is faster.
 inline constexpr int channel_capacity_of_block = detail::largest_block * ChannelsPolicy::many;
 inline constexpr int channel_capacity = ChannelsPolicy::half_staged_share * max_cluster;
 
 namespace detail {
 
-/// Short channels: lanes of a warp.
+/// Runs short channels on lanes of a warp.
 template <class T, int N, bool Ragged>
 [[nodiscard]] Status run_lanes(const T* x, T* y, const Channels& channels, const ChannelNorm& norm, bool fills,
                                const DeviceTraits& device, const CudaContext& context) {
@@ -258,7 +260,7 @@ template <class T, int N, bool Ragged>
   return launch("InstanceNorm lanes", kernel, grid, context, x, y, channels, log2_lanes, norm);
 }
 
-/// Longer ones: a block or a cluster.
+/// Runs longer channels on a block or a cluster each.
 template <class T, int N, bool Ragged>
 [[nodiscard]] Status run_blocks(const T* x, T* y, const Channels& channels, const ChannelNorm& norm, bool fills,
                                 const DeviceTraits& device, const CudaContext& context) {
@@ -288,7 +290,7 @@ template <class T, int N, bool Ragged>
     auto* kernel = cluster > 1 ? channels_by_block<T, N, R, Ragged, true> : channels_by_block<T, N, R, Ragged, false>;
     return launch("InstanceNorm channels", kernel, grid, context, x, y, channels, norm);
   };
-  // A medium number in one warp needs no barrier.
+  // A single warp needs no barrier, so it holds a medium number of vectors per thread.
   if (!fills && vectors > 32 * Policy::medium && vectors <= Policy::longest_few) {
     return run(std::integral_constant<int, Policy::few>{});
   }
@@ -300,7 +302,7 @@ template <class T, int N, bool Ragged>
 
 }  // namespace detail
 
-/// x and y lie alike: the same distance from a multiple of 16 bytes.
+/// Runs channels that fit on the chip. Requires that x and y lie at the same distance from a multiple of 16 bytes.
 template <class T>
 [[nodiscard]] Status run_channels(const T* x, T* y, const Channels& channels, const ChannelNorm& norm,
                                   const DeviceTraits& device, const CudaContext& context) {

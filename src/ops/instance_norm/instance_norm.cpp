@@ -1,4 +1,4 @@
-// Definition of InstanceNorm: rules, what stands in for missing inputs, ONNX function, drop-ins.
+// Definition of InstanceNorm: checks, the attributes that replace missing inputs, ONNX function, drop-ins.
 #include "ops/instance_norm/instance_norm.hpp"
 
 #include "ops/channel_values.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t scale_port = 1;
 
-/// NVIDIA's `relu` is on where it is above 0, and a leaky one, whose slope is `alpha`.
+/// Translates the field `relu` of NVIDIA's plugin: above 0 it adds a leaky ReLU of slope `alpha`.
 Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
   for (const auto& [name, value] : fields) {
     attributes.push_back({"activation", std::string(std::get<std::int64_t>(value) > 0 ? "leaky_relu" : "none")});

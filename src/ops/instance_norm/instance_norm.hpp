@@ -1,4 +1,4 @@
-// InstanceNorm: every channel of every item is shifted and scaled to mean 0 and variance 1.
+// InstanceNorm: shifts and scales every channel of every item to mean 0 and variance 1.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// What follows the normalization.
+/// The activation after the normalization.
 enum class InstanceNormActivation : std::uint8_t { none, relu, leaky_relu };
 constexpr std::array<Choice<InstanceNormActivation>, 3> choices(InstanceNormActivation /*tag*/) {
   return {{{"none", InstanceNormActivation::none},
@@ -15,7 +15,7 @@ constexpr std::array<Choice<InstanceNormActivation>, 3> choices(InstanceNormActi
            {"leaky_relu", InstanceNormActivation::leaky_relu}}};
 }
 
-/// The variance is held in f32: where it becomes infinite, from deviations of about 1.8e19 on, y is the bias.
+/// The variance is held in f32. Where it overflows, from deviations of about 1.8e19 on, y is the bias.
 struct InstanceNorm {
   static constexpr auto name = "InstanceNorm";
   static constexpr int version = 1;
@@ -67,8 +67,8 @@ struct InstanceNorm {
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const;
   void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
-  /// For the statistics of channels that are split across blocks. The same for all shapes, so that it serves a whole
-  /// range of them.
+  /// The bytes that hold the statistics of channels that several blocks share. The size does not depend on the shape,
+  /// so that one workspace serves a whole range of shapes.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
@@ -77,7 +77,7 @@ struct InstanceNorm {
   }
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 
-  /// What a negative result is multiplied by.
+  /// Returns the factor of negative results.
   [[nodiscard]] float negative_slope() const {
     if (activation == InstanceNormActivation::none) return 1;
     return activation == InstanceNormActivation::relu ? 0 : alpha;

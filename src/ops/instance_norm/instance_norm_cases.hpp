@@ -13,15 +13,15 @@ namespace graft::ops {
   using enum DType;
   const OperatorType& type = operator_type<InstanceNorm>();
   std::vector<OperatorCase> cases;
-  /// `given` of scale and bias are inputs.
+  // The first `given` of scale and bias are inputs.
   const auto add = [&](const TensorDesc& x, const std::string& what = "", Fill fill = Fill::normal, int given = 0,
                        Attributes attributes = {}) -> OperatorCase& {
     attributes.insert(attributes.end(), {{"x_scale", 0.05F}, {"y_scale", 0.03F}});
     std::vector<TensorDesc> inputs{x};
     for (int i = 0; i < given; ++i) inputs.push_back({f32, Layout::linear, {x.extents[1]}});
     // A thread adds at most 64 squares at a time, and parts are joined in a tree of at most 16 levels with three
-    // roundings each. Half of the variance's relative error is the result's. Where the bias cancels, the error is that
-    // of the terms, which are less than 8.
+    // roundings each. The result has half of the variance's relative error. Where the bias cancels the result, the
+    // error is that of the terms, which are less than 8.
     const std::int64_t length = x.extents.element_count() / std::max<std::int64_t>(1, x.extents[0] * x.extents[1]);
     const double tolerance = f32_error((static_cast<double>(std::min<std::int64_t>(length, 64)) + 48) / 2 + 8);
     return cases.emplace_back(OperatorCase{.name = case_name(x) + what,
@@ -73,7 +73,7 @@ namespace graft::ops {
       {1, 2, 256, 256},
       {1, 1, 512, 512},
       {1, 2, 401, 403},
-      // longer than a cluster holds: of f32, of odd size, of all
+      // longer than a cluster holds: for f32, with an odd size, for every type
       {1, 2, 520, 520},
       {1, 1, 1025, 1027},
       {1, 1, 1024, 2048},
@@ -144,7 +144,7 @@ namespace graft::ops {
   return in_formats(linear_formats, shapes);
 }
 
-/// Signals, images and volumes, with a scale and a bias, some followed by an activation.
+/// Draws signals, images and volumes with a scale and a bias, some of them with an activation.
 [[nodiscard]] inline TimedCase draw(const InstanceNorm& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   const Extents extents = draw.shape([&] {

@@ -1,4 +1,4 @@
-// CUDA kernels of InstanceNorm: which of them takes which problem.
+// CUDA kernels of InstanceNorm, and the choice between them.
 #include <cmath>
 
 #include "ops/instance_norm/channels.cuh"
@@ -10,15 +10,15 @@ namespace {
 
 constexpr std::size_t vector_bytes = 16;
 
-/// A problem as every variant sees it.
+/// A problem in the form that every variant uses.
 struct Task {
   std::int64_t count;   ///< Channels of all items.
-  std::int64_t length;  ///< Elements of each.
+  std::int64_t length;  ///< Elements of a channel.
   int per_item;         ///< Channels of an item.
   ChannelNorm norm;
   DeviceTraits device;
-  bool aligned;  ///< x and y to 128 bits.
-  bool alike;    ///< x and y lie at the same distance from such a multiple.
+  bool aligned;  ///< Whether x and y are aligned to 128 bits.
+  bool alike;    ///< Whether x and y lie at the same distance from a multiple of 128 bits.
 };
 
 std::int64_t length_of(const Extents& extents) {
@@ -81,7 +81,7 @@ Status channels_fits(const InstanceNorm& /*op*/, const Problem& problem) {
 Status channels_run(const InstanceNorm& op, const Problem& problem, const Buffers& buffers,
                     const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    // What fits is decided without the addresses and the GPU.
+    // channels_fits decides without the addresses and without the GPU, so both are checked here.
     const std::int64_t most = task.device.has_clusters() ? channel_capacity : channel_capacity_of_block;
     if (!task.alike || task.length > most * widest<T>) {
       return run_split_channels(task, x, y, buffers.workspace, context);

@@ -1,4 +1,5 @@
-# What exporters write of InstanceNorm, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks whose exports contain InstanceNorm, with the expected result of Graft: see
+# tests/golden/generators/make_exports.py.
 import numpy as np
 from export_cases import ANY_SIZE, IMAGE, NATIVE, NHWC, fused, left, tensorflow_convolution, torch_scaled
 
@@ -42,7 +43,7 @@ def torch_cases(case):
         )
 
     return [
-        # The mean of x is written once more for the variance, or shared.
+        # Exporters write the mean of x a second time for the variance, or share it.
         case("instance_norm", IMAGE, left(OPERATOR, NATIVE), "nn.InstanceNorm2d(4)(x)"),
         case(
             "instance_norm_relu",

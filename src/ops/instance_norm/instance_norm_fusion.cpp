@@ -1,10 +1,12 @@
-// Pass fuse_instance_norm: mean, variance and what is done with them become one InstanceNorm; so does what follows an
-// InstanceNormalization of ONNX: a scale and bias of its own, Relu, LeakyRelu.
+// Pass fuse_instance_norm:
+//   (x - mean(x)) / sqrt(variance(x) + epsilon) * scale + bias  becomes  InstanceNorm(x, scale, bias)
+//   InstanceNormalization(x) -> Mul, Add                        becomes  InstanceNorm(x, scale, bias)
+//   InstanceNormalization(x) -> Relu or LeakyRelu               becomes  InstanceNorm(x, activation)
 //
-// PyTorch writes the variance as mean of squared differences, TensorFlow's batch_normalization folds mean and scale
-// into one product, Keras' GroupNormalization adds an axis, tf2onnx moves transpositions into the middle. All of these
-// are followed from x on as formulas (see fusion/channel_algebra.hpp), until one says (x - mean) / deviation * scale +
-// bias. An InstanceNormalization by itself stays what it is, unless plugins are asked for.
+// PyTorch writes the variance as the mean of squared differences, TensorFlow's batch_normalization folds mean and scale
+// into one product, Keras' GroupNormalization adds an axis, and tf2onnx moves transpositions into the middle. The pass
+// follows all of these from x on as formulas (see fusion/channel_algebra.hpp), until a formula is (x - mean) /
+// deviation * scale + bias. An InstanceNormalization by itself stays unless plugins are requested.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +43,8 @@ std::vector<std::int64_t> moving_channels(std::size_t rank, std::size_t from, st
   return permutation;
 }
 
-/// Type and shape are set: the activations are looked at before shapes are inferred again.
+/// Inserts a Transpose that moves an axis. Sets type and shape of the result, because fuse_activations reads them
+/// before shapes are inferred again.
 onnx::Value* transposed(onnx::Graph& graph, onnx::Value* x, std::size_t from, std::size_t to, onnx::Node* before) {
   if (from == to) return x;
   const auto permutation = moving_channels(x->shape.value().size(), from, to);
@@ -66,7 +69,7 @@ struct Change {
   std::string y;
   std::size_t x_channel_axis = 1;
   std::size_t y_channel_axis = 1;
-  std::vector<float> scale;  ///< Empty where all are 1 and all of bias 0.
+  std::vector<float> scale;  ///< Empty if every scale is 1 and every bias 0.
   std::vector<float> bias;
 };
 
@@ -88,7 +91,7 @@ std::function<void(onnx::Graph&)> edit_for(Change change) {
   };
 }
 
-/// Spatial axes in the same order and of the same sizes.
+/// Whether the spatial axes of x and y have the same sizes in the same order.
 bool same_spatial(const onnx::Value& x, std::size_t x_channel_axis, const onnx::Value& y, std::size_t y_channel_axis) {
   if (!y.shape || y.shape->size() != x.shape->size()) return false;
   std::vector<const Dim*> a;
@@ -119,7 +122,8 @@ class Finder {
   }
 
  private:
-  /// From the input of an average on, and from what it is a reshape or transposition of.
+  /// Tries to fuse the computation that begins at an average. Its source is the input of the average, or a tensor from
+  /// which Reshape, Transpose, Squeeze, Unsqueeze, Flatten or Cast produce that input; the earliest is tried first.
   bool try_all(onnx::Node& node) {
     std::vector<onnx::Value*> sources;
     for (onnx::Value* value = node.input(0); value != nullptr;) {
@@ -202,7 +206,8 @@ class Finder {
   std::optional<onnx::NearMiss> near_;
 };
 
-/// The same formulas over other axes, which are other normalizations; matched only to say so.
+/// Returns a pattern of the same formula over any axes. Other axes are other normalizations; they are matched only to
+/// report why they are not fused.
 const onnx::Pattern& over_other_axes() {
   static const onnx::Pattern pattern(R"(
     centered = Sub(x, ReduceMean(x, @axes){keepdims=1})
@@ -227,7 +232,7 @@ void fuse_instance_norm(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     Finder(rewriter, *graph).run();
     for (const onnx::Match& match : find_matches(over_other_axes(), *graph).matches) {
-      if (is_over_spatial_axes(match)) continue;  // what else is wrong has been said
+      if (is_over_spatial_axes(match)) continue;  // the Finder reports every other obstacle
       rewriter.near_miss(
           std::string(pattern_name),
           {.node = match.root,

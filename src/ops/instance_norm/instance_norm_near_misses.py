@@ -1,4 +1,5 @@
-# Networks that resemble InstanceNorm and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble InstanceNorm but compute something else, or must not be fused: see
+# tests/golden/generators/make_near_misses.py.
 import numpy as np
 from near_miss_cases import IMAGE, TWO_INPUTS
 
@@ -24,7 +25,7 @@ CONSTANTS = {
 MEAN = "m = ReduceMean<axes=[2,3]>(x) d = Sub(x, m) "
 VARIANCE = MEAN + "q = Mul(d, d) v = ReduceMean<axes=[2,3]>(q) "
 TAIL = "e = Add(v, eps5) s = Sqrt(e) y = Div(d, s)"
-# As PaddlePaddle writes its variance: the sum of squares, and its count as a quotient of sizes.
+# The variance as PaddlePaddle writes it: the sum of squares, and the count as a quotient of sizes.
 SQUARES = MEAN + "q = Mul(d, d) t = ReduceSum(q, spatial) "
 COUNT = "all = Size({}) each = Size({}) above = Cast<to=1>(all) below = Cast<to=1>(each) n = Div(above, below) "
 BY_COUNT = "v = Div(t, n) "
@@ -180,7 +181,7 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values equal the operator's, but that must not be fused for another reason.
 SAME_VALUES = {
     "epsilon_at_run_time",
     "variance_is_output",
@@ -192,7 +193,7 @@ SAME_VALUES = {
     "epsilon_negative",
 }
 
-# Words of the reason that `convert --explain` gives.
+# A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "unbiased": "not the one that divides by the count",
     "sum_by_one_less": "not divided by the count of what is summed",

@@ -1,9 +1,9 @@
-// Mean and variance of a channel, gathered from the parts that threads, warps and blocks hold.
+// Mean and variance of a channel, joined from the parts of threads, warps and blocks.
 //
-// Every part knows its count, its sum and the sum of squares of its distances from its own mean; two parts are joined
-// by way of the mean of both (Chan, Golub, LeVeque 1979), so that a large mean costs no digits. All values are taken
-// relative to one element of the channel, its shift: an element lies at most sqrt(count) standard deviations from the
-// mean, whatever the mean is.
+// Every part holds its count, its sum and the sum of the squared distances from its own mean. Two parts are joined with
+// the mean of both (Chan, Golub, LeVeque 1979), so that a large mean costs no digits. All values are taken relative to
+// one element of the channel, the shift: an element lies at most sqrt(count) standard deviations from the mean,
+// whatever the mean is.
 #pragma once
 
 #include "kernels/vector.cuh"
@@ -13,13 +13,13 @@ namespace graft::ops {
 struct Moments {
   float count = 0;
   float sum = 0;
-  float squares = 0;  ///< Of the distances from the part's own mean.
+  float squares = 0;  ///< Sum of the squared distances from the part's own mean.
 
   [[nodiscard]] __device__ float mean() const { return count > 0 ? __fdividef(sum, count) : 0; }
 };
 
-/// What a channel's values are taken relative to, and a power of two that keeps sums of the largest numbers finite:
-/// value = x * power - origin. i8: steps, and a power of 1.
+/// The element that is subtracted from all values of a channel, and a power of two that keeps sums of the largest
+/// numbers finite: value = x * power - origin. i8: in steps, with a power of 1.
 struct Shift {
   float power;
   float origin;
@@ -27,7 +27,7 @@ struct Shift {
 
 namespace detail {
 
-/// The parts of `lanes` neighbouring threads become their whole, in each of them.
+/// Joins the parts of `lanes` neighboring threads. Every one of these threads receives the result.
 __device__ inline Moments join_lanes(Moments part, int lanes = 32) {
   constexpr unsigned all = 0xFFFFFFFFU;
   Moments whole = part;
@@ -45,7 +45,7 @@ __device__ inline Moments join_lanes(Moments part, int lanes = 32) {
 
 inline constexpr int most_warps = 32;
 
-/// The parts of all threads of a block of whole warps.
+/// Joins the parts of all threads of a block of whole warps.
 __device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   part = join_lanes(part);
@@ -57,7 +57,7 @@ __device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]
   return join_lanes(lane % lanes < warps ? shared[lane % lanes] : Moments{}, lanes);
 }
 
-/// Of two parts of one thread.
+/// Joins two parts of one thread.
 __device__ inline Moments join(const Moments& a, const Moments& b) {
   const float count = a.count + b.count;
   const float distance = b.mean() - a.mean();
@@ -65,8 +65,8 @@ __device__ inline Moments join(const Moments& a, const Moments& b) {
   return {count, a.sum + b.sum, a.squares + b.squares + distance * distance * weight};
 }
 
-/// Of the first `valid` vectors. Sums run relative to the part's own first element, so that what cancels in the squares
-/// is at most their count times their size.
+/// Returns the moments of the first `valid` vectors. Sums run relative to the first element of the part, so that the
+/// cancellation in `squares` is at most the number of elements times their size.
 template <class T, int N, int R>
 __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const Shift& shift) {
   if (valid <= 0) return {};
@@ -95,7 +95,7 @@ __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const
     part.sum = static_cast<float>(sum - count * static_cast<int>(shift.origin));
     part.squares = __fdividef(static_cast<float>(count * squares - sum * sum), part.count);
   } else {
-    // Several chains of additions, for each takes a few cycles to answer.
+    // Several independent chains of additions hide the latency of an addition.
     constexpr int chains = N < 4 ? N : 4;
     float sums[chains] = {};
     float squares_of[chains] = {};

@@ -1,4 +1,4 @@
-// InstanceNorm of channels of any length: they are read twice in one launch, by blocks that share each channel.
+// InstanceNorm for channels of any length: several blocks share each channel and read it twice in one launch.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Channels from `first` on; element `at` of a channel lies in the vector at / N.
+/// The channels from index `first` on. Element `at` of a channel lies in the vector at / N.
 struct SplitChannels {
   std::int64_t first;
   std::int64_t length;
@@ -22,7 +22,7 @@ namespace detail {
 inline constexpr int split_threads = 256;
 inline constexpr int split_in_flight = 8;  // vectors that a thread reads before it uses the first
 
-/// The moments of all parts at `moments`.
+/// Computes the moments of every part, and then y from the moments of all parts of a channel, which lie at `moments`.
 template <class T, int N>
 __global__ void __launch_bounds__(split_threads)
     split_channels(const T* x, T* y, SplitChannels channels, TwoSteps steps, Moments* moments, ChannelNorm norm) {
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(split_threads)
 
 }  // namespace detail
 
-/// Channels are taken in groups that fit into the workspace.
+/// Runs the channels in groups whose moments fit into the workspace.
 template <class T, int N>
 [[nodiscard]] Status run_split(const T* x, T* y, std::int64_t count, std::int64_t length, int per_item,
                                const ChannelNorm& norm, void* workspace, std::size_t workspace_bytes,

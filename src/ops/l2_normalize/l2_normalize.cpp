@@ -1,4 +1,4 @@
-// Definition of L2Normalize: rules and ONNX function.
+// Definition of L2Normalize: checks and ONNX function.
 #include "ops/l2_normalize/l2_normalize.hpp"
 
 #include <algorithm>

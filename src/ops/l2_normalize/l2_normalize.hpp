@@ -1,4 +1,4 @@
-// L2Normalize: divides by the Euclidean norm over any set of axes.
+// L2Normalize: divides vectors by their Euclidean norm over any set of axes.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -8,7 +8,7 @@
 
 namespace graft::ops {
 
-/// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in the frameworks.
+/// Sums of squares are held in f32, so they become infinite where |x| exceeds about 1.8e19, as in the frameworks.
 struct L2Normalize {
   static constexpr auto name = "L2Normalize";
   static constexpr int version = 1;
@@ -41,13 +41,13 @@ struct L2Normalize {
                       output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
-  /// The channel-vector layouts serve the norm over channels only.
+  /// Accepts the channel-vector layouts only for a norm over the channels.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of
-  /// them.
+  /// The bytes that hold the sums of vectors that several blocks share. The size does not depend on the shape, so that
+  /// one workspace serves a whole range of shapes.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

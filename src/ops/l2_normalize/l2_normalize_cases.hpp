@@ -19,8 +19,8 @@ namespace graft::ops {
     attributes.insert(attributes.end(), {{"axes", axes}, {"x_scale", 0.05F}, {"y_scale", 1 / 127.F}});
     std::string name = case_name(desc) + "_axes";
     for (const std::int64_t axis : axes) name += axis < 0 ? "_m" + std::to_string(-axis) : "_" + std::to_string(axis);
-    // A thread adds at most 128 squares, or an eighth of a long vector; the sums of all threads meet in a tree. Half of
-    // the sum's relative error is the norm's, to which root, division, product and the scales of i8 add theirs.
+    // A thread adds at most 128 squares, or an eighth of a long vector, and the sums of all threads are added in a
+    // tree. The norm has half of the sum's relative error; root, division, product and the scales of i8 add their own.
     ReductionPlan plan;
     const bool valid = plan_reduction(desc.extents, axes, plan).ok();
     const double length = valid ? static_cast<double>(plan.reduced_count) : 0;
@@ -110,8 +110,8 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 40, 4, 16}}, {0, 2}, what).shift = shift;
     }
   }
-  // Rows so many that a block takes several, and columns of tensors so large that a block need not hold them; both
-  // begin between two vectors.
+  // So many rows that one block processes several, and columns of tensors so large that a block need not hold them.
+  // Both begin between two vectors.
   add({DType::f32, Layout::linear, {10007, 81}}, {1});
   add({DType::f16, Layout::linear, {60001, 28}}, {1});
   add({DType::bf16, Layout::linear, {10007, 163}}, {1});
@@ -185,7 +185,7 @@ namespace graft::ops {
   return list;
 }
 
-/// Rows, and norms over the channels, over the spatial axes or over both; the first two also in hwc8.
+/// Draws rows, and norms over the channels, over the spatial axes or over both. Norms over the channels may be in hwc8.
 [[nodiscard]] inline TimedCase draw(const L2Normalize& /*tag*/, Draw& draw) {
   constexpr SizeRange rows{1, 1 << 20};
   constexpr SizeRange row_length{2, 1 << 16};

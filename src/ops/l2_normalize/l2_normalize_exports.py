@@ -1,4 +1,5 @@
-# What exporters write of L2Normalize, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks whose exports contain L2Normalize, with the expected result of Graft: see
+# tests/golden/generators/make_exports.py.
 from export_cases import ANY_SIZE, EMBEDDING, OPTIONAL, SEQUENCE, SMALL_IMAGE, SMALL_NHWC, fused, left
 
 OPERATOR = "L2Normalize"
@@ -113,7 +114,7 @@ def torch_cases(case):
             "x * torch.rsqrt((x ** 2).sum((2, 3), keepdim=True) + 1e-3)",
         ),
         case(
-            # The dynamo exporter removes "+ 1e-10" as if it were zero: what is left has no epsilon.
+            # The dynamo exporter removes "+ 1e-10" as if it were zero, so its graph has no epsilon.
             "div_sqrt_add_small",
             SMALL_IMAGE,
             l2([1], 1e-10, "add"),

@@ -1,9 +1,11 @@
-// Pass fuse_l2_normalize: the ways in which frameworks write x / |x| become one L2Normalize.
+// Pass fuse_l2_normalize: x / |x| in the forms that frameworks write becomes L2Normalize(x). For example
+//   Mul(x, Reciprocal(Sqrt(Max(ReduceSum(Mul(x, x)), epsilon))))  becomes  L2Normalize(x, epsilon_mode=max)
+//   Div(x, Expand(Clip(ReduceL2(x), epsilon), Shape(x)))          becomes  L2Normalize(x, epsilon_mode=norm)
 //
-// TensorFlow and Keras (through tf2onnx) write squares, sum, clamp, root, reciprocal and product; PyTorch writes
-// ReduceL2, Clip and, for F.normalize, an Expand of the norm to the shape of x; PaddlePaddle (through paddle2onnx)
-// writes its p-norm with p = 2: powers of absolute values. tests/golden/exports holds what each exporter writes,
-// tests/golden/near_misses what only looks like it.
+// TensorFlow and Keras (through tf2onnx) write squares, sum, clamp, root, reciprocal and product. PyTorch writes
+// ReduceL2, Clip and, for F.normalize, an Expand of the norm to the shape of x. PaddlePaddle (through paddle2onnx)
+// writes its p-norm with p = 2 as powers of absolute values. tests/golden/exports holds the graphs that each exporter
+// writes, tests/golden/near_misses graphs that only resemble them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +29,7 @@ struct Form {
   onnx::Pattern pattern;
 };
 
-/// Squares and their sum, with or without keepdims, and what makes a norm of it.
+/// Patterns of the squares and their sum, with keepdims, and of the norm.
 constexpr std::string_view sum_of_squares = R"(
   square = Mul(x, x) | Pow(x, 2) | Pow(Abs(x), 2)
   sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
@@ -35,7 +37,7 @@ constexpr std::string_view sum_of_squares = R"(
 constexpr std::string_view norm_of_sum = R"(
   norm = ReduceL2(x, @axes){keepdims=1} | Sqrt(sum) | Pow(sum, 0.5)
 )";
-/// The division, once `divisor` is there; an Expand to the shape of x may stand before it.
+/// Pattern of the division by `divisor`. An Expand to the shape of x may precede it.
 constexpr std::string_view division = R"(
   inverse = Reciprocal(divisor) | Div(1, divisor)
   y = Div(x, Expand(divisor, target) | divisor) | Mul(x, Expand(inverse, target) | inverse)
@@ -83,7 +85,7 @@ const std::vector<Form>& forms() {
   return all;
 }
 
-/// What is often written and is none of the three modes; matched only to say so.
+/// A common formula that fits none of the three modes. It is matched only to report why it is not fused.
 struct Lookalike {
   std::string_view reason;
   onnx::Pattern pattern;
@@ -108,7 +110,7 @@ const std::vector<Lookalike>& lookalikes() {
   return all;
 }
 
-/// Axes counted from the front, sorted; nothing where one is out of range.
+/// Returns the axes counted from the front and sorted, or nothing if one is out of range.
 std::optional<std::vector<std::int64_t>> normalized(std::vector<std::int64_t> axes, std::int64_t rank) {
   for (std::int64_t& axis : axes) {
     if (axis < -rank || axis >= rank) return std::nullopt;

@@ -1,4 +1,5 @@
-# Networks that resemble L2Normalize and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble L2Normalize but compute something else, or must not be fused: see
+# tests/golden/generators/make_near_misses.py.
 import numpy as np
 from near_miss_cases import IMAGE, TWO_INPUTS
 
@@ -26,7 +27,7 @@ CONSTANTS = {
 }
 
 SUM = "q = Mul(x, x) s = ReduceSum<keepdims=1>(q, axes) "
-# As PaddlePaddle writes its p-norm.
+# The p-norm as PaddlePaddle writes it.
 P_NORM = "b = Abs(x) q = Pow(b, two) s = ReduceSum<keepdims=1>(q, axes) r = Pow(s, half) m = Max(r, eps) "
 TAIL = "m = Max(s, eps) r = Sqrt(m) i = Reciprocal(r) y = Mul(x, i)"
 NORM = "r = ReduceL2<axes=[1], keepdims=1>(x) "
@@ -283,7 +284,7 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values equal the operator's, but that must not be fused for another reason.
 SAME_VALUES = {
     "squares_used_elsewhere",
     "sum_is_output",
@@ -299,7 +300,7 @@ SAME_VALUES = {
     "expanded_as_another",
 }
 
-# Words of the reason that `convert --explain` gives.
+# A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "wrong_axis_unsqueezed": "put back along another axis",
     "wrong_axis_keepdims_0": "`keepdims` is 0",
@@ -384,7 +385,7 @@ CONTROLS = [
 
 
 def resembled(x):
-    """One array for each epsilon mode and each epsilon, over axis 1."""
+    """Returns x divided by its norm over axis 1, once for each epsilon mode and each epsilon."""
     x = x.astype(np.float64)
     total = (x * x).sum(axis=1, keepdims=True)
     norms = [np.sqrt(np.maximum(total, e)) for e in (1e-12, 1e-3)] + [np.sqrt(total + e) for e in (1e-12, 1e-3)]

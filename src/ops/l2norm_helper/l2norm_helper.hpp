@@ -1,4 +1,4 @@
-// L2NormHelper: the two elementwise halves into which old graphs split l2_normalize.
+// L2NormHelper: the two elementwise parts, Rsqrt and Maximum, into which old graphs split l2_normalize.
 #pragma once
 
 #include "graft/elementwise.hpp"
@@ -24,7 +24,7 @@ struct L2NormHelper : Elementwise {
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {
     if (op_type == 0) return T(1) / sqrt(x);
-    return x < T(eps) ? T(eps) : x;  // a NaN stays one, as in tf.maximum
+    return x < T(eps) ? T(eps) : x;  // NaN is returned, as by tf.maximum
   }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const {
     if (op_type == 0)

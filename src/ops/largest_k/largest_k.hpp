@@ -54,7 +54,7 @@ struct LargestK {
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
   [[nodiscard]] std::optional<std::string> native_form(const FunctionInputs& inputs) const;
 
-  /// From 0; throws where there is no such axis.
+  /// Returns the axis counted from 0. Throws std::invalid_argument if x has no such axis.
   [[nodiscard]] int axis_of(int rank) const {
     if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
     throw std::invalid_argument("`axis` is " + std::to_string(axis) + ", of x with " + std::to_string(rank) +

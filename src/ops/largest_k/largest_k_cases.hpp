@@ -1,4 +1,5 @@
-// Cases of LargestK: few and many rows, every axis, a k of nothing, one and all, and many elements that are equal.
+// Cases of LargestK: few and many rows, every axis, k = 0, k = 1 and k = the length of the axis, and many equal
+// elements.
 #pragma once
 
 #include "ops/largest_k/largest_k.hpp"
@@ -39,7 +40,8 @@ namespace graft::ops {
     add(dtype, {4, 50}, 0, {}, "_none");
     add(dtype, {0, 50}, 10, {}, "_no_rows");
     add(dtype, {3, 0}, 0, {}, "_nothing");
-    // Filled with numbers for which functions are not tried: ONNX Runtime has another order than this.
+    // Fill::tiny excludes the case from the tests that run the ONNX function: with sorted=0 ONNX Runtime returns
+    // another order.
     add(dtype, {3, 500}, 100, {{"sorted", std::int64_t{0}}}, "_any_order", Fill::tiny);
     add(dtype, {3, 777}, 100, {}, "_shifted").shift = 1;
   }
@@ -49,7 +51,7 @@ namespace graft::ops {
     add(dtype, {12, 400}, 40, {}, "_huge", Fill::huge);
     add(dtype, {12, 400}, 40, {}, "_tiny", Fill::tiny);
   }
-  // So many elements that those of the results are found before they are sorted.
+  // With this many elements, the kernels select the k elements of each row before they sort.
   add(DType::f32, {100, 21'000}, 300, {}, "_found");
   add(DType::f32, {7, 60'001, 5}, 77, {{"axis", std::int64_t{1}}, {"largest", std::int64_t{0}}}, "_found_axis_1");
   add(DType::f32, {2, 1'050'000}, 9000, {}, "_found_equal", Fill::sparse);
@@ -62,7 +64,8 @@ namespace graft::ops {
   return cases;
 }
 
-/// Before the suppression of detectors, of one image and of several, and rows as a language model's.
+/// Returns the problems of detectors before suppression, with one image and with several, and rows as long as the
+/// vocabulary of a language model.
 [[nodiscard]] inline std::vector<TimedCase> timings(const LargestK& /*tag*/) {
   std::vector<TimedCase> timings;
   for (const DType dtype : {DType::f32, DType::f16}) {

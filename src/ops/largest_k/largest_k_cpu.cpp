@@ -8,7 +8,7 @@
 namespace graft::ops {
 namespace {
 
-/// NaN is the largest.
+/// Returns whether a < b, where NaN is larger than every number.
 template <class Element>
 bool is_less(Element a, Element b) {
   if (a != a) return false;

@@ -1,7 +1,10 @@
-// CUDA kernels of LargestK. Elements become unsigned integers that rise as the elements are to come, so that CUB's
-// stable radix sort keeps of equal ones the first in front; the places of the first k are the indices. All of the GPU
-// sorts the elements of a few rows as one, and then by their rows; many rows are sorted by a block each. Where few
-// elements of a long row are kept, they are found first, by the digits of the last of them, and only they are sorted.
+// CUDA kernels of LargestK. Elements are mapped to unsigned keys whose rising order is the order of the results. CUB's
+// radix sort is stable, so among equal elements the first one stays first. The indices of the results are the sorted
+// positions.
+//
+// Few rows are sorted by the whole GPU as one sequence, and then by their row; many rows are sorted by one block each.
+// Where few elements of long rows are kept, those elements are selected first, digit by digit of the key of the last
+// kept element, and only they are sorted.
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 
@@ -42,7 +45,7 @@ struct KeyOf<std::int64_t> {
   using Type = std::uint64_t;
 };
 
-/// Rises as elements do. Both zeros have the same key, and NaN the largest.
+/// Returns a key that rises with the element. Both zeros have the same key, and NaN has the largest.
 template <class T>
 __device__ typename KeyOf<T>::Type rising_key(T element) {
   using Key = typename KeyOf<T>::Type;
@@ -58,16 +61,17 @@ __device__ typename KeyOf<T>::Type rising_key(T element) {
   }
 }
 
-/// LargestRows of a problem of less than 2^31 elements, whose division takes a fifth of the time of 64 bits.
+/// The sizes of LargestRows for problems of less than 2^31 elements: 32-bit division takes a fifth of the time of
+/// 64-bit division.
 struct RowSizes {
   unsigned rows;
   unsigned stride;
   unsigned length;
   unsigned kept;
-  unsigned sorted;  ///< Elements of a row that are sorted: all, or those that are kept.
+  unsigned sorted;  ///< Elements of a row that are sorted: all of them, or only the kept ones.
 };
 
-/// Rises in the order of the results.
+/// Returns the key of an element. Keys rise in the order of the results.
 template <class T>
 __device__ typename KeyOf<T>::Type key_at(const T* x, const RowSizes& sizes, unsigned row, unsigned place,
                                           bool largest) {
@@ -77,7 +81,7 @@ __device__ typename KeyOf<T>::Type key_at(const T* x, const RowSizes& sizes, uns
   return largest ? static_cast<Key>(~key) : key;
 }
 
-/// A place is that of the element in all rows, one row after another.
+/// Writes the keys of all elements and their positions, counted over all rows.
 template <class T>
 __global__ void make_keys(const T* x, typename KeyOf<T>::Type* keys, int* places, RowSizes sizes, bool largest) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
@@ -87,7 +91,8 @@ __global__ void make_keys(const T* x, typename KeyOf<T>::Type* keys, int* places
   places[index] = static_cast<int>(index);
 }
 
-/// The state of a row after the pass whose histogram it is, in which the last element that is kept is found.
+/// Returns the state of a row after a pass, computed from the histogram of that pass: the digit of the last kept
+/// element is the one at which the running count reaches the number of kept elements.
 __device__ SelectState next_state(const unsigned* histogram, const SelectState& state) {
   constexpr int own = select_digits / sort_threads;
   __shared__ SelectState found;
@@ -110,7 +115,7 @@ __device__ SelectState next_state(const unsigned* histogram, const SelectState& 
   return found;
 }
 
-/// A row's tile of select_tile elements.
+/// A tile of a row: up to select_tile elements that one block reads.
 struct SelectTile {
   unsigned row;
   unsigned number;
@@ -124,7 +129,7 @@ __device__ SelectTile select_tile_of_block(const RowSizes& sizes) {
   return {row, number, number * select_tile, ::min((number + 1) * select_tile, sizes.length)};
 }
 
-/// What the kernels of a selection work on.
+/// The buffers that the kernels of a selection share.
 struct Selection {
   unsigned* histograms;
   SelectState* states;
@@ -135,7 +140,8 @@ struct Selection {
     return histograms + (row * static_cast<unsigned>(passes) + static_cast<unsigned>(pass)) * select_digits;
   }
   [[nodiscard]] __device__ unsigned first_state(unsigned row) const { return row * static_cast<unsigned>(passes + 1); }
-  /// Before `pass`, whose blocks all find it, and one keeps it for the next pass.
+  /// Returns the state of a row before `pass`. All blocks compute it; the block of the row's first tile stores it for
+  /// the next pass.
   [[nodiscard]] __device__ SelectState state(unsigned row, int pass, unsigned kept, bool is_first_tile) const {
     if (pass == 0) return {0, static_cast<std::int64_t>(kept)};
     SelectState* const of_row = states + first_state(row);
@@ -144,20 +150,20 @@ struct Selection {
     if (is_first_tile && threadIdx.x == 0) of_row[pass] = now;
     return now;
   }
-  /// After all passes, in a launch after the one that found it.
+  /// Returns the state after all passes. Requires that an earlier launch has computed it.
   [[nodiscard]] __device__ SelectState last_state(unsigned row) const {
     return states[first_state(row) + static_cast<unsigned>(passes)];
   }
 };
 
-/// The first digits of a key, the last of them filled up with zeros.
+/// Returns the first `digits` digits of a key. If the key has too few bits, the last digit is padded with zeros.
 template <class Key>
 __device__ std::uint64_t key_prefix(Key key, int digits) {
   const int shift = static_cast<int>(8 * sizeof(Key)) - digits * select_digit_bits;
   return shift >= 0 ? static_cast<std::uint64_t>(key) >> shift : static_cast<std::uint64_t>(key) << -shift;
 }
 
-/// Counts the digits of those elements that share the prefix.
+/// Adds the digits of the elements that share the row's prefix to the histogram of this pass.
 template <class T>
 __global__ void count_digits(const T* x, const Selection selection, RowSizes sizes, int pass, bool largest) {
   __shared__ unsigned counts[select_digits];
@@ -176,7 +182,7 @@ __global__ void count_digits(const T* x, const Selection selection, RowSizes siz
   }
 }
 
-/// Counts the elements in front of the last that is kept, and those like it.
+/// Counts, in each tile, the elements whose key is smaller than the last kept element's, and those with an equal key.
 template <class T>
 __global__ void count_selected(const T* x, const Selection selection, RowSizes sizes, bool largest) {
   const SelectTile tile = select_tile_of_block(sizes);
@@ -193,7 +199,8 @@ __global__ void count_selected(const T* x, const Selection selection, RowSizes s
   if (threadIdx.x == 0) selection.tile_counts[blockIdx.x] = {all_front, all_like};
 }
 
-/// Keys and places of those that are kept, in the order of their places: of those like the last, the first.
+/// Writes the keys and positions of the kept elements in the order of their positions. Of the elements whose key equals
+/// the last kept element's, the first ones are kept.
 template <class T>
 __global__ void take_selected(const T* x, const Selection selection, typename KeyOf<T>::Type* keys, int* places,
                               RowSizes sizes, bool largest) {
@@ -212,7 +219,7 @@ __global__ void take_selected(const T* x, const Selection selection, typename Ke
 
   const unsigned first = tile.first + threadIdx.x * own;
   typename KeyOf<T>::Type own_keys[own] = {};
-  unsigned is_front = 0;  // a bit for each
+  unsigned is_front = 0;  // one bit per element
   unsigned is_like = 0;
 #pragma unroll
   for (unsigned i = 0; i < own; ++i) {
@@ -244,15 +251,15 @@ __global__ void make_offsets(int* offsets, RowSizes sizes) {
   if (row <= sizes.rows) offsets[row] = static_cast<int>(row * sizes.sorted);
 }
 
-/// The row of each place, as a key of a type that elements have as well: a sort of bytes would be compiled for it
-/// alone.
+/// Writes the row of each position as a sort key. The keys have 16 bits, a type for which the sort is compiled anyway,
+/// because keys of 8 bits would need another instantiation of CUB's sort.
 __global__ void make_row_keys(const int* places, std::uint16_t* keys, RowSizes sizes) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
   if (index >= sizes.rows * sizes.sorted) return;
   keys[index] = static_cast<std::uint16_t>(static_cast<unsigned>(places[index]) / sizes.length);
 }
 
-/// In the order of the results.
+/// Writes the values and indices of the results.
 template <class T>
 __global__ void take_first(const T* x, const int* places, T* values, std::int64_t* indices, RowSizes sizes) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
@@ -289,7 +296,7 @@ Status sort_all_by(cub::DoubleBuffer<Key>& keys, cub::DoubleBuffer<int>& places,
   return sort_within(LargestK::name, sort, workspace + plan.sort, plan.sort_bytes);
 }
 
-/// The places in the order of their keys; `sorted` is where they are then.
+/// Sorts the positions by their keys. Sets `sorted` to the buffer that holds the sorted positions.
 template <class Key>
 Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPlan& plan, std::byte* workspace,
                  const int*& sorted, const CudaContext& context) {
@@ -330,7 +337,7 @@ Status sort_rows(const LargestRows& rows, const RowSizes& sizes, const LargestPl
   return status;
 }
 
-/// Keys and places of what is sorted.
+/// Selects the kept elements of each row and writes their keys and positions to the first buffers of the plan.
 template <class T>
 Status select_rows(const T* x, const LargestRows& rows, const RowSizes& sizes, const LargestPlan& plan,
                    std::byte* workspace, bool largest, const CudaContext& context) {

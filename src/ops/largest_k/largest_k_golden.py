@@ -1,4 +1,4 @@
-# Golden values of LargestK, see tests/golden/generators/make_goldens.py: a stable sort, of which the first k are taken.
+# Golden values of LargestK, see tests/golden/generators/make_goldens.py: the first k elements of a stable sort.
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, random_values, rounded
 

@@ -1,4 +1,4 @@
-# LargestK in PyTorch: what `graft bench` times it beside.
+# LargestK in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,4 @@
-// The rows of a problem of LargestK, and where its kernels keep what they sort.
+// The rows of a problem of LargestK, and the workspace of its CUDA kernels.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// A row is what lies along the axis: its elements are `stride` apart.
+/// A problem as rows along the axis. The elements of a row are `stride` apart.
 struct LargestRows {
   LargestRows(const LargestK& op, const Problem& problem) {
     const Extents& x = problem.inputs[0].extents;
@@ -23,9 +23,9 @@ struct LargestRows {
   }
 
   std::int64_t rows = 1;
-  /// Whether those that are kept are found before they are sorted: few of very many, in no more rows than all of the
-  /// GPU sorts as one. On an H200 that pays from 2 million elements on. Not of i64, whose six digits have more than 64
-  /// bits.
+  /// Whether the kept elements are selected before they are sorted: where few of many elements are kept, in few enough
+  /// rows for the whole GPU to sort them as one sequence. On an H200 the selection is faster from 2 million elements
+  /// on. i64 is excluded because its six digits need more than 64 bits.
   [[nodiscard]] bool are_selected(DType dtype) const {
     constexpr std::int64_t enough = std::int64_t{1} << 21;
     return dtype != DType::i64 && rows < enough_for_a_block_each && length / 4 >= kept && rows * length >= enough;
@@ -37,7 +37,7 @@ struct LargestRows {
   std::int64_t kept = 0;
 };
 
-/// Elements of a row that a block of the selection reads, and the numbers of their digits.
+/// The number of elements of a row that one block of the selection reads, and the size of a digit.
 inline constexpr int select_tile = 4096;
 inline constexpr int select_digit_bits = 11;
 inline constexpr int select_digits = 1 << select_digit_bits;
@@ -45,26 +45,26 @@ inline constexpr int select_digits = 1 << select_digit_bits;
   return (key_bits + select_digit_bits - 1) / select_digit_bits;
 }
 
-/// Tiles of a row.
+/// Returns the number of tiles of a row.
 template <class Count>
 [[nodiscard]] GRAFT_HOST_DEVICE constexpr Count select_tiles(Count length) {
   return (length + select_tile - 1) / select_tile;
 }
 
-/// What is known of the last element of a row that is kept after some of its digits.
+/// The known part of the key of the last kept element of a row after some passes.
 struct SelectState {
-  std::uint64_t prefix;  ///< Of its key.
-  std::int64_t rest;     ///< How many elements with that prefix are kept.
+  std::uint64_t prefix;  ///< The first digits of the key.
+  std::int64_t rest;     ///< The number of kept elements among those with this prefix.
 };
 
-/// Byte offsets in the workspace.
+/// Byte offsets in the workspace of the CUDA kernels.
 struct LargestPlan : WorkspaceParts {
   LargestPlan(const LargestRows& rows, DType dtype) {
     const std::int64_t elements = rows.rows * rows.length;
     for (std::int64_t& each : keys) each = add(elements * static_cast<std::int64_t>(size_of(dtype)));
     for (std::int64_t& each : places) each = add(elements * 4);
     offsets = add((rows.rows + 1) * 4);
-    // CUB asks for half a byte for each element and some tables.
+    // CUB needs half a byte for each element and some tables.
     constexpr std::int64_t tables = 128 * 1024;
     sort_bytes = elements + tables;
     sort = add(sort_bytes);
@@ -81,10 +81,11 @@ struct LargestPlan : WorkspaceParts {
   std::int64_t offsets = 0;
   std::int64_t sort = 0;
   std::int64_t sort_bytes = 0;
-  std::int64_t histograms = 0;  ///< Of a row one after another, for each pass.
+  std::int64_t histograms = 0;  ///< One histogram per pass for each row.
   std::int64_t histograms_bytes = 0;
-  std::int64_t states = 0;       ///< Of a row, before each pass and after the last.
-  std::int64_t tile_counts = 0;  ///< Of each tile, the elements in front of the last that is kept, and those like it.
+  std::int64_t states = 0;  ///< Per row: the state before each pass and after the last one.
+  std::int64_t tile_counts =
+      0;  ///< Per tile: the number of elements before the last kept one, and of those with an equal key.
 };
 
 }  // namespace graft::ops

@@ -22,7 +22,7 @@ namespace graft::ops {
   return in_formats(formats, shapes);
 }
 
-/// Tensors of rank 1 to 4.
+/// Draws tensors of rank 1 to 4.
 [[nodiscard]] inline TimedCase draw(const LeakyReLU& /*tag*/, Draw& draw) {
   constexpr SizeRange rank{1, 4};
   constexpr SizeRange size{2, 1 << 22};

@@ -1,4 +1,5 @@
-# What exporters write of LeakyReLU, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks whose exports contain LeakyReLU, with the expected result of Graft: see
+# tests/golden/generators/make_exports.py.
 from export_cases import ANY_SIZE, EMBEDDING, OPTIONAL, SMALL_IMAGE, SMALL_NHWC, fused
 
 OPERATOR = "LeakyReLU"

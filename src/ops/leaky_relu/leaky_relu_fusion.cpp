@@ -1,6 +1,8 @@
-// Pass fuse_leaky_relu: leaky ReLU written with comparisons, maxima or clips becomes one LeakyReLU.
+// Pass fuse_leaky_relu: a leaky ReLU written with comparisons, maxima or clips becomes LeakyReLU(x). For example
+//   Where(Greater(x, 0), x, Mul(x, alpha))  becomes  LeakyReLU(x, alpha)
+//   Max(x, Mul(x, alpha))                   becomes  LeakyReLU(x, alpha), for 0 < alpha <= 1
 //
-// A LeakyRelu of ONNX itself is not touched here: whether it stays is decided by the pass choose_plugins.
+// This pass does not change ONNX's own LeakyRelu; the pass choose_plugins decides whether it stays.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,7 +18,7 @@
 namespace graft::passes {
 namespace {
 
-/// What alpha has to be for the form to be a leaky ReLU at all.
+/// The values of alpha for which a form is a leaky ReLU.
 enum class Alpha {
   any,
   at_most_one,   ///< Max(x, alpha x) with 0 < alpha <= 1.
@@ -75,7 +77,7 @@ const std::vector<Form>& forms() {
 
 Fusion read(const Form& form, const onnx::Match& match) {
   if (std::string obstacle = obstacle_of_x(match, "LeakyReLU"); !obstacle.empty()) return obstacle;
-  // Old operator sets give Clip's other bound a default, which limits nothing.
+  // In old opsets, the unused bound of Clip has a default value that limits nothing.
   if (match.has("ceiling") && !(match.scalar("ceiling").value_or(0) >= std::numeric_limits<float>::max())) {
     return Fusion("the Clip from below limits from above as well");
   }

@@ -1,10 +1,11 @@
-# Networks that resemble LeakyReLU and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble LeakyReLU but compute something else, or must not be fused: see
+# tests/golden/generators/make_near_misses.py.
 import numpy as np
 from near_miss_cases import IMAGE, TWO_INPUTS
 
 PREFIX = "leaky"
 OPERATOR = "LeakyReLU"
-LOWERED = "LeakyRelu"  # what the controls end as, since TensorRT has it
+LOWERED = "LeakyRelu"  # the node that replaces the controls: TensorRT runs LeakyRelu natively
 
 CONSTANTS = {
     "zero": "float zero = {0}",
@@ -95,7 +96,7 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values equal the operator's, but that must not be fused for another reason.
 SAME_VALUES = {
     "alpha_at_run_time",
     "alpha_of_rank_5",
@@ -103,7 +104,7 @@ SAME_VALUES = {
     "double",
 }
 
-# Words of the reason that `convert --explain` gives.
+# A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "alpha_above_one": "alpha is 2",
     "min_not_max": "leaky ReLU for alpha >= 1",

@@ -1,4 +1,4 @@
-# LeakyReLU in PyTorch: what `graft bench` times it beside.
+# LeakyReLU in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-// Definition of MultiScaleDeformableAttention: rules, shapes, ONNX function.
+// Definition of MultiScaleDeformableAttention: checks, shapes, ONNX function.
 #include "ops/multi_scale_deformable_attention/multi_scale_deformable_attention.hpp"
 
 #include <stdexcept>
@@ -8,14 +8,14 @@ namespace {
 
 constexpr int leading_axes = 3;  // B,Q,M of points and weights
 
-/// "4, 4, 4"
+/// Returns a string such as "4, 4, 4".
 std::string joined(std::span<const std::int64_t> numbers, const std::string& separator) {
   std::string text;
   for (const std::int64_t number : numbers) text += (text.empty() ? "" : separator) + std::to_string(number);
   return text;
 }
 
-/// The product of the axes that T is split into.
+/// Returns the product of the axes into which T is split.
 std::int64_t count_after_heads(const Extents& extents, int end) {
   std::int64_t count = 1;
   for (int axis = leading_axes; axis < end; ++axis) count *= extents[axis];
@@ -102,7 +102,8 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
   return {};
 }
 
-/// A row of zeros behind the pixels stands for all that lie beyond. The last axis of what a point has is its corners.
+/// Returns the ONNX function. Corners outside their map read a row of zeros that is appended to the pixels. The last
+/// axis of the tensors of a point is its four corners.
 std::optional<Function> MultiScaleDeformableAttention::function(const FunctionInputs& /*inputs*/) const {
   std::vector<std::int64_t> level_of;
   for (std::size_t level = 0; level < points.size(); ++level) {

@@ -1,4 +1,4 @@
-// MultiScaleDeformableAttention: for each query, a weighted sum of bilinear samples of feature maps of several sizes.
+// MultiScaleDeformableAttention: a weighted sum of bilinear samples of feature maps of several sizes for each query.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -23,9 +23,9 @@ struct MultiScaleDeformableAttention {
 
   std::vector<std::int64_t> points;
 
-  /// Maps that a network may have: kernels keep them in a table.
+  /// The largest number of maps: kernels keep the maps in a table of this size.
   static constexpr std::size_t most_levels = 16;
-  /// Of a query in one map.
+  /// The largest number of points of a query in one map.
   static constexpr std::int64_t most_points = 1 << 15;
 
   static constexpr auto attributes() {
@@ -51,11 +51,11 @@ struct MultiScaleDeformableAttention {
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 
-  /// L.
+  /// Returns L, the number of maps.
   [[nodiscard]] std::size_t level_count(const Problem& problem) const;
-  /// Of a query in one map.
+  /// Returns the number of points of a query in one map.
   [[nodiscard]] std::int64_t points_at(std::size_t level, const Problem& problem) const;
-  /// T.
+  /// Returns T, the number of points of a query in all maps.
   [[nodiscard]] std::int64_t point_count(const Problem& problem) const;
 };
 

@@ -1,5 +1,5 @@
-// Cases of MultiScaleDeformableAttention: maps of several sizes, as many points in each or not, points beyond the maps,
-// and sizes that value does not hold.
+// Cases of MultiScaleDeformableAttention: maps of several sizes, equal and unequal numbers of points per map, points
+// outside the maps, and maps with more pixels than value.
 #pragma once
 
 #include <Eigen/Core>
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Makes normally distributed numbers points, of which about a fifth lie beyond their map.
+/// Maps normally distributed numbers to points, of which about a fifth lie outside their map.
 inline void place_points(HostTensor& locations) {
   const auto place = [&]<class Element>(Element* numbers) {
     for (std::int64_t i = 0; i < locations.desc.extents.element_count(); ++i) {
@@ -23,7 +23,7 @@ inline void place_points(HostTensor& locations) {
   if (locations.desc.dtype == DType::bf16) place(reinterpret_cast<Eigen::bfloat16*>(bytes));
 }
 
-/// Writes f(index, number) in the place of each of the maps' sizes.
+/// Replaces each of the maps' sizes with f(index, size).
 template <class F>
 void change_sizes(HostTensor& sizes, F&& f) {
   const auto change = [&]<class Number>(Number* numbers) {
@@ -35,7 +35,8 @@ void change_sizes(HostTensor& sizes, F&& f) {
   if (sizes.desc.dtype == DType::i64) change(reinterpret_cast<std::int64_t*>(sizes.bytes.data()));
 }
 
-/// The maps become about square, each a fourth of the one before it, and have the pixels of value but for a few.
+/// Sets the sizes of about square maps, each with a fourth of the pixels of the map before it. Together they have a few
+/// pixels less than value.
 inline void place_maps(std::span<HostTensor> inputs) {
   const std::int64_t levels = inputs[1].desc.extents[0];
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(2 * levels));
@@ -52,7 +53,7 @@ inline void place_maps(std::span<HostTensor> inputs) {
   place_points(inputs[2]);
 }
 
-/// The maps have from -2 to 9 rows and columns, whatever value has.
+/// Sets the sizes of the maps to -2 to 9 rows and columns, whatever the number of pixels of value.
 inline void place_any_maps(std::span<HostTensor> inputs) {
   constexpr std::int64_t some = 12;
   change_sizes(inputs[1], [](std::int64_t, std::int64_t number) { return (number % some + some) % some - 2; });
@@ -69,7 +70,8 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
       count += each;
       name += "_" + std::to_string(each);
     }
-    // Of a few dozen terms, each a product of normally distributed numbers and weights, rounded once or twice each.
+    // A sum of a few dozen terms, each a product of normally distributed numbers and weights that is rounded once or
+    // twice.
     constexpr double largest_term = 25;
     return cases.emplace_back(
         OperatorCase{.name = name + what,
@@ -149,7 +151,8 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
   return cases;
 }
 
-/// Decoders and encoders of detectors: images of 640 x 640 in three maps, and of 800 x 1333 in four.
+/// Returns the problems of decoders and encoders of detectors: images of 640 x 640 in three maps, and of 800 x 1333 in
+/// four.
 [[nodiscard]] inline std::vector<TimedCase> timings(const MultiScaleDeformableAttention& /*tag*/) {
   std::vector<TimedCase> timings;
   constexpr std::int64_t heads = 8;

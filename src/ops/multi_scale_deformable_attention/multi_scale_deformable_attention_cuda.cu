@@ -1,7 +1,7 @@
-// CUDA kernel of MultiScaleDeformableAttention. The channels of a query's head are adjacent, so a few threads, a group,
-// have a vector of them each, and a warp has several groups. What the points come to, pixels and coefficients, is the
-// same for all channels: the warp's threads share that work, a point each, and leave it in the block's memory. Groups
-// are queries of one head, of which neighbors look at neighboring pixels.
+// CUDA kernel of MultiScaleDeformableAttention. The channels of a query's head are contiguous, so a group of a few
+// threads holds one vector of channels per thread, and a warp has several groups. The pixels and coefficients of a
+// point are the same for all channels: the threads of a warp compute them, one point per thread, and share them in
+// shared memory. The groups of a warp are queries of one head, because neighboring queries read neighboring pixels.
 #include <algorithm>
 #include <bit>
 
@@ -15,23 +15,23 @@ namespace graft::ops {
 namespace {
 
 constexpr int warp_threads = 32;
-constexpr int attention_warps = 4;    // of a block
-constexpr int prepared_points = 128;  // of a warp at a time
+constexpr int attention_warps = 4;    // warps of a block
+constexpr int prepared_points = 128;  // points that a warp prepares at a time
 
-/// What is the same for all blocks.
+/// The sizes that all blocks share.
 struct AttentionSizes {
   std::int64_t pixels;
   std::int64_t heads;
   std::int64_t channels;
   std::int64_t queries;
-  std::int64_t slices;  ///< Of a head's channels: a group has one.
+  std::int64_t slices;  ///< Slices into which a head's channels are divided; a group computes one slice.
   std::int64_t groups;  ///< B*M*slices*Q
   int points;
   int levels;
-  int ends[MultiScaleDeformableAttention::most_levels];  ///< The points of each level end before this one.
-  bool has_narrow_shapes;                                ///< i32, otherwise i64.
+  int ends[MultiScaleDeformableAttention::most_levels];  ///< The index after the last point of each level.
+  bool has_narrow_shapes;                                ///< Whether spatial_shapes is i32; otherwise it is i64.
   int lanes;                                             ///< Threads of a group, a power of two.
-  int chunk_bits;  ///< A group's points are prepared in chunks of 2 to the power of this.
+  int chunk_bits;                                        ///< A group's points are prepared in chunks of 2^chunk_bits.
 };
 
 template <class T, int N>

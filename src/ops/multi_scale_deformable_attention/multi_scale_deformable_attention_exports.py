@@ -1,18 +1,18 @@
-# What exporters write of MultiScaleDeformableAttention, and what Graft makes of it: see
+# Networks whose exports contain MultiScaleDeformableAttention, with the expected result of Graft: see
 # tests/golden/generators/make_exports.py.
 import functools
 
 from export_cases import fused, left
 
 OPERATOR = "MultiScaleDeformableAttention"
-# Written for PyTorch 2.15 alone, whose two exporters count as one.
+# The exports are of PyTorch 2.15 only, whose two exporters count as one.
 KINDS = [{"attributes": {"points": [4, 4, 4]}, "exporters": 1}, {"attributes": {"points": [3, 6, 3]}, "exporters": 1}]
 SHAPES = [(6, 8), (3, 4), (2, 2)]
 MEMORY = (2, sum(height * width for height, width in SHAPES), 16)
 
 
 def sample_padded(image, grid, align_corners=False):
-    """grid_sample by gathers, as mmcv's bilinear_grid_sample: from an image with zeros round it."""
+    """Computes grid_sample by gathers from an image padded with zeros, as mmcv's bilinear_grid_sample does."""
     import torch
     import torch.nn.functional as F
 
@@ -40,7 +40,7 @@ def sample_padded(image, grid, align_corners=False):
 
 
 def sample_masked(image, grid, align_corners=False):
-    """grid_sample by gathers, as RF-DETR's: corners that lie outside count nothing."""
+    """Computes grid_sample by gathers with masks that drop corners outside the image, as RF-DETR does."""
     items, channels, height, width = image.shape
 
     def place(coordinate, size):
@@ -62,7 +62,7 @@ def sample_masked(image, grid, align_corners=False):
 
 
 def sample_indexed(image, grid, align_corners=False):
-    """grid_sample by an index for each axis; rows are blended after columns."""
+    """Computes grid_sample by one index per axis, and blends the columns before the rows."""
     import torch
 
     items, _, height, width = image.shape
@@ -94,11 +94,13 @@ def attention(
     fixed_queries=False,
     sample=None,
 ):
-    """Layers of queries that attend to x, the pixels of all maps, as the papers describe them. `levels_apart` puts the
-    points of a level on an axis of their own and takes each level from there, as Deformable DETR and Grounding DINO;
-    otherwise all points lie on one axis, as in RT-DETR v2 and D-FINE, which has not as many in each level. With
-    `shares_maps`, as in D-FINE, what splits x into maps is there once for all layers. With
-    `fixed_queries`, as in the first layer of a decoder of one stage, points and weights do not depend on x. `sample` takes the place of grid_sample."""
+    """Returns layers of queries that attend to x, the pixels of all maps, as the papers describe them.
+
+    `levels_apart` gives the levels an axis of their own, as in Deformable DETR and Grounding DINO; otherwise the points
+    of all levels lie on one axis, as in RT-DETR v2 and in D-FINE, whose levels differ in their number of points. With
+    `shares_maps`, as in D-FINE, all layers share the nodes that split x into maps. With `fixed_queries`, as in the
+    first layer of a single-stage decoder, points and weights do not depend on x. `sample` replaces grid_sample.
+    """
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -112,7 +114,7 @@ def attention(
             self.offsets, self.weights = nn.Linear(width, heads * count * 2), nn.Linear(width, heads * count)
 
         def maps(self, x):
-            """Of each level, as batch and heads, channels, height, width."""
+            """Returns the map of each level: batch and heads, channels, height, width."""
             items, channels = x.shape[0], x.shape[2] // heads
             value = self.value(x).view(items, -1, heads, channels)
             sizes = [height * width for height, width in shapes]

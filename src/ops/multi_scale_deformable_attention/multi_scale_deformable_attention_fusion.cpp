@@ -1,18 +1,21 @@
-// Pass fuse_multi_scale_deformable_attention: samples of each feature map side by side, times the attention weights,
-// summed, become one MultiScaleDeformableAttention.
+// Pass fuse_multi_scale_deformable_attention:
+//   ReduceSum(Mul(Concat(GridSample(map_0, grid_0), ...), weights))
+// becomes
+//   MultiScaleDeformableAttention(value, spatial_shapes, sampling_locations, weights)
 //
-// That is how Deformable DETR and its family are written for exporters (Grounding DINO, RT-DETR, D-FINE):
+// Deformable DETR and its family (Grounding DINO, RT-DETR, D-FINE) are exported in this form:
 //
 //   value     [B,S,M,D]            - the pixels of a map, heads to the batch -  [B*M,D,H,W]
-//   locations [B,Q,M,L,P,2]        - 2 * x - 1, those of a map, heads to the batch -  [B*M,Q,P,2]
+//   locations [B,Q,M,L,P,2]        - 2 * x - 1, the points of a map, heads to the batch -  [B*M,Q,P,2]
 //   weights   [B,Q,M,L,P]          - heads to the batch -  [B*M,1,Q,L*P]
 //   GridSample of each map, Concat - [B*M,D,Q,L*P] -  Mul by the weights, ReduceSum  - to [B,Q,M*D] -
 //
-// In the place of a GridSample may stand what samples as it does by gathers, see fusion/grid_sampling.hpp.
+// Equivalent sampling with gathers may replace a GridSample, see fusion/grid_sampling.hpp.
 //
-// What stands at " - " only moves elements, and each network moves them in its own way. So each of the three tensors is
-// looked for behind such movements, and they are followed from it: its axes have to come to lie where the operator has
-// them. Points and weights of queries that do not depend on the image are constants, and become those of the operator.
+// The nodes between " - " only move elements, and each network moves them in its own way. The pass therefore searches
+// the ancestors of each of the three inputs for a tensor whose axes, followed through all movements, have the order of
+// the operator's input. Points and weights of queries that do not depend on the image are constants, and become
+// constant inputs of the operator.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +42,7 @@ using namespace deformable_attention;
 
 constexpr std::string_view attention_name = "MultiScaleDeformableAttention";
 
-/// Where the axes of ancestor `index`, called as in `layout`, come to lie in the first.
+/// Returns the layout of the first ancestor's axes, given the layout of ancestor `index`.
 std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::size_t index,
                                    std::optional<AxisLayout> layout) {
   for (; index > 0 && layout; --index) {
@@ -49,9 +52,10 @@ std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::
   return layout;
 }
 
-/// The nearest tensor that all of `levels` come from, scaled to scale * x + offset, and whose axes are `first` and then
-/// `last` with any number of `point` between them where it has more. `fits` says whether a candidate has the right
-/// sizes, `layout_in` where its axes have to lie in a level. Null where there is none.
+/// Returns the nearest tensor from which all of `levels` are computed as scale * x + offset, and whose axes are `first`
+/// and then `last`, with any number of `point` axes between them if has_points. `fits` returns whether a candidate has
+/// the right sizes; `layout_in` returns the layout that its axes must have in a level. Returns null if there is no such
+/// tensor.
 struct SourceAxes {
   std::vector<std::size_t> first;
   std::vector<std::size_t> last = {};
@@ -87,28 +91,27 @@ onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, con
   return nullptr;
 }
 
-/// What a sum of products may be.
+/// A sum of products that may be an attention.
 struct Attention {
-  std::vector<GridSampling> samples;  ///< Of a map each; empty where it is no attention.
+  std::vector<GridSampling> samples;  ///< The samples of each map; empty if the sum is not an attention.
   std::string obstacle;
-  std::vector<std::int64_t> points;  ///< In each map.
+  std::vector<std::int64_t> points;  ///< Number of points in each map.
   std::vector<std::int64_t> sizes;   ///< Height and width of each map.
   onnx::Value* value = nullptr;
-  onnx::Value* locations =
-      nullptr;                     ///< Null where the grids are constants: of queries that do not depend on the image.
-  onnx::Value* weights = nullptr;  ///< Null where they are constants.
+  onnx::Value* locations = nullptr;  ///< Null if the grids are constants: the queries do not depend on the image.
+  onnx::Value* weights = nullptr;    ///< Null if the weights are constants.
   std::optional<onnx::TensorData> constant_locations;
   std::optional<onnx::TensorData> constant_weights;
-  std::int64_t queries = 0;  ///< 0 where it is not fixed.
+  std::int64_t queries = 0;  ///< 0 if dynamic.
   onnx::Value* y = nullptr;
-  bool keeps_heads = false;  ///< y is [B,Q,M,D], not [B,Q,M*D].
+  bool keeps_heads = false;  ///< Whether y is [B,Q,M,D] and not [B,Q,M*D].
 
   [[nodiscard]] std::int64_t point_count() const {
     return std::accumulate(points.begin(), points.end(), std::int64_t{0});
   }
 };
 
-/// The samples that lie side by side in `value`; empty where there is anything else.
+/// Returns the samples that are concatenated in `value`, or nothing if `value` contains anything else.
 std::vector<GridSampling> samples_in(onnx::Value* value) {
   const auto source = [](onnx::Value* of) -> const onnx::Node* {
     const auto all = ancestors_of({of});
@@ -139,7 +142,7 @@ std::string read_maps(Attention& found) {
   return "";
 }
 
-/// Whether `samples`, [B*M,D,Q,T], has the samples of each map one after the other.
+/// Whether `samples`, [B*M,D,Q,T], contains the samples of each map one after the other.
 bool are_side_by_side(const Attention& found, onnx::Value* samples) {
   const std::vector<std::size_t> names{item, channel, query, point};
   const auto lies_in = [](const std::vector<Ancestor>& all, const std::optional<AxisLayout>& layout,
@@ -166,7 +169,8 @@ AxisFactor whole(std::size_t axis, const onnx::Value& value, std::size_t axis_of
   return {axis, 1, fixed_size(&value, axis_of_value)};
 }
 
-/// [B*M,1,Q,T] or, of each map, [B*M,Q,P,2], as the operator has it: [B,Q,M,T...]. `read` makes a number of a number.
+/// Returns the constants [B*M,1,Q,T], or [B*M,Q,P,2] of each map, in the operator's order [B,Q,M,T...]. `read` converts
+/// each number.
 template <class Read>
 std::optional<onnx::TensorData> by_queries(const Attention& found, const std::vector<const onnx::Value*>& constants,
                                            std::int64_t of_point, const Read& read) {
@@ -279,7 +283,7 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
                      points);
 }
 
-/// Follows the sum, [B*M,D,Q], to where its axes lie as the operator has them.
+/// Follows the sum, [B*M,D,Q], to the value whose axes are ordered as in the operator's output.
 std::string find_output(Attention& found, const onnx::Node& sum) {
   const std::vector<AxisFactor> of_item{whole(item, *found.value, 0)};
   const std::vector<AxisFactor> of_head{whole(head, *found.value, 2)};
@@ -337,8 +341,8 @@ Attention read_attention(const onnx::Node& sum) {
   return found;
 }
 
-/// Returns an input as f32 where it is f64: the operator has one type, and GridSample two. Exporters compute reference
-/// points in f64.
+/// Returns an input, cast to f32 if it is f64: exporters compute reference points in f64, which GridSample accepts,
+/// while the operator has one type for all inputs.
 onnx::Value* narrow_f64(onnx::Graph& graph, onnx::Value* input, onnx::Node* before) {
   if (input->type != onnx::ElementType::f64) return input;
   onnx::Node* cast = graph.add_node("Cast", {input}, {input->name + "/f32"}, before);
@@ -347,7 +351,7 @@ onnx::Value* narrow_f64(onnx::Graph& graph, onnx::Value* input, onnx::Node* befo
 }
 
 std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::shared_ptr<const Operator> op) {
-  // By name: the edit is made in copies of the graph too.
+  // The nodes are found by name, because the edit is also made in copies of the graph.
   const auto name_of = [](const onnx::Value* input) { return input == nullptr ? std::string() : input->name; };
   return [op = std::move(op), x = found.value->name, locations = name_of(found.locations),
           weights = name_of(found.weights), constant_locations = found.constant_locations,
@@ -406,7 +410,7 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
       std::vector<onnx::Value*> read{found.value};
       if (found.locations != nullptr) read.push_back(found.locations);
       if (found.weights != nullptr) read.push_back(found.weights);
-      // Decoders of one memory may share what splits it into maps, and the zeros round them.
+      // Layers that attend to the same tensor may share the nodes that split it into maps and pad them with zeros.
       const auto may_stay = [](const onnx::Node& other) { return moves_elements(other) || other.is("Pad"); };
       const auto nodes = nodes_between({read.begin(), read.end()}, *found.y, why_not, may_stay);
       if (!nodes) {

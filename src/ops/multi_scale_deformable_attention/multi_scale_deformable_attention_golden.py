@@ -21,7 +21,7 @@ def attend(value, attributes, shapes, locations, weights):
     return sums.view(items, heads, channels, queries).permute(0, 3, 1, 2)
 
 
-# Positions of up to 20 pixels are rounded to float32; between two pixels values change by up to 6.
+# Positions of up to 20 pixels are rounded to float32, and the values of neighboring pixels differ by up to 6.
 ABSOLUTE = 5e-5
 
 

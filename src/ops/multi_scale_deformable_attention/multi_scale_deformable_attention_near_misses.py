@@ -1,4 +1,5 @@
-# Networks that resemble MultiScaleDeformableAttention and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble MultiScaleDeformableAttention but compute something else, or must not be fused: see
+# tests/golden/generators/make_near_misses.py.
 import numpy as np
 
 PREFIX = "attention"
@@ -69,14 +70,15 @@ PARTS = [SPLIT, MAP0, MAP1, SCALE, GRID0, GRID1, SAMPLE0, SAMPLE1, STACK0, STACK
 
 
 def network(*changes):
-    """The whole network with some of its parts exchanged, each found by the part that it replaces."""
+    """Returns the whole network with some parts replaced. Each change is a pair: old part, new part."""
     parts = list(PARTS)
     for part, other in changes:
         parts[parts.index(part)] = other
     return "".join(parts)
 
 
-# The samples of map 0 by gathers. `across` and `down` are positions of points, `left` and `top` the pixels before them.
+# The samples of map 0 by gathers. `across` and `down` are the positions of points; `left` and `top` are these positions
+# rounded down.
 PLACES = (
     "gx = Gather<axis=3>(g0, level0) hx = Add(gx, one) ix = Mul(hx, five) jx = Sub(ix, one) kx = Div(jx, two) "
     "gy = Gather<axis=3>(g0, level1) hy = Add(gy, one) iy = Mul(hy, four) jy = Sub(iy, one) ky = Div(jy, two) "
@@ -134,7 +136,7 @@ MASKED = [PLACES, FLOORS, PARTS_OF_CORNERS, NO_MARGIN, LIMITS, MASKS, gathers("i
 
 
 def gathered(parts, *changes):
-    """The network with map 0 sampled by gathers, in whose text each change replaces something that is there."""
+    """Returns the network with map 0 sampled by gathers, after each change has replaced a part of the gathers' text."""
     text = "".join(parts)
     for old, new in changes:
         assert old in text, old
@@ -445,10 +447,10 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values equal the operator's, but that must not be fused for another reason.
 SAME_VALUES = {"sample_is_output", "sum_is_used"}
 
-# Words of the reason that `convert --explain` gives.
+# A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "align_corners": "align_corners of node",
     "nearest": "is nearest",
@@ -511,7 +513,7 @@ INPUTS = {
 
 
 def resembled(x):
-    """The paper's sum, pixel by pixel."""
+    """Computes the paper's sum, pixel by pixel."""
     y = np.zeros((x.shape[0], QUERIES, HEADS, CHANNELS))
     x = x.astype(np.float64)
     locations, weights = INPUTS["l"].astype(np.float64), INPUTS["w"].astype(np.float64)

@@ -1,4 +1,4 @@
-# MultiScaleDeformableAttention by PyTorch's grid_sample: what `graft bench` times it beside.
+# MultiScaleDeformableAttention by PyTorch's grid_sample, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 from typing import Any
@@ -7,12 +7,15 @@ import torch
 import torch.nn.functional as F
 from graft.bench.peers import TYPES, Attributes, Function
 
-# The maps of the timed cases, by the number of their pixels.
+# The sizes of the maps of the timed cases, by the number of pixels of all maps.
 SHAPES = {8400: [[80, 80], [40, 40], [20, 20]], 22223: [[100, 167], [50, 84], [25, 42], [13, 21]]}
 
 
 def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Queries all over the image whose points lie within some pixels of them; of an encoder a query for each pixel."""
+    """Returns inputs with queries all over the image, and points within a few pixels of their query.
+
+    An encoder, which has as many queries as pixels, has a query at every pixel.
+    """
     value, _, locations, weights = (desc["shape"] for desc in case["inputs"])
     dtype = TYPES[case["inputs"][0]["dtype"]]
     torch.manual_seed(1)
@@ -60,6 +63,6 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """PyTorch computes positions in the type of the map, and f16 has 11 bits for 167 pixels."""
+    """Returns the peer in float32: PyTorch computes positions in the type of the map, and f16 has 11 bits for 167 pixels."""
     run = peer(a)
     return run and (lambda value, shapes, *more: run(value.float(), shapes, *(t.float() for t in more)).to(value.dtype))

@@ -1,4 +1,5 @@
-// Where MultiScaleDeformableAttention reads a map, and with which weights: the same bits on the CPU and on a GPU.
+// The pixels that MultiScaleDeformableAttention reads for a point, and their weights: bitwise equal on the CPU and on a
+// GPU.
 #pragma once
 
 #include <cmath>
@@ -12,14 +13,15 @@
 
 namespace graft::ops {
 
-/// A map, and its pixels' place among those of all maps.
+/// A map, and the index of its first pixel among the pixels of all maps.
 struct AttentionLevel {
   std::int64_t first = 0;
   int height = 0;
   int width = 0;
 };
 
-/// Of map `level`. Sizes are data, and may be any number.
+/// Returns map `level`. The sizes are data and may have any value: they are clamped to 0 to 2^31-1, and the first pixel
+/// to `pixels`.
 template <class Size>
 GRAFT_ATTENTION_INLINE AttentionLevel level_at(const Size* shapes, int level, std::int64_t pixels) {
   constexpr std::int64_t most = 0x7FFFFFFF;
@@ -35,13 +37,13 @@ GRAFT_ATTENTION_INLINE AttentionLevel level_at(const Size* shapes, int level, st
   return result;
 }
 
-/// The same where the type of the sizes is known only at run time: i32, or i64.
+/// Returns map `level` if the type of the sizes is known only at run time: i32 or i64.
 GRAFT_ATTENTION_INLINE AttentionLevel level_at(const void* shapes, bool are_narrow, int level, std::int64_t pixels) {
   if (are_narrow) return level_at(static_cast<const std::int32_t*>(shapes), level, pixels);
   return level_at(static_cast<const std::int64_t*>(shapes), level, pixels);
 }
 
-/// The pixels between which a point lies, and their weights; a pixel that is not there is -1 and has the weight 0.
+/// The four pixels around a point, and their weights. A pixel outside the map or outside value is -1 and has weight 0.
 struct AttentionCorners {
   int pixels[4] = {-1, -1, -1, -1};
   float weights[4] = {};
@@ -49,7 +51,7 @@ struct AttentionCorners {
 
 namespace deformable_attention {
 
-/// In pixels. No compiler joins the product with the difference.
+/// Returns a position in pixels. __fmul_rn keeps the compiler from fusing the product with the subtraction.
 GRAFT_ATTENTION_INLINE float position(float share, int size) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(share, static_cast<float>(size)) - 0.5F;
@@ -60,7 +62,7 @@ GRAFT_ATTENTION_INLINE float position(float share, int size) {
 
 }  // namespace deformable_attention
 
-/// `pixels` is how many value has.
+/// Returns the corners of a point; `pixels` is the number of pixels of value.
 GRAFT_ATTENTION_INLINE AttentionCorners corners_at(float share_x, float share_y, float weight,
                                                    const AttentionLevel& level, std::int64_t pixels) {
   AttentionCorners corners;
@@ -68,7 +70,7 @@ GRAFT_ATTENTION_INLINE AttentionCorners corners_at(float share_x, float share_y,
   const float y = deformable_attention::position(share_y, level.height);
   const bool is_inside =
       x > -1.F && x < static_cast<float>(level.width) && y > -1.F && y < static_cast<float>(level.height);
-  if (!is_inside) return corners;  // nor are NaN and infinity
+  if (!is_inside) return corners;  // false for NaN and infinity as well
   const float low_x = floorf(x);
   const float low_y = floorf(y);
   const float parts_x[2] = {1.F - (x - low_x), x - low_x};

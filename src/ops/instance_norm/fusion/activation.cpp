@@ -1,4 +1,4 @@
-// Finds activations after instance normalizations.
+// Fuses activations into the instance normalizations before them.
 #include "ops/instance_norm/fusion/activation.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace graft::passes::instance_norm {
 namespace {
 
-/// What an activation node is as an attribute of InstanceNorm; nothing for another node.
+/// Returns the attributes of InstanceNorm that express an activation node, or nothing for another node.
 std::optional<std::vector<NamedAttribute>> activation_of(const onnx::Node& node) {
   using Attributes = std::vector<NamedAttribute>;
   if (node.is("Relu")) return Attributes{{"activation", std::string("relu")}};
@@ -29,11 +29,12 @@ std::optional<std::vector<NamedAttribute>> activation_of(const onnx::Node& node)
   return Attributes{{"activation", std::string("leaky_relu")}, {"alpha", op->get("alpha").value()}};
 }
 
-/// The operator of a node that normalizes without an activation, and its inputs; scale and bias as f32.
+/// The operator that a normalization node without an activation computes, and its inputs, with scale and bias in f32.
 struct Norm {
   std::shared_ptr<Operator> op;
   std::vector<onnx::Value*> inputs;
-  std::vector<std::vector<float>> constants;  ///< Instead of inputs 1 and 2.
+  std::vector<std::vector<float>>
+      constants;  ///< Scale and bias, if they are constants that are converted to f32; replace inputs 1 and 2.
 };
 
 std::optional<Norm> norm_of(const onnx::Node& node) {
@@ -68,7 +69,7 @@ void fuse_activations(Rewriter& rewriter, onnx::Graph& graph) {
     const auto norm = norm_of(*node);
     if (!norm || node->output() == nullptr || !node->output()->type || !node->input(0)->rank()) continue;
     onnx::Value& normalized = *node->output();
-    // A transposition may stand between the two: it moves the activation's input, not its numbers.
+    // A Transpose between the two nodes may stay: the activation is applied to each element by itself.
     onnx::Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
     onnx::Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
     if (between != nullptr) next = between->output()->uses.size() == 1 ? between->output()->uses[0].node : nullptr;

@@ -1,4 +1,4 @@
-// The activation after an instance normalization becomes part of it.
+// Fuses the activation after an instance normalization into it.
 #pragma once
 
 #include "onnx/model.hpp"
@@ -6,7 +6,8 @@
 
 namespace graft::passes::instance_norm {
 
-/// Relu, LeakyRelu and LeakyReLU after InstanceNormalization or InstanceNorm become its attribute.
+/// Replaces InstanceNormalization or InstanceNorm -> Relu, LeakyRelu or LeakyReLU with InstanceNorm(activation). A
+/// Transpose between the two nodes moves after the InstanceNorm.
 void fuse_activations(Rewriter& rewriter, onnx::Graph& graph);
 
 }  // namespace graft::passes::instance_norm

@@ -9,7 +9,7 @@
 namespace graft::passes::instance_norm {
 namespace {
 
-/// Element by element, where one number stands for all channels.
+/// Applies an operation element by element. A single number applies to all channels.
 template <class Operation>
 PerChannel combined(const PerChannel& a, const PerChannel& b, Operation operation) {
   PerChannel result(std::max(a.size(), b.size()));
@@ -30,7 +30,7 @@ std::optional<double> common_value(const PerChannel& numbers) {
 
 void Statistic::add(Powers powers, const PerChannel& factor) {
   PerChannel& sum = terms_.try_emplace(powers, PerChannel{0.0}).first->second;
-  // What cancels in the formula leaves the rounding of its constants.
+  // Terms that cancel in exact arithmetic leave a rounding error of their constants, which is treated as zero.
   sum = combined(sum, factor, [](double a, double b) {
     const double total = a + b;
     return std::abs(total) <= 1e-7 * std::max(std::abs(a), std::abs(b)) ? 0.0 : total;

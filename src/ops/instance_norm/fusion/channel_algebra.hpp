@@ -1,7 +1,8 @@
-// Arithmetic on the statistics of a channel: what a network computes from x, its mean and its variance, as formulas.
+// Arithmetic on the statistics of a channel: the values that a network computes from x, its mean and its variance, as
+// formulas.
 //
-// There are many orders in which (x - mean) / sqrt(variance + epsilon) * scale + bias can be written. Followed as
-// formulas, they all end in the same one.
+// (x - mean) / sqrt(variance + epsilon) * scale + bias can be written in many orders. As formulas, all of them are
+// equal.
 #pragma once
 
 #include <compare>
@@ -12,7 +13,7 @@
 
 namespace graft::passes::instance_norm {
 
-/// One number for all channels, or one for each.
+/// A number for each channel, or a single number for all channels.
 using PerChannel = std::vector<double>;
 
 /// mean^i * variance^j * deviation^k, where deviation = sqrt(variance + epsilon).
@@ -23,7 +24,7 @@ struct Powers {
   friend auto operator<=>(const Powers&, const Powers&) = default;  // NOLINT(modernize-use-nullptr): it errs
 };
 
-/// A sum of such products, each with a factor for each channel.
+/// A sum of products of Powers, each with a factor for each channel.
 class Statistic {
  public:
   Statistic() = default;
@@ -32,17 +33,17 @@ class Statistic {
 
   [[nodiscard]] const std::map<Powers, PerChannel>& terms() const { return terms_; }
   [[nodiscard]] bool is_zero() const { return terms_.empty(); }
-  /// The factor of one product; nothing where it does not occur.
+  /// Returns the factor of one product, or nothing if the sum does not contain it.
   [[nodiscard]] std::optional<PerChannel> factor(Powers powers) const;
   [[nodiscard]] bool is_constant() const { return is_zero() || (terms_.size() == 1 && factor({}).has_value()); }
 
   friend Statistic operator+(const Statistic& a, const Statistic& b);
   friend Statistic operator*(const Statistic& a, const Statistic& b);
   friend Statistic operator-(const Statistic& a);
-  /// 1 / a, where a is one product of constants and deviations.
+  /// Returns 1 / a, or nothing unless a is a single product of a constant and a power of the deviation.
   [[nodiscard]] std::optional<Statistic> reciprocal() const;
 
-  /// "1.02 variance + 1e-05".
+  /// Returns a string such as "1.02 variance + 1e-05".
   [[nodiscard]] std::string to_string() const;
 
  private:
@@ -51,23 +52,23 @@ class Statistic {
   std::map<Powers, PerChannel> terms_;
 };
 
-/// square * x^2 + linear * x + rest.
+/// A formula square * x^2 + linear * x + rest, in which the coefficients are statistics.
 struct ChannelFormula {
   Statistic square;
   Statistic linear;
   Statistic rest;
 
   [[nodiscard]] bool has_x() const { return !square.is_zero() || !linear.is_zero(); }
-  /// Its average over the elements of the channel.
+  /// Returns the average of the formula over the elements of the channel.
   [[nodiscard]] Statistic average() const;
 
   friend ChannelFormula operator+(const ChannelFormula& a, const ChannelFormula& b);
   friend ChannelFormula operator-(const ChannelFormula& a);
-  /// Nothing where x would come in a higher power than the second.
+  /// Returns the product of two formulas, or nothing if it contains a higher power of x than the second.
   friend std::optional<ChannelFormula> product(const ChannelFormula& a, const ChannelFormula& b);
 };
 
-/// All channels have the same number.
+/// Returns the number of all channels, or nothing if the channels have different numbers.
 [[nodiscard]] std::optional<double> common_value(const PerChannel& numbers);
 
 }  // namespace graft::passes::instance_norm

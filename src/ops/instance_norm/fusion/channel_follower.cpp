@@ -1,5 +1,5 @@
-// Follows a tensor through the nodes that compute from it: each value becomes a formula (channel_algebra.hpp), until
-// one says (x - mean) / deviation * scale + bias.
+// Follows a tensor through the nodes that compute from it. Each value becomes a formula (channel_algebra.hpp), until
+// one is (x - mean) / deviation * scale + bias.
 #include "ops/instance_norm/fusion/channel_follower.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ namespace {
 
 bool is_constant_dim(const Dim& dim, std::int64_t value) { return dim.is_constant() && dim.value() == value; }
 
-/// What a value is, and along which of its axes the channels lie. The first axis is that of the batch.
+/// The formula of a value, and its axis of channels. Its first axis is the batch.
 struct Followed {
   ChannelFormula formula;
   std::size_t channel_axis = 1;
@@ -56,7 +56,8 @@ struct Followed {
 
 bool keeps_dims(const onnx::Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
 
-/// The tensor whose elements a number counts; nothing where it is something else or is kept in few bits.
+/// Returns the tensor whose number of elements a value holds, or nothing if the value is something else or was cast to
+/// a type that is neither f32 nor i64.
 const onnx::Value* counted(const onnx::Value* number) {
   const auto is_wide = [](const onnx::Value& value) {
     return value.type == onnx::ElementType::f32 || value.type == onnx::ElementType::i64;
@@ -68,7 +69,8 @@ const onnx::Value* counted(const onnx::Value* number) {
   return size != nullptr && size->is("Size") ? size->input(0) : nullptr;
 }
 
-/// The elements that go into each sum, where the axes have constant sizes; as a number that a constant can be.
+/// Returns the number of elements in each sum of a ReduceSum, or nothing if the size of an axis is not constant. The
+/// number is a double so that it can be compared with a constant.
 std::optional<double> summed_elements(const onnx::Node& sum) {
   const auto axes = averaged_axes(sum);
   const onnx::Value* x = sum.input(0);
@@ -82,8 +84,8 @@ std::optional<double> summed_elements(const onnx::Node& sum) {
   return count;
 }
 
-/// The count of what goes into each sum. paddle.var divides the size of one tensor by that of the other, which is a
-/// constant where the sizes are.
+/// Returns whether `count` is the number of elements in each sum. paddle.var computes it as Div(Size(x), Size(sum)),
+/// which is a constant where the sizes are.
 bool is_count(const onnx::Value* count, const onnx::Node& sum) {
   const onnx::Value& from = *sum.input(0);
   const onnx::Value& to = *sum.output();
@@ -98,7 +100,7 @@ bool is_count(const onnx::Value* count, const onnx::Node& sum) {
   return above != nullptr && below != nullptr && same_shape(*above, from) && same_shape(*below, to);
 }
 
-/// Follows what is computed from one tensor.
+/// Derives the formulas of all values that are computed from one tensor.
 class Follower {
  public:
   Follower(const onnx::Value& x, std::size_t channel_axis) : x_(x), channels_((*x.shape)[channel_axis].value()) {
@@ -128,7 +130,7 @@ class Follower {
     }
   }
 
-  /// The values that are normalized, the last one first.
+  /// Returns the values that are normalized, the last one first.
   [[nodiscard]] std::vector<NormalizedValue> results() {
     std::vector<NormalizedValue> found;
     for (std::size_t i = order_.size(); i-- > 0;) {
@@ -146,10 +148,10 @@ class Follower {
 
   [[nodiscard]] double epsilon() const { return epsilon_.value_or(0); }
 
-  /// Where it came furthest; nothing unless there was a variance.
+  /// Returns the obstacle that was met after the most nodes, or nothing if no variance was computed.
   [[nodiscard]] std::optional<onnx::NearMiss> near_miss() const {
     if (!saw_variance_ || obstacles_.empty()) return std::nullopt;
-    // Of two in one place the first, which is the cause of the second.
+    // Of two obstacles after equally many nodes the first is returned: it causes the second.
     const auto furthest = std::max_element(obstacles_.begin(), obstacles_.end(),
                                            [](const auto& a, const auto& b) { return a.followed < b.followed; });
     return onnx::NearMiss{furthest->node, furthest->followed + 1, furthest->followed + 2,
@@ -174,7 +176,7 @@ class Follower {
     return found == known_.end() ? nullptr : &found->second;
   }
 
-  /// A constant as a factor for each channel of a tensor of this rank.
+  /// Returns a constant as a factor per channel of a tensor of this rank, or nothing if it varies along another axis.
   std::optional<PerChannel> per_channel(const onnx::TensorData& tensor, std::size_t rank,
                                         std::size_t channel_axis) const {
     auto numbers = tensor.numbers();
@@ -187,7 +189,7 @@ class Follower {
     return numbers;
   }
 
-  /// Input i as a formula beside `other`, whose channels decide what a constant means.
+  /// Returns input i as a formula. A constant is interpreted along the channel axis of `other`, the other input.
   std::optional<Followed> operand(const onnx::Node& node, std::size_t i, const Followed* other, std::size_t rank) {
     const onnx::Value* value = node.input(i);
     if (const Followed* found = known(value)) return *found;
@@ -218,7 +220,7 @@ class Follower {
     if (node.is("Sqrt")) return root(a->formula, a->channel_axis);
     if (node.is("Reciprocal")) return reciprocal(*a);
     if (node.is("Identity")) return *a;
-    // A cast to a narrower type than that of x rounds.
+    // A cast to a type that is neither f32 nor that of x loses digits.
     if (node.is("Cast")) {
       const auto type = node.output()->type;
       return type == onnx::ElementType::f32 || type == x_.type ? Outcome(*a) : fail("it is cast to a narrower type");
@@ -271,7 +273,7 @@ class Follower {
     return Followed{formula, a.channel_axis};
   }
 
-  /// sqrt(variance + epsilon) is what is called the deviation here.
+  /// Returns the formula of sqrt(variance + epsilon), which the formulas call the deviation.
   Outcome root(const ChannelFormula& formula, std::size_t channel_axis) {
     if (formula.has_x() || formula.rest.is_constant()) return std::nullopt;
     const auto factor = formula.rest.factor({0, 1, 0});
@@ -311,7 +313,7 @@ class Follower {
     return result && *exponent < 0 ? reciprocal(*result) : result;
   }
 
-  /// A variance is not below 0 anyway.
+  /// Follows Max(v, 0), Clip(v, 0) and Relu(v), which do not change a variance.
   Outcome not_below_zero(const onnx::Node& node) {
     const Followed* a = known(node.input(0));
     if (a == nullptr) a = known(node.input(1));
@@ -332,7 +334,7 @@ class Follower {
     return is_zero(node.input(1)) && node.input(2) == nullptr ? Outcome(*a) : fail("the variance is limited");
   }
 
-  /// The sum over what is known that this node divides; nothing where it does something else.
+  /// Returns the ReduceSum of a followed value that this node divides, or null if the node is something else.
   [[nodiscard]] const onnx::Node* divided_sum(const onnx::Node& node) const {
     const onnx::Value* divided = node.is("Div") ? node.input(0) : nullptr;
     const onnx::Node* sum = divided == nullptr ? nullptr : divided->producer;
@@ -388,14 +390,14 @@ class Follower {
     return a;
   }
 
-  /// The axis of the channels after a reshape that leaves batch and channels alone.
+  /// Finds the axis of the channels after a reshape that keeps batch and channels.
   Outcome reshape(const onnx::Node& node, const Followed& a) {
     const onnx::Value& x = *node.input(0);
     const onnx::Value& y = *node.output();
     if (!x.shape || !y.shape || y.shape->size() < 2) return std::nullopt;
     const Shape& before = *x.shape;
     const Shape& after = *y.shape;
-    // The product of some axes, where all are constant; 0 otherwise.
+    // Returns the product of the sizes of some axes, or 0 if one is not constant.
     const auto size_of = [](const Shape& shape, std::size_t from, std::size_t to) {
       std::int64_t size = 1;
       for (std::size_t axis = from; axis < to; ++axis) size *= shape[axis].is_constant() ? shape[axis].value() : 0;
@@ -409,7 +411,7 @@ class Follower {
           size_of(before, 1, a.channel_axis) == size_of(after, 1, axis) && size_of(before, 1, a.channel_axis) > 0;
       const bool same_inner = inner_before == inner_after && inner_before > 0;
       const bool same_batch = before[0] == after[0];
-      // With two of three parts the same, the third one is as well.
+      // If two of the three parts keep their sizes, the third part does as well.
       if (same_middle && (same_inner || same_batch)) return Followed{a.formula, axis};
     }
     return fail(
@@ -440,7 +442,7 @@ class Follower {
     return Followed{formula, 1};
   }
 
-  /// (x - mean) / deviation * scale + bias.
+  /// Returns the scale and the bias of a formula (x - mean) / deviation * scale + bias, or nothing for another formula.
   std::optional<NormalizedValue> normalized(const ChannelFormula& formula, std::string& why_not) const {
     if (!formula.square.is_zero() || formula.linear.is_zero()) return std::nullopt;
     const auto scale = formula.linear.factor({0, 0, -1});
@@ -474,7 +476,7 @@ FollowedTensor follow_channels(const onnx::Value& x, std::size_t channel_axis, c
   Follower follower(x, channel_axis);
   follower.run(nodes);
   FollowedTensor found;
-  found.normalized = follower.results();  // which adds to what a near miss is chosen from
+  found.normalized = follower.results();  // before near_miss(): results() adds obstacles
   found.epsilon = follower.epsilon();
   found.near_miss = follower.near_miss();
   return found;

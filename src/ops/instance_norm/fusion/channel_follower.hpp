@@ -1,5 +1,5 @@
-// What nodes compute from one tensor as formulas over the channels' statistics, and which of it is an instance
-// normalization.
+// The values that nodes compute from one tensor, as formulas over the statistics of its channels, and the values among
+// them that are instance normalizations.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace graft::passes::instance_norm {
 
 [[nodiscard]] bool is_real(const onnx::Value& value);
 
-/// The axes that a node averages or sums over, from the front; nothing where it does neither or they are not constant.
+/// Returns the sorted axes, counted from the front, that a node averages or sums over, or nothing if the node does
+/// neither or its axes are not constant.
 [[nodiscard]] std::optional<std::vector<std::size_t>> averaged_axes(const onnx::Node& node);
 
 /// A value that is (x - mean) / deviation * scale + bias.
@@ -25,14 +26,15 @@ struct NormalizedValue {
   PerChannel bias;
 };
 
-/// What was found in following a tensor.
+/// The result of following a tensor.
 struct FollowedTensor {
-  std::vector<NormalizedValue> normalized;  ///< The last one first.
-  double epsilon = 0;                       ///< The one in all of them.
-  std::optional<onnx::NearMiss> near_miss;  ///< Where it came furthest; nothing unless there was a variance.
+  std::vector<NormalizedValue> normalized;  ///< The last value first.
+  double epsilon = 0;                       ///< The common epsilon of all normalized values.
+  std::optional<onnx::NearMiss>
+      near_miss;  ///< The obstacle after the most nodes; nothing unless a variance was computed.
 };
 
-/// Follows what `nodes`, in topological order, compute from x, along one axis of which the channels lie.
+/// Follows the values that `nodes`, in topological order, compute from x, whose channels lie along channel_axis.
 [[nodiscard]] FollowedTensor follow_channels(const onnx::Value& x, std::size_t channel_axis,
                                              const std::vector<onnx::Node*>& nodes);
 

@@ -1,4 +1,4 @@
-// The ranks of tensors that InstanceNorm takes.
+// The ranks of tensors that InstanceNorm supports.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The chain of nodes before a tensor that change places and scale, and nothing else.
+// Follows the chain of nodes before a tensor that only move, scale and shift elements.
 #include "ops/multi_scale_deformable_attention/fusion/ancestors.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which tensors a tensor was made of by moving elements and by sums and products with one number.
+// The tensors from which a tensor is computed by moving elements and by adding or multiplying with one number.
 #pragma once
 
 #include <vector>
@@ -7,19 +7,22 @@
 
 namespace graft::passes::deformable_attention {
 
-/// A tensor that another one was made of: the other's elements are scale * x + offset of its own.
+/// A tensor x from which another tensor is computed. The elements of the other tensor are scale * x + offset.
 struct Ancestor {
   onnx::Value* value = nullptr;
   double scale = 1;
   double offset = 0;
 };
 
+/// Whether a node only moves elements: Flatten, Gather, Identity, Reshape, Slice, Split, Squeeze, Transpose, Unsqueeze.
 [[nodiscard]] bool moves_elements(const onnx::Node& node);
 
-/// What a node that adds one number, or multiplies by it, makes its result of; no value for any other node.
+/// Returns the input of a node that adds, subtracts, multiplies or divides by one constant number, with the scale and
+/// the offset. `value` is null for any other node.
 [[nodiscard]] Ancestor scaled_input(const onnx::Node& node);
 
-/// A tensor, what it was made of by movements and, where `is_scaled`, by sums and products with one number, and so on.
+/// Returns a tensor and its ancestors, the nearest first: the inputs of nodes that move elements and, where
+/// `is_scaled`, of nodes that scaled_input follows.
 [[nodiscard]] std::vector<Ancestor> ancestors_of(const Ancestor& of, bool is_scaled = false);
 
 }  // namespace graft::passes::deformable_attention

@@ -1,4 +1,4 @@
-// What nodes that move elements do to the factors of axes.
+// Computes the layout of axes after nodes that move elements.
 #include "ops/multi_scale_deformable_attention/fusion/axis_layout.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ std::optional<std::vector<std::int64_t>> constant_ints(const onnx::Value* value)
   return constant ? constant->ints() : std::nullopt;
 }
 
-/// Without factors of size 1, and with neighbors joined that run over an axis as one factor does.
+/// Removes factors of size 1, and joins neighboring factors that together run over an axis as one factor does.
 std::vector<AxisFactor> simplified(const std::vector<AxisFactor>& factors) {
   std::vector<AxisFactor> result;
   for (const AxisFactor& factor : factors) {

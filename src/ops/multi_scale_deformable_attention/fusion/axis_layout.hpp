@@ -1,4 +1,4 @@
-// Where the elements of a tensor lie in another one that was made of it by reshaping, transposing and slicing.
+// The position of a tensor's elements in another tensor that is computed from it by reshaping, transposing and slicing.
 #pragma once
 
 #include <array>
@@ -11,19 +11,20 @@
 
 namespace graft::passes::deformable_attention {
 
-/// The axes of all tensors of an attention.
+/// The names of the axes of all tensors of an attention.
 enum AttentionAxis : std::size_t { item, pixel, query, head, channel, point, coordinate };
 
-/// An axis of the tensor that it began with, or a part of one: every `stride`-th of its elements, `size` of them.
+/// An axis of the original tensor, or a part of one: `size` of its elements, `stride` elements apart.
 struct AxisFactor {
   std::size_t axis = 0;
   std::int64_t stride = 1;
-  std::int64_t size = 0;  ///< 0 where it is not known; such a factor is a whole axis.
+  std::int64_t size = 0;  ///< 0 if unknown; such a factor is a whole axis.
   friend bool operator==(const AxisFactor&, const AxisFactor&) = default;
 };
 
-/// Each axis as the factors that it runs over, the last one fastest, and the element of each axis of the beginning at
-/// which it starts. The heads of [B,S,M,D], transposed and reshaped to [B*M,D,S], are the second factor of axis 0.
+/// The axes of a tensor as lists of the original tensor's factors that they run over, the last factor fastest, and the
+/// element of each original axis at which the tensor starts. For example, the heads of [B,S,M,D], transposed and
+/// reshaped to [B*M,D,S], are the second factor of axis 0.
 class AxisLayout {
  public:
   static constexpr std::size_t max_axes = 8;
@@ -31,36 +32,36 @@ class AxisLayout {
   using Starts = std::array<std::int64_t, max_axes>;
 
   AxisLayout(Axes axes, Starts starts);
-  /// Of a tensor itself, whose axis i is axis names[i] of the beginning. Neighbors of one name are parts of one axis.
-  /// Nothing where they are not of fixed sizes.
+  /// Returns the layout of an original tensor whose axis i is called names[i]. Neighboring axes with one name are parts
+  /// of one axis. Returns nothing if such a part has no fixed size, or if the ranks differ.
   [[nodiscard]] static std::optional<AxisLayout> of(const onnx::Value& value, const std::vector<std::size_t>& names);
 
-  /// After a node that only moves elements, of which `output` is one; nothing where it is no such node, or does what
-  /// cannot be said in this way.
+  /// Returns the layout of `output` after a node that only moves elements, or nothing for another node and for a
+  /// movement that AxisLayout cannot express.
   [[nodiscard]] std::optional<AxisLayout> after(const onnx::Node& node, const onnx::Value& output) const;
 
   [[nodiscard]] const Axes& axes() const { return axes_; }
   [[nodiscard]] const Starts& starts() const { return starts_; }
-  /// The same elements in the same places.
+  /// Whether two layouts place the same elements at the same positions.
   friend bool operator==(const AxisLayout&, const AxisLayout&) = default;
 
  private:
   [[nodiscard]] std::optional<AxisLayout> reshaped(const Shape& shape) const;
   [[nodiscard]] std::optional<AxisLayout> transposed(const std::vector<std::int64_t>& perm) const;
-  /// `size` elements of an axis from `begin` on.
+  /// Returns the layout of `size` elements of an axis from `begin` on.
   [[nodiscard]] std::optional<AxisLayout> sliced(std::int64_t axis, std::int64_t begin, std::int64_t size) const;
   [[nodiscard]] std::optional<AxisLayout> after_slice(const onnx::Node& node, const onnx::Value& output) const;
   [[nodiscard]] std::optional<AxisLayout> after_split(const onnx::Node& node, const onnx::Value& output) const;
   [[nodiscard]] std::optional<AxisLayout> after_gather(const onnx::Node& node, const onnx::Value& output) const;
 
-  Axes axes_;  // without factors of size 1, and neighbors that are one factor together
+  Axes axes_;  // without factors of size 1, and with neighboring factors joined
   Starts starts_{};
 };
 
-/// Of a dimension that is a constant; 0 of any other, and of one that is not there.
+/// Returns the size of a constant dimension; 0 if it is dynamic or does not exist.
 [[nodiscard]] std::int64_t fixed_size(const onnx::Value* value, std::size_t axis);
 
-/// 0 where it is not known.
+/// Returns the rank of a value, or 0 if it is unknown.
 [[nodiscard]] std::size_t rank_of(const onnx::Value* value);
 
 }  // namespace graft::passes::deformable_attention

@@ -1,11 +1,11 @@
-// Reads GridSample nodes, and sampling that is written with gathers.
+// Reads GridSample nodes, and bilinear sampling that is written with gathers.
 //
-// Networks for runtimes without GridSample write it out, each in its own way: the pixels of four corners are gathered
-// at row * width + column, from an image with zeros round it or with masks for what lies outside, and summed with
-// weights. mmcv's bilinear_grid_sample is the best known of them. None of these ways is listed here. The samples are
-// read as a formula of one point of the grid, see SamplingProgram, and the formula is tried: at all columns and rows of
-// the image and beyond, between pixels and on them, it has to give each pixel the weight that bilinear sampling gives
-// it, and nothing to any other.
+// Networks for runtimes without GridSample write it out, each in its own way: they gather the pixels of the four
+// corners at row * width + column, from an image padded with zeros or with masks for positions outside, and sum the
+// pixels with weights. mmcv's bilinear_grid_sample is the best known form. The forms are not listed here. Instead, the
+// samples are read as a formula of one point of the grid, see SamplingProgram, and the formula is evaluated at all
+// columns and rows of the image and beyond, between pixels and on them. There it must have the weight of bilinear
+// sampling for each pixel, and no other pixel.
 #include "ops/multi_scale_deformable_attention/fusion/grid_sampling.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ bool truncates(const onnx::Node& node) {
          from->type && onnx::is_floating_point(*from->type);
 }
 
-/// The nearest node before this one, itself included, of which `is_it` is true; only few nodes are looked at.
+/// Returns the nearest node before `from`, or `from` itself, for which `is_it` is true. Visits at most 100 nodes.
 const onnx::Node* nearest_node(const onnx::Node* from, bool (*is_it)(const onnx::Node&)) {
   constexpr std::size_t most = 100;
   std::vector<const onnx::Node*> waiting{from};
@@ -77,7 +77,7 @@ const onnx::Node* nearest_node(const onnx::Node* from, bool (*is_it)(const onnx:
   return nullptr;
 }
 
-/// Whether a tensor is a constant or computed from constants and from shapes, in few nodes.
+/// Whether a tensor is a constant or is computed from constants and shapes by few nodes.
 bool is_known_beforehand(const onnx::Value* value, int nodes = 6) {
   if (value == nullptr || nodes == 0) return false;
   if (value->constant()) return true;
@@ -87,7 +87,8 @@ bool is_known_beforehand(const onnx::Value* value, int nodes = 6) {
                      [&](const onnx::Value* input) { return is_known_beforehand(input, nodes - 1); });
 }
 
-/// Tensors [N,Q,P,2] that a position was made of by movements and by arithmetic with constants, the nearest first.
+/// Returns the tensors [N,Q,P,2] from which a position is computed by moving elements and by arithmetic with constants,
+/// the nearest first.
 std::vector<onnx::Value*> grids_of(onnx::Value* position) {
   std::vector<onnx::Value*> grids;
   constexpr std::size_t most = 32;
@@ -109,8 +110,8 @@ std::vector<onnx::Value*> grids_of(onnx::Value* position) {
   return grids;
 }
 
-/// The places along one axis at which a formula is tried: on pixels and between them, from beyond one end to beyond the
-/// other; or only a few.
+/// Returns positions along one axis at which a formula is evaluated, from outside one end to outside the other: with
+/// `all`, every pixel and positions between pixels, otherwise only a few positions.
 std::vector<double> places_along(std::int64_t size, bool all) {
   const auto length = static_cast<double>(size);
   std::vector<double> places{-1e4, -1.75, -1, -0.25, 0.375, length / 2, length - 1.25, length - 0.5, length + 0.5, 1e4};
@@ -123,7 +124,7 @@ std::vector<double> places_along(std::int64_t size, bool all) {
 
 using Weights = std::map<std::pair<std::int64_t, std::int64_t>, double>;
 
-/// By column and row.
+/// Returns the weights of bilinear sampling, by column and row. `across` and `down` are positions in pixels.
 Weights bilinear_weights(double across, double down, std::int64_t width, std::int64_t height) {
   Weights weights;
   for (const double column : {std::floor(across), std::floor(across) + 1}) {
@@ -136,7 +137,7 @@ Weights bilinear_weights(double across, double down, std::int64_t width, std::in
   return weights;
 }
 
-/// An image of this size, in the places that a program gathers from.
+/// An image of a known size, and the positions at which a program gathers its pixels.
 struct SampledImage {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -171,8 +172,8 @@ struct SampledImage {
   }
 };
 
-/// The size of the image that is gathered from; where only its number of pixels is known, the one whose sides are as
-/// the scales of the positions. Nothing where there is none.
+/// Returns the image from which the program gathers. If only the number of its pixels is known, its aspect ratio is the
+/// ratio of the scales of the positions; returns nothing if no image has that number of pixels and that ratio.
 std::optional<SampledImage> image_of(const SamplingProgram& program, const std::array<PixelPosition, 2>& positions) {
   const PixelSource& source = program.source();
   SampledImage image{source.width - source.left - source.right, source.height - source.top - source.bottom,
@@ -187,7 +188,7 @@ std::optional<SampledImage> image_of(const SamplingProgram& program, const std::
   return image;
 }
 
-/// The samples as those of this grid.
+/// Reads `samples` as bilinear samples at the points of `grid`, and reports an obstacle if they are not.
 GridSampling sampled_at(onnx::Value& samples, onnx::Value& grid) {
   GridSampling found;
   const auto program = SamplingProgram::of(samples, grid, found.obstacle);
@@ -202,7 +203,7 @@ GridSampling sampled_at(onnx::Value& samples, onnx::Value& grid) {
     found.obstacle = fmt::format("'{}' does not read its pixels by the positions in '{}'", samples.name, grid.name);
     return found;
   }
-  // The position is (x + 1) * size / 2 - 0.5 of a coordinate x from -1 to 1, and x is scale * g + offset.
+  // At a coordinate x from -1 to 1 the position is (x + 1) * size / 2 - 0.5, and x is scale * g + offset.
   const auto along = [&](std::size_t i, std::int64_t size) {
     const auto length = static_cast<double>(size);
     return std::pair{2 * (*positions)[i].scale / length, (2 * (*positions)[i].offset + 1 - length) / length};
@@ -244,7 +245,7 @@ std::optional<GridSampling> read_grid_sampling(const onnx::Node& node) {
   const onnx::Node* first = nearest_node(gather->input(1)->producer, rounds);
   if (first == nullptr) first = nearest_node(gather->input(1)->producer, truncates);
   if (first == nullptr) return std::nullopt;
-  // The first of them: between it and the others may be sums and products with a number for each coordinate.
+  // The earliest grid is tried first: arithmetic with one number per coordinate may lie between it and the later ones.
   const std::vector<onnx::Value*> grids = grids_of(first->input(0));
   std::optional<GridSampling> found;
   for (auto grid = grids.rbegin(); grid != grids.rend() && (!found || !found->obstacle.empty()); ++grid) {

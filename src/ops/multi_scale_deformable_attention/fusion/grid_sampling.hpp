@@ -1,4 +1,4 @@
-// Bilinear samples of an image at the points of a grid, with zeros outside: by GridSample, or by gathers.
+// Bilinear samples of an image at the points of a grid, with zeros outside, computed by GridSample or by gathers.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 namespace graft::passes::deformable_attention {
 
 struct GridSampling {
-  std::string obstacle;          ///< Empty where the samples are bilinear, zeros outside, corners not aligned.
+  std::string obstacle;          ///< Empty if the samples are bilinear, with zeros outside and without aligned corners.
   onnx::Value* image = nullptr;  ///< [N,C,H,W], or [N,C,H*W].
   std::int64_t height = 0;
   std::int64_t width = 0;
   onnx::Value* grid = nullptr;  ///< [N,Q,P,2]
-  double scale = 1;             ///< A coordinate from -1 to 1 is scale * x + offset of one of the grid.
+  double scale = 1;  ///< The coordinate from -1 to 1 is scale * g + offset, where g is an element of the grid.
   double offset = 0;
-  AxisLayout layout{{}, {}};  ///< Of the samples, in item, channel, query and point.
+  AxisLayout layout{{}, {}};  ///< The layout of the samples in terms of item, channel, query and point.
 };
 
-/// What a node samples that is a GridSample, or a sum of gathered pixels whose places come from a grid. Nothing where
-/// it is neither.
+/// Reads the sampling that ends at a node: a GridSample, or a sum of gathered pixels whose positions come from a grid.
+/// Returns nothing if the node is neither.
 [[nodiscard]] std::optional<GridSampling> read_grid_sampling(const onnx::Node& node);
 
 }  // namespace graft::passes::deformable_attention

@@ -1,4 +1,4 @@
-// Reads the formula of samples off a graph, and computes it.
+// Compiles the graph that computes samples into a formula, and evaluates the formula.
 #include "ops/multi_scale_deformable_attention/fusion/sampling_program.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace graft::passes::deformable_attention {
 namespace {
 
-/// Whether the factors of each axis account for its whole size, as they do not where it was expanded. The size of an
-/// axis of pixels may be unknown where their factors are not.
+/// Whether the product of each axis' factors is its size. It is not where the axis was expanded. An axis of pixels with
+/// factors may have an unknown size.
 bool accounts_for(const AxisLayout& layout, const onnx::Value& value) {
   for (std::size_t axis = 0; axis < layout.axes().size(); ++axis) {
     const std::int64_t size = fixed_size(&value, axis);
@@ -26,7 +26,7 @@ bool accounts_for(const AxisLayout& layout, const onnx::Value& value) {
   return true;
 }
 
-/// A dimension that a network asks for: what Gather takes from a Shape; 0 where it is not fixed, or anything else.
+/// Returns the fixed dimension that a Gather reads from a Shape; 0 if it is dynamic or if the node is something else.
 std::int64_t asked_dimension(const onnx::Node& gather) {
   const onnx::Node* shape = gather.is("Gather") && gather.input(0) != nullptr ? gather.input(0)->producer : nullptr;
   const auto index = gather.input(1) == nullptr ? std::nullopt : gather.input(1)->constant();
@@ -38,7 +38,8 @@ std::int64_t asked_dimension(const onnx::Node& gather) {
   return axis < 0 ? 0 : fixed_size(shape->input(0), static_cast<std::size_t>(axis));
 }
 
-/// The axis along which a tensor counts 0, step, 2 * step ... and along no other; nothing where there is none.
+/// Returns the axis along which a tensor counts 0, step, 2 * step ... while it is constant along the others, or nothing
+/// if there is no such axis.
 std::optional<std::size_t> counted_axis(const std::vector<std::int64_t>& dims, const std::vector<double>& numbers,
                                         double step) {
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
@@ -70,7 +71,7 @@ bool has_coordinates(const AxisLayout& layout) {
   });
 }
 
-/// Of an operation on elements; nothing where they would not be those of the same point.
+/// Returns the layout of an elementwise operation, or nothing if it would combine elements of different points.
 std::optional<AxisLayout> broadcast(const AxisLayout& a, const AxisLayout& b) {
   AxisLayout::Axes axes(std::max(a.axes().size(), b.axes().size()));
   for (std::size_t i = 0; i < axes.size(); ++i) {  // from the last axis on
@@ -96,7 +97,7 @@ std::vector<PixelWeight> scaled_pixels(std::vector<PixelWeight> pixels, double s
   return pixels;
 }
 
-/// The zeros that a Pad puts round an image; nothing where it does anything else.
+/// Returns the image that a Pad surrounds with zeros, with the widths of the padding, or nothing for another Pad.
 std::optional<PixelSource> padded_image(const onnx::Node& pad) {
   constexpr std::size_t rank = 4;
   const auto ints_of = [&](std::size_t i) {
@@ -123,7 +124,7 @@ std::optional<PixelSource> padded_image(const onnx::Node& pad) {
   return PixelSource{.image = pad.input(0), .top = pads[2], .left = pads[3], .bottom = pads[6], .right = pads[7]};
 }
 
-/// An image [N,C,H,W], or what a Pad makes of one.
+/// Returns an image [N,C,H,W] as a source of pixels, with the zeros that a Pad adds to it.
 std::optional<PixelSource> source_of_image(onnx::Value* image) {
   if (rank_of(image) != 4 || fixed_size(image, 2) <= 0 || fixed_size(image, 3) <= 0) return std::nullopt;
   std::optional<PixelSource> source(PixelSource{.image = image});
@@ -140,7 +141,7 @@ bool only_reshapes(const onnx::Value& value) {
   return node != nullptr && (node->is("Reshape") || node->is("Flatten"));
 }
 
-/// [N,C,S]
+/// Returns an image in rows [N,C,S] as a source of pixels. If the rows are a reshaped image, its sides are known.
 std::optional<PixelSource> source_of_rows(onnx::Value* rows) {
   const std::int64_t count = fixed_size(rows, 2);
   if (rank_of(rows) != 3 || fixed_size(rows, 1) <= 0 || count <= 0) return std::nullopt;
@@ -153,7 +154,7 @@ std::optional<PixelSource> source_of_rows(onnx::Value* rows) {
   return PixelSource{.image = rows, .count = count};
 }
 
-/// [N,H,W,C]
+/// Returns an image [N,H,W,C] as a source of pixels. Requires that it is a Transpose of [N,C,H,W].
 std::optional<PixelSource> source_of_channels_last(const onnx::Value* value) {
   const onnx::Node* node = value->producer;
   if (node == nullptr || !node->is("Transpose") || node->ints("perm") != std::vector<std::int64_t>{0, 2, 3, 1}) {
@@ -164,7 +165,7 @@ std::optional<PixelSource> source_of_channels_last(const onnx::Value* value) {
 
 }  // namespace
 
-/// Goes from the samples to what they are made of. Each tensor on the way becomes an instruction once.
+/// Compiles samples into a SamplingProgram, from the result backwards. Each tensor becomes one instruction.
 class SamplingCompiler {
  public:
   SamplingCompiler(onnx::Value& grid, std::string& why_not) : grid_(grid), why_not_(why_not) {}
@@ -342,7 +343,7 @@ class SamplingCompiler {
     auto chosen = operand(node.input(1));
     auto other = operand(node.input(2));
     if (!condition || condition->is_pixels || !chosen || !other) return std::nullopt;
-    // Zeros stand for no pixel at all.
+    // A zero is an empty sum of pixels.
     const auto is_zero = [&](const Operand& each) {
       const auto& made_by = program_.instructions_[each.index];
       return made_by.operation == Operation::constant && made_by.value == std::array<double, 2>{};
@@ -371,7 +372,7 @@ class SamplingCompiler {
     struct Known {
       std::string_view type;
       Operation operation;
-      bool is_swapped = false;  ///< a > b is b < a
+      bool is_swapped = false;  ///< a > b is compiled as b < a
     };
     constexpr std::array two_inputs{Known{"Add", Operation::add},
                                     Known{"Sub", Operation::subtract},
@@ -413,7 +414,7 @@ class SamplingCompiler {
     return true;
   }
 
-  /// Of one item of [N,C,S], all channels alike.
+  /// Compiles GatherElements of the same pixels of all channels from [N,C,S], item by item.
   std::optional<Operand> compiled_gather_elements(const onnx::Node& node) {
     onnx::Value* rows = node.input(0);
     const std::int64_t axis = node.int_or("axis", 0);
@@ -433,7 +434,7 @@ class SamplingCompiler {
     return add(Operation::pixel, {at->index}, AxisLayout(std::move(axes), {}), true);
   }
 
-  /// Of all items behind each other, [N*H*W,C].
+  /// Compiles a Gather from the pixels of all items, [N*H*W,C].
   std::optional<Operand> compiled_gather(const onnx::Node& node) {
     onnx::Value* rows = node.input(0);
     const bool is_table = rank_of(rows) == 2 && node.int_or("axis", 0) == 0 && only_reshapes(*rows) &&
@@ -449,7 +450,7 @@ class SamplingCompiler {
     return add(Operation::pixel_of_item, {at->index}, AxisLayout(std::move(axes), {}), true);
   }
 
-  /// Of [N,H,W,C], by item, row and column.
+  /// Compiles GatherND from [N,H,W,C] by item, row and column.
   std::optional<Operand> compiled_gather_nd(const onnx::Node& node) {
     const onnx::Value* image = node.input(0);
     const onnx::Node* indices = node.input(1)->producer;

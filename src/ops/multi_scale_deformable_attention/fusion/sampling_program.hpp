@@ -1,4 +1,4 @@
-// What a network computes of one point of a grid and the pixels of an image, as numbers that can be tried.
+// The formula by which a network computes a sample from one point of a grid and the pixels of an image.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace graft::passes::deformable_attention {
 
-/// Where gathered pixels come from: an image [N,C,H,W], zeros round it, or the rows of one behind each other, [N,C,S].
+/// The source of gathered pixels: an image [N,C,H,W], possibly padded with zeros, or the pixels of an image as [N,C,S].
 struct PixelSource {
   onnx::Value* image = nullptr;
-  std::int64_t height = 0;  ///< With the zeros; 0 where the rows lie behind each other.
+  std::int64_t height = 0;  ///< Includes the zeros; 0 for [N,C,S].
   std::int64_t width = 0;
-  std::int64_t count = 0;  ///< Pixels, with the zeros.
+  std::int64_t count = 0;  ///< Number of pixels, including the zeros.
   std::int64_t top = 0;    ///< Rows of zeros above the image.
   std::int64_t left = 0;
   std::int64_t bottom = 0;
@@ -25,33 +25,34 @@ struct PixelSource {
   friend bool operator==(const PixelSource&, const PixelSource&) = default;
 };
 
-/// The part that a pixel has in a sample.
+/// The weight of a pixel in a sample.
 struct PixelWeight {
   std::int64_t pixel = 0;
   double weight = 0;
 };
 
-/// A position in pixels is scale * x + offset of a coordinate x of the grid.
+/// A position in pixels, scale * g + offset, where g is a coordinate of the grid.
 struct PixelPosition {
   double scale = 0;
   double offset = 0;
 };
 
 /// A tensor of samples, each of one point of a grid [N,Q,P,2], that is computed element by element from the grid, from
-/// constants and from gathered pixels. The samples are sums of pixels; which ones, and with what weights, is the same
-/// formula for every item, query, point and channel.
+/// constants and from gathered pixels. The samples are weighted sums of pixels. One formula determines the pixels and
+/// the weights for every item, query, point and channel.
 class SamplingProgram {
  public:
-  /// Nothing where it is computed in any other way; `why_not` then says so.
+  /// Compiles the samples. Returns nothing if they are computed in any other way, and sets `why_not` to the reason.
   [[nodiscard]] static std::optional<SamplingProgram> of(onnx::Value& samples, onnx::Value& grid, std::string& why_not);
 
-  /// The axes of the samples, in item, channel, query and point.
+  /// Returns the layout of the samples in terms of item, channel, query and point.
   [[nodiscard]] const AxisLayout& layout() const { return layout_; }
   [[nodiscard]] const PixelSource& source() const { return source_; }
-  /// Across and down, as they are before they become integers; nothing where there are none that each depend on one
-  /// coordinate.
+  /// Returns the column and the row of a point before they are rounded to integers, or nothing unless each of them
+  /// depends on one coordinate only.
   [[nodiscard]] std::optional<std::array<PixelPosition, 2>> positions() const;
-  /// The weights of all pixels at a point of the grid in one item; nothing where a gather reads beyond its input.
+  /// Returns the weights of all pixels at a point of the grid in one item, or nothing if a gather reads outside its
+  /// input.
   [[nodiscard]] std::optional<std::vector<PixelWeight>> weights_at(std::array<double, 2> place,
                                                                    std::int64_t of_item) const;
 
@@ -89,7 +90,8 @@ class SamplingProgram {
     std::array<std::size_t, 3> inputs{};
     std::array<double, 2> value{};
   };
-  /// Both coordinates of an element that has them apart, twice the same of any other. A pixel's or a sum of pixels'.
+  /// The value of an instruction: two numbers for a tensor with coordinates, twice the same number for any other
+  /// tensor, or a weighted sum of pixels.
   struct Number {
     std::array<double, 2> values{};
     std::vector<PixelWeight> pixels;
@@ -99,7 +101,7 @@ class SamplingProgram {
   [[nodiscard]] bool run_gather(const Instruction& instruction, std::int64_t of_item,
                                 std::vector<Number>& numbers) const;
 
-  std::vector<Instruction> instructions_;  // the last one makes the samples
+  std::vector<Instruction> instructions_;  // the last one computes the samples
   AxisLayout layout_{{}, {}};
   PixelSource source_;
 };
