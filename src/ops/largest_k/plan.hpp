@@ -81,7 +81,7 @@ struct LargestPlan : WorkspaceParts {
   std::int64_t offsets = 0;
   std::int64_t sort = 0;
   std::int64_t sort_bytes = 0;
-  std::int64_t histograms = 0;  ///< One histogram per pass for each row.
+  std::int64_t histograms = 0;  ///< A histogram of each pass for each row.
   std::int64_t histograms_bytes = 0;
   std::int64_t states = 0;  ///< Per row: the state before each pass and after the last one.
   std::int64_t tile_counts =

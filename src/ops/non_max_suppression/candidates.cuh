@@ -1,5 +1,5 @@
-// What the kernels of NonMaxSuppression have in common: a segment, the boxes of its item, and how a tile is selected
-// from.
+// Shared by the kernels of NonMaxSuppression: the sizes of segments, boxes, and the selection from a tile of
+// candidates.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace graft::ops {
 
-/// What a segment's blocks know of it.
+/// The sizes that the blocks of all segments share. A segment is a class of an item.
 struct Segments {
   int boxes = 0;
   int classes = 0;
   int most = 0;
   bool is_center = false;
 
-  /// How many each may select, of what the input allows.
+  /// Returns the number of boxes that each segment may select: the input's limit, clamped to 0 to `most`.
   [[nodiscard]] __device__ int limit(const std::int64_t* max_output) const {
     const std::int64_t wanted = *max_output;
     return wanted < 0 ? 0 : wanted < most ? static_cast<int>(wanted) : most;
@@ -30,11 +30,11 @@ __device__ Box load_box(const T* boxes, int index, bool is_center) {
   return box_of(numbers, is_center);
 }
 
-/// One for each candidate of a tile.
+/// One bit for each candidate of a tile.
 using TileBits = unsigned long long;
 
-/// The boxes that a tile's candidates leave: from the first on each that is in `left`, which takes those that it
-/// overlaps from it; at most `room`.
+/// Selects boxes from the candidates of a tile, in their order: each candidate that is still in `left` is selected, and
+/// the candidates that it overlaps are removed from `left`. Selects at most `room` boxes.
 __device__ inline TileBits select_in_tile(TileBits left, const TileBits* overlapped, int room) {
   TileBits chosen = 0;
   for (; left != 0 && room > 0; --room) {

@@ -1,7 +1,8 @@
-// Selection by many blocks, for segments that may select many boxes. Sorted candidates come in chunks of 1024. Of a
-// chunk all blocks compare each candidate with what was selected before, and the candidates with each other; then one
-// block of a segment goes through the bits, 64 candidates at a time. On an H200 25,200 boxes without a limit took one
-// block 24 ms, as it compares each candidate with all that were selected.
+// Selection by several blocks per segment, for segments that may select many boxes. Sorted candidates are processed in
+// chunks of 1024. Several blocks compare each candidate of a chunk with the boxes that were selected before, and the
+// candidates with each other; then one block per segment evaluates the resulting bits, 64 candidates at a time. On an
+// H200, a single block took 24 ms for 25,200 boxes without a limit, because it compares each candidate with all
+// selected boxes.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -16,11 +17,11 @@ struct ChunkPolicy {
   static constexpr int tiles = SuppressionPlan::chunk_tiles;
   static constexpr int chunk = tile * tiles;
   static constexpr int lanes_of_box = threads / tile;
-  static constexpr int shares = 8;  ///< Of what was selected, each compared with a tile by a block of its own.
+  static constexpr int shares = 8;  ///< Shares of the selected boxes; one block compares one share with a tile.
   static constexpr int blocks = tiles * shares + tiles * tiles;
 };
 
-/// One for each segment: what is told of it, and what is kept of it from chunk to chunk.
+/// The inputs of all segments, and the state that they keep from chunk to chunk.
 template <class T>
 struct ChunkTask {
   const T* boxes;
@@ -32,11 +33,12 @@ struct ChunkTask {
   int* selected_indices;
   Box* selected_boxes;
   int* counts;
-  TileBits* suppressed;  ///< Of each tile, by boxes of earlier chunks.
-  TileBits* overlapped;  ///< For each candidate of the chunk, of each tile, those after it that it would suppress.
+  TileBits* suppressed;  ///< Per tile: the candidates that overlap boxes selected in earlier chunks.
+  TileBits*
+      overlapped;  ///< Per candidate of the chunk and tile: the later candidates that it suppresses if it is selected.
   Segments sizes;
 
-  /// The candidates of the chunk; none where the segment has as many boxes as it may have.
+  /// Returns the number of candidates of a chunk; 0 if the segment has reached its limit.
   [[nodiscard]] __device__ int chunk_size(int segment, int chunk, int limit) const {
     const int left = ends[segment] - begins[segment] - chunk * ChunkPolicy::chunk;
     return counts[segment] >= limit ? 0 : ::max(0, ::min(left, ChunkPolicy::chunk));
@@ -55,7 +57,8 @@ struct ChunkTask {
   }
 };
 
-/// Blocks of a segment: first those that compare a tile with a share of what was selected, then one for each two tiles.
+/// Compares a chunk. The first blocks of a segment compare a tile with a share of the selected boxes each; each further
+/// block compares two tiles with each other.
 template <class T>
 __global__ void __launch_bounds__(ChunkPolicy::threads)
     compare_chunk(const __grid_constant__ ChunkTask<T> task, int chunk) {
@@ -109,7 +112,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
   if (lane == 0 && exists) task.overlapped_of(segment)[candidate * P::tiles + other_tile] = bits;
 }
 
-/// A block for each segment.
+/// Selects from a chunk, with one block per segment.
 template <class T>
 __global__ void __launch_bounds__(ChunkPolicy::threads)
     select_in_chunk(const __grid_constant__ ChunkTask<T> task, int chunk) {
@@ -149,7 +152,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
       indices[at] = index;
       selected[at] = load_box(boxes, index, task.sizes.is_center);
     }
-    // Each thread has a later tile, and some of the boxes that were chosen.
+    // Each thread accumulates a part of the selected rows for one later tile.
     constexpr int rows = P::tile * P::tiles / P::threads;
     const int later = thread % P::tiles;
     const int first = thread / P::tiles * rows;

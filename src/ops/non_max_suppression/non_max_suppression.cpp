@@ -1,4 +1,4 @@
-// Definition of NonMaxSuppression: shapes, rules, what stands in for missing inputs, ONNX function.
+// Definition of NonMaxSuppression: shapes, checks, the attributes that replace missing inputs, ONNX function.
 #include "ops/non_max_suppression/non_max_suppression.hpp"
 
 #include <cstring>
@@ -15,7 +15,8 @@ constexpr std::size_t iou_port = 3;
 
 }  // namespace
 
-/// Output 1 is `count`. A limit that is an input is not known here, so that memory is set aside for every box.
+/// Infers the shapes of the indices and of `count`. If the limit is an input, its value is unknown here, so the upper
+/// bound is every box.
 std::vector<Shape> NonMaxSuppression::infer_shapes(std::span<const Shape> inputs) const {
   for (const std::size_t port : {0U, 1U}) {
     if (inputs[port].size() == 3) continue;

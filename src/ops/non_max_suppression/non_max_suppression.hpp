@@ -1,4 +1,4 @@
-// NonMaxSuppression: of boxes that overlap, those with the highest scores. How many there are only the data say.
+// NonMaxSuppression: selects, among overlapping boxes, those with the highest scores. Their number depends on the data.
 #pragma once
 
 #include <limits>
@@ -18,7 +18,7 @@ struct NonMaxSuppression {
   static constexpr auto source = "ONNX NonMaxSuppression 11";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
 
-  /// Stands for no threshold at all.
+  /// The value of score_threshold that selects boxes of any score.
   static constexpr float no_threshold = std::numeric_limits<float>::lowest();
 
   std::int64_t center_point_box = 0;

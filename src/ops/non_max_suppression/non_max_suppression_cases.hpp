@@ -1,5 +1,5 @@
-// Cases of NonMaxSuppression: sizes round those of its tiles, limits and thresholds from attributes and from inputs,
-// and scores of which many are equal.
+// Cases of NonMaxSuppression: sizes around the size of a tile, limits and thresholds from attributes and from inputs,
+// and many equal scores.
 #pragma once
 
 #include "ops/non_max_suppression/non_max_suppression.hpp"
@@ -33,7 +33,7 @@ namespace graft::ops {
       add(dtype, 2, 3, boxes, limits(20, 0.3F, 0), "_some");
     }
     add(dtype, 1, 1, 20'000, limits(300, 0.5F, 0.5F), "");
-    // Several chunks, limits within one and at its end, and candidates that end in one.
+    // Several chunks, limits within a chunk and at its end, and candidates that end within a chunk.
     add(dtype, 2, 1, 5'000, limits(all, 0.5F, 0), "_chunks");
     add(dtype, 1, 2, 5'000, limits(700, 0.9F, none), "_within_a_chunk");
     add(dtype, 1, 1, 4'096, limits(1'024, 1, none), "_end_of_a_chunk");
@@ -54,8 +54,8 @@ namespace graft::ops {
     centers.emplace_back("center_point_box", std::int64_t{1});
     add(dtype, 2, 3, 200, centers, "_centers");
     for (const std::size_t scalars : {1U, 2U, 3U}) {
-      // Thresholds beyond 0 to 1, which ONNX Runtime refuses: not of ordinary numbers, which its functions are tried
-      // with.
+      // With random scalars the thresholds lie outside 0 to 1, which ONNX Runtime refuses. Fill::offset excludes these
+      // cases from the tests that run the ONNX function.
       const Fill fill = scalars > 1 ? Fill::offset : Fill::normal;
       add(dtype, 2, 3, 200, {}, "_inputs_" + std::to_string(scalars), fill, scalars);
     }
@@ -74,7 +74,7 @@ namespace graft::ops {
   return cases;
 }
 
-/// Tails of detectors: YOLO with all classes and with one, SSD, and the proposals of a Faster R-CNN.
+/// Returns the last stages of detectors: YOLO with all classes and with one, SSD, and the proposals of a Faster R-CNN.
 [[nodiscard]] inline std::vector<TimedCase> timings(const NonMaxSuppression& /*tag*/) {
   std::vector<TimedCase> timings;
   const auto add = [&](std::int64_t classes, std::int64_t boxes, std::int64_t most, float overlap, float score) {
@@ -84,7 +84,7 @@ namespace graft::ops {
                     {.dtype = DType::f32, .extents = {1, classes, boxes}}}});
   };
   for (const std::int64_t boxes : {1'000, 8'400, 25'200, 100'000}) add(1, boxes, 300, 0.5F, 0);
-  // As exporters of torchvision's write it: without a limit.
+  // Exporters of torchvision write the operator without a limit.
   for (const std::int64_t boxes : {1'000, 8'400, 25'200, 100'000}) add(1, boxes, boxes, 0.5F, 0);
   add(80, 8'400, 100, 0.45F, 1);
   add(90, 1'917, 100, 0.6F, 1);

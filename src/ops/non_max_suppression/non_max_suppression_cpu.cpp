@@ -10,7 +10,7 @@
 namespace graft::ops {
 namespace {
 
-/// The boxes of one class of one item that are selected, in their order.
+/// Returns the boxes that are selected for one class of one item, by falling score.
 template <class Element>
 std::vector<std::int64_t> select(const Element* boxes, const Element* scores, std::int64_t count, std::int64_t most,
                                  bool is_center, float iou_threshold, float score_threshold) {

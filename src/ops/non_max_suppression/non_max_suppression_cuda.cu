@@ -1,8 +1,9 @@
-// CUDA kernels of NonMaxSuppression. A segment is a class of an item, and each is a block's: candidates are the boxes
-// above the threshold in their order, CUB sorts them by score (stable, so that of equal scores the first box stays
-// first), and they are selected in tiles of 64. A tile's boxes are compared with all that were selected before, then
-// with each other, and the rest is bits; it ends where a segment has as many as it may have. Where that may be many,
-// several blocks compare them, see chunks.cuh. Another kernel numbers the segments, and the last writes the indices.
+// CUDA kernels of NonMaxSuppression. A segment is a class of an item; one block processes each segment. Candidates are
+// the boxes above the threshold. CUB sorts them by score; the sort is stable, so among equal scores the first box stays
+// first. Boxes are selected in tiles of 64: the boxes of a tile are compared with all boxes that were selected before
+// and with each other, and the selection itself only evaluates bits. It ends when a segment reaches its limit. If the
+// limit may be high, several blocks compare the boxes, see chunks.cuh. Another kernel computes where the indices of
+// each segment begin, and the last kernel writes them.
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "kernels/launch.cuh"
@@ -24,7 +25,7 @@ constexpr int select_threads = 512;
 constexpr int lanes_of_box = select_threads / tile;
 static_assert(warp % lanes_of_box == 0 && tile % lanes_of_box == 0);
 
-/// Keys are f32 of one zero alone, so that both zeros are equal.
+/// Writes the candidates of each segment in their order. -0 becomes 0 in the keys, so that both zeros sort as equal.
 template <class T>
 __global__ void find_candidates(const T* scores, const float* threshold, float* keys, int* values, int* begins,
                                 int* ends, int boxes) {
@@ -53,7 +54,7 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
                              const std::int64_t* max_output, const float* iou_threshold, int* selected_indices,
                              Box* selected_boxes, int* counts, Segments sizes) {
   __shared__ Box tile_boxes[tile];
-  __shared__ TileBits overlapped[tile];  // for each box of the tile, those after it that it would suppress
+  __shared__ TileBits overlapped[tile];  // for each box of the tile, the later boxes that it suppresses
   __shared__ TileBits alive;
   __shared__ TileBits kept;
   const int segment = static_cast<int>(blockIdx.x);
@@ -99,12 +100,12 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
       own_selected[at] = tile_boxes[threadIdx.x];
     }
     count += __popcll(chosen);
-    __syncthreads();  // before the tile is written again; what was selected is read by the whole block
+    __syncthreads();  // before the tile is overwritten; makes the selected boxes visible to the whole block
   }
   if (threadIdx.x == 0) counts[segment] = count;
 }
 
-/// Where each segment's indices begin.
+/// Computes where the indices of each segment begin, and their total number.
 template <class Size>
 __global__ void number_segments(const int* counts, std::int64_t* starts, Size* total, std::int64_t segments) {
   std::int64_t before = 0;
@@ -152,7 +153,7 @@ Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
   return fits_segments(op, problem);
 }
 
-/// By falling score, each segment for itself; the result is in what is then current.
+/// Sorts the candidates of each segment by falling score. The results are in the current buffers.
 Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& plan, std::byte* workspace,
                        cub::DoubleBuffer<float>& keys, cub::DoubleBuffer<int>& values, const int* begins,
                        const int* ends, const CudaContext& context) {

@@ -26,7 +26,7 @@ def suppress(boxes, attributes, scores):
 
 
 def boxes_of(name, items, count):
-    """Of which many overlap; corners in any order."""
+    """Returns boxes of which many overlap, with their corners in any order."""
     centers = random_values(name, (items, count, 2))
     sizes = random_values(name + " sizes", (items, count, 2))
     return torch.cat([centers - sizes, centers + sizes], dim=2)

@@ -1,4 +1,4 @@
-# NonMaxSuppression by torchvision: what `graft bench` times it beside, and the boxes of an image that it is timed with.
+# NonMaxSuppression by torchvision, with which `graft bench` compares its speed, and the boxes of the timed problems.
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ except ImportError:
 
 
 def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Boxes of 8 to 256 pixels anywhere in an image of 640, as y1, x1, y2, x2; scores of a standard normal."""
+    """Returns boxes (y1, x1, y2, x2) of 8 to 256 pixels all over an image of 640, and normally distributed scores."""
     (items, boxes, _), scores = (desc["shape"] for desc in case["inputs"])
     low = 640 * torch.rand(items, boxes, 2, device="cuda")
     size = 8 * 32 ** torch.rand(items, boxes, 2, device="cuda")
@@ -25,7 +25,7 @@ def peer(a: Attributes) -> Function | None:
         return None
 
     def suppress(boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Of one item; as ONNX has it, at most so many of each class, and class after class."""
+        """Selects the boxes of one item in ONNX's order, class by class, and limits the number of each class."""
         _, classes, _ = scores.shape
         _, of_class, box = (scores > a["score_threshold"]).nonzero(as_tuple=True)
         kept = batched_nms(boxes[0, box], scores[0, of_class, box], of_class, a["iou_threshold"])

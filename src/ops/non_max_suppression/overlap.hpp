@@ -1,4 +1,5 @@
-// Whether one box suppresses another: the same bits on the CPU and on a GPU, in ONNX Runtime's order of operations.
+// The test whether one box suppresses another: bitwise equal on the CPU and on a GPU, in ONNX Runtime's order of
+// operations.
 #pragma once
 
 #ifdef __CUDACC__
@@ -9,13 +10,13 @@
 
 namespace graft::ops {
 
-/// From its corners; `low` is not above `high`.
+/// The two corners of a box. `low` is not above `high`.
 struct Box {
   float low[2];
   float high[2];
 };
 
-/// A product that no compiler joins with the sum after it.
+/// Returns a * b. __fmul_rn keeps the compiler from fusing the product with a following sum.
 GRAFT_OVERLAP_INLINE float product(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(a, b);
@@ -24,7 +25,7 @@ GRAFT_OVERLAP_INLINE float product(float a, float b) {
 #endif
 }
 
-/// `numbers` are y1, x1, y2, x2 of any two opposite corners or, of a center, x, y, width, height.
+/// Returns a box. `numbers` are y1, x1, y2, x2 of any two opposite corners, or x, y, width, height with `is_center`.
 GRAFT_OVERLAP_INLINE Box box_of(const float (&numbers)[4], bool is_center) {
   Box box{};
   for (int axis = 0; axis < 2; ++axis) {
@@ -42,7 +43,7 @@ GRAFT_OVERLAP_INLINE Box box_of(const float (&numbers)[4], bool is_center) {
   return box;
 }
 
-/// Their intersection is more than `threshold` of their union.
+/// Returns whether the intersection of two boxes is more than `threshold` of their union.
 GRAFT_OVERLAP_INLINE bool overlaps(const Box& a, const Box& b, float threshold) {
   float sizes[2];
   for (int axis = 0; axis < 2; ++axis) {

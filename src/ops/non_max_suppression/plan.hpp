@@ -1,4 +1,4 @@
-// The sizes of a problem of NonMaxSuppression, and where its kernels keep what they need.
+// The sizes of a problem of NonMaxSuppression, and the workspace of its CUDA kernels.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace graft::ops {
 
-/// A segment is a class of an item.
+/// The sizes of a problem. A segment is a class of an item.
 struct SuppressionSizes {
   explicit SuppressionSizes(const Problem& problem)
       : boxes(problem.inputs[1].extents[2]),
@@ -20,16 +20,17 @@ struct SuppressionSizes {
   std::int64_t boxes;
   std::int64_t classes;
   std::int64_t segments;
-  std::int64_t most;  ///< That a segment may select.
+  std::int64_t most;  ///< The largest number of boxes that a segment may select.
 };
 
-/// Byte offsets in the workspace.
+/// Byte offsets in the workspace of the CUDA kernels.
 struct SuppressionPlan : WorkspaceParts {
-  /// What CUB says that it needs for two buffers of keys and values, with room to spare.
+  /// The bytes of temporary storage that CUB needs with double buffers for keys and values, and some more.
   static constexpr std::int64_t sort_bytes = 4096;
   static constexpr int chunk_tile = 64;
   static constexpr int chunk_tiles = 16;
-  /// Chunks are for segments that may select more boxes than this, and for so many segments at most.
+  /// The kernels of chunks.cuh run if a segment may select more boxes than few_selected, and for at most most_chunked
+  /// segments.
   static constexpr std::int64_t few_selected = 512;
   static constexpr std::int64_t most_chunked = 128;
 
@@ -45,7 +46,8 @@ struct SuppressionPlan : WorkspaceParts {
     selected_indices = add(selected * 4);
     selected_boxes = add(selected * 16);
     sort = add(sort_bytes);
-    // Of as many as may be, even where there are more segments: sizes that grow never need less.
+    // The size for min(segments, most_chunked) segments is reserved even if there are more segments and no chunks, so
+    // that a larger problem never needs less workspace.
     const std::int64_t chunked = sizes.most > few_selected ? std::min(sizes.segments, most_chunked) : 0;
     suppressed = add(chunked * chunk_tiles * 8);
     overlapped = add(chunked * chunk_tile * chunk_tiles * chunk_tiles * 8);

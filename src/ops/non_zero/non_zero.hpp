@@ -1,4 +1,4 @@
-// NonZero: the indices of the elements that are not zero. How many there are only the data say.
+// NonZero: the indices of the elements that are not zero. Their number depends on the data.
 #pragma once
 
 #include <stdexcept>
@@ -26,7 +26,7 @@ struct NonZero {
     return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64)};
   }
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "NonZero"}; }
-  /// Output 1 is `count`. Memory is set aside for every element.
+  /// Infers the shapes of the indices and of `count`. The upper bound is every element.
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar, allowed are 1 to 8 dimensions");
     Dim elements = 1;
@@ -42,12 +42,12 @@ struct NonZero {
                     "count = ReduceSum<keepdims=0>(ones)"};
   }
 
-  // A tile of elements becomes words of bits, one for each thread of a block.
+  // A tile of elements is stored as bits: one word for each thread of a block.
   static constexpr std::int64_t tile_words = 256;
   static constexpr std::int64_t tile_elements = tile_words * 32;
 };
 
-/// The total, a number for each tile, and the tiles' bits.
+/// Returns the bytes of the total, of one number per tile, and of the tiles' bits.
 inline std::size_t NonZero::workspace(const Problem& problem) {
   const std::int64_t tiles = (problem.inputs[0].extents.element_count() + tile_elements - 1) / tile_elements;
   constexpr std::size_t tile_bytes = sizeof(std::int64_t) + static_cast<std::size_t>(tile_words) * sizeof(unsigned);

@@ -1,6 +1,7 @@
-// CUDA kernels of NonZero: the elements become bits, the bits of tiles are counted and numbered, and then each bit that
-// is set writes its index. Up to 32768 elements one block does all of it; beyond, a kernel for each step, the last of
-// which reads the bits alone. The order is that of the elements, so that two runs give the same.
+// CUDA kernels of NonZero. Elements become bits, the bits of each tile are counted, the counts are summed up, and then
+// each bit that is set writes its index. One block does all of this for up to 32768 elements; larger tensors need one
+// kernel per step, the last of which reads only the bits. Indices are written in the order of the elements, so two runs
+// give the same result.
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/numbers.cuh"
@@ -25,10 +26,10 @@ __device__ bool is_set(T value) {
   }
 }
 
-/// How an index among all elements becomes one for each axis.
+/// The sizes by which an index among all elements is split into one index per axis.
 struct Axes {
   int rank = 0;
-  bool is_small = false;  ///< All indices fit into 31 bits.
+  bool is_small = false;  ///< Whether all indices fit into 31 bits.
   std::int64_t sizes[Extents::max_rank] = {};
   Divisor divisors[Extents::max_rank];
 };
@@ -65,7 +66,8 @@ __device__ void store_index(std::int64_t* y, std::int64_t column, std::int64_t c
   }
 }
 
-/// The bits of a warp's 32 words, of which each lane has one; its first is `before` columns behind `column`.
+/// Writes the indices of a warp's 32 words. Each lane passes one word, whose first index goes to column `column` +
+/// `before`.
 __device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, int before, std::int64_t count,
                             std::int64_t first_element, const Axes& axes) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -77,10 +79,10 @@ __device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, 
   }
 }
 
-/// The bits of 32 words' elements; each lane gets one word.
+/// Returns one word of bits to each lane of a warp, which reads the elements of 32 words.
 template <class T>
 __device__ unsigned words_of(const T* x, std::int64_t first, std::int64_t elements) {
-  constexpr int loads = 8;  // at once
+  constexpr int loads = 8;  // elements that a lane loads before it uses them
   const int lane = static_cast<int>(threadIdx.x) % warp;
   unsigned own = 0;
   for (int word = 0; word < warp; word += loads) {
@@ -102,7 +104,8 @@ __device__ unsigned words_of(const T* x, std::int64_t first, std::int64_t elemen
 template <class T, class Size>
 __global__ void find_in_one_block(const T* x, std::int64_t* y, Size* count, std::int64_t elements, Axes axes) {
   const std::int64_t first = std::int64_t{threadIdx.x} / warp * warp * warp;
-  const unsigned own = first < elements ? words_of(x, first, elements) : 0;  // the same for a whole warp
+  const unsigned own =
+      first < elements ? words_of(x, first, elements) : 0;  // the condition is equal for all lanes of a warp
   const BlockSums<int> sums = block_sums<block_threads / warp>(__popc(own));
   if (threadIdx.x == 0) *count = static_cast<Size>(sums.all);
   store_words(y, own, 0, sums.before, sums.all, first, axes);
@@ -117,7 +120,7 @@ __global__ void mark_elements(const T* x, unsigned* words, std::int64_t* tile_co
   if (threadIdx.x == 0) tile_counts[blockIdx.x] = all;
 }
 
-/// A tile's count becomes the number of its first column.
+/// Replaces the count of each tile with the number of its first column.
 template <class Size>
 __global__ void number_tiles(std::int64_t* tile_counts, std::int64_t* total, Size* count, std::int64_t tiles) {
   std::int64_t before = 0;

@@ -10,7 +10,7 @@ def non_zero(x, _):
 
 
 def sparse(name, shape):
-    """Every third or so is not zero."""
+    """Returns numbers of which about a third are not zero."""
     return random_values(name, shape, 3.0) * (random_values(name + " kept", shape) > 0.4)
 
 

@@ -1,4 +1,4 @@
-# NonZero in PyTorch: what `graft bench` times it beside.
+# NonZero in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 import torch

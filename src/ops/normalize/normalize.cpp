@@ -1,4 +1,4 @@
-// Definition of Normalize: rules, what stands in for a missing input, ONNX function, drop-in.
+// Definition of Normalize: checks, the attribute that replaces a missing input, ONNX function, drop-in.
 #include "ops/normalize/normalize.hpp"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace graft::ops {
 namespace {
 
-/// As NVIDIA's plugin (plugin/normalizePlugin and plugin/common/kernels/normalizeLayer.cu of TensorRT 10.14) has it:
-/// nbWeights counts lists of weights, of which there is one. With acrossSpatial and a factor for each channel it
-/// divides by the factors (scalChannelKernel), everywhere else it multiplies.
+/// Translates the fields of NVIDIA's plugin (plugin/normalizePlugin and plugin/common/kernels/normalizeLayer.cu of
+/// TensorRT 10.14). nbWeights is the number of lists of weights, which is 1. With acrossSpatial and a factor for each
+/// channel the plugin divides by the factors (scalChannelKernel); in all other cases it multiplies.
 Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
   for (const auto& [name, value] : fields) {
     if (const auto count = std::get<std::int64_t>(value); count != 1) {
@@ -35,7 +35,7 @@ Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttrib
   return {};
 }
 
-/// "1, 2, 3"
+/// Returns a string such as "1, 2, 3".
 std::string axes_from_1(int end) {
   std::string text = "1";
   for (int axis = 2; axis < end; ++axis) text += ", " + std::to_string(axis);

@@ -1,4 +1,4 @@
-// Normalize: the layer of Caffe's SSD, a Euclidean norm over the channels followed by a learnt factor.
+// Normalize: the layer of Caffe's SSD, a division by the Euclidean norm over the channels followed by a learned factor.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in Caffe.
+/// Sums of squares are held in f32, so they become infinite where |x| exceeds about 1.8e19, as in Caffe.
 struct Normalize {
   static constexpr auto name = "Normalize";
   static constexpr int version = 1;
@@ -43,7 +43,7 @@ struct Normalize {
                       output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
-  /// The channel-vector layouts serve the norm over channels only.
+  /// Accepts the channel-vector layouts only for a norm over the channels.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
     return !across_spatial || row.formats[0].layout == Layout::linear;
   }
@@ -51,10 +51,10 @@ struct Normalize {
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const;
   void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
-  /// The axes that the norm of a tensor of this rank runs over.
+  /// Returns the axes over which the norm of a tensor of this rank is computed.
   [[nodiscard]] std::span<const std::int64_t> axes(int rank) const;
-  /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of
-  /// them.
+  /// The bytes that hold the sums of vectors that several blocks share. The size does not depend on the shape, so that
+  /// one workspace serves a whole range of shapes.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

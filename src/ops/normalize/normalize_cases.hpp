@@ -16,7 +16,7 @@ namespace graft::ops {
   struct Options {
     bool across = false;
     bool shared = false;
-    int given = 1;  ///< Inputs beside x.
+    int given = 1;  ///< Number of inputs after x.
   };
   const auto add = [&](const TensorDesc& x, const Options& options, const std::string& what = "",
                        Fill fill = Fill::normal, Attributes attributes = {}) -> OperatorCase& {
@@ -29,7 +29,7 @@ namespace graft::ops {
       const std::int64_t channels = x.extents.rank() > 1 ? x.extents[1] : 1;
       inputs.push_back({f32, Layout::linear, {options.shared ? 1 : channels}});
     }
-    // As for L2Normalize, and one more product.
+    // The error is that of L2Normalize and of one more product.
     double length = 1;
     for (int axis = 1; axis < (options.across ? x.extents.rank() : std::min(2, x.extents.rank())); ++axis) {
       length *= static_cast<double>(x.extents[axis]);
@@ -89,7 +89,7 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 40, 4, 16}}, {.across = across}, "_shift3").shift = 3;
     }
   }
-  // Many rows, and columns of a large tensor, that begin between two vectors.
+  // Many rows, and columns of a large tensor, both of which begin between two vectors.
   add({f16, Layout::linear, {43007, 37}}, {});
   add({bf16, Layout::linear, {10009, 3, 9, 6}}, {.across = true});
   add({f16, Layout::linear, {60, 41, 31, 37}}, {});
@@ -136,7 +136,7 @@ namespace graft::ops {
   return cases;
 }
 
-/// At the size of L2Normalize's, and that of SSD's conv4_3.
+/// Returns problems of the size of L2Normalize's timings and of SSD's conv4_3.
 [[nodiscard]] inline std::vector<TimedCase> timings(const Normalize& /*tag*/) {
   const auto timed = [](bool across, const Extents& extents, double of_copy = 0) {
     return TimedCase{.attributes = {{"across_spatial", std::int64_t{across}}},
@@ -151,7 +151,7 @@ namespace graft::ops {
   return list;
 }
 
-/// Feature maps, normalized over their channels or over each whole item.
+/// Draws feature maps that are normalized over their channels or over each whole item.
 [[nodiscard]] inline TimedCase draw(const Normalize& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   constexpr SizeRange image{5, 300};

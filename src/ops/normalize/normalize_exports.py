@@ -1,4 +1,5 @@
-# What exporters write of Normalize, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks whose exports contain Normalize, with the expected result of Graft: see
+# tests/golden/generators/make_exports.py.
 import numpy as np
 from export_cases import ANY_SIZE, IMAGE, NHWC, fused, tensorflow_convolution, torch_scaled
 
@@ -11,7 +12,7 @@ KINDS = [
 
 
 def normalize(across_spatial=0, channel_shared=0, parts=1):
-    """An L2Normalize first, then with its factor; without parts where the factor comes first."""
+    """Returns the expected fusion: by way of an L2Normalize, or with parts=0 at once if the factor comes first."""
     attributes = {"across_spatial": across_spatial, "channel_shared": channel_shared, "epsilon": 1e-3}
     return fused(OPERATOR, attributes, parts=parts)
 
@@ -86,7 +87,7 @@ def paddle_cases(case):
     from paddle import nn
 
     class Scaled(nn.Layer):
-        """Normalized, then scaled by a parameter of this shape."""
+        """Applies a function, then scales its result by a parameter of a given shape."""
 
         def __init__(self, function, shape):
             super().__init__()

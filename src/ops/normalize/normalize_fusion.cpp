@@ -1,5 +1,9 @@
-// Pass fuse_normalize: an L2Normalize over channels with a factor for each channel after it, as SSD has it, becomes one
-// Normalize. So does x * (factor / norm), to which TensorFlow's optimizer changes it.
+// Pass fuse_normalize:
+//   Mul(L2Normalize(x, epsilon_mode=add), scale)          becomes  Normalize(x, scale)
+//   Mul(x, Div(scale, Sqrt(Add(ReduceSum(x^2), epsilon))))  becomes  Normalize(x, scale)
+//
+// The first form is SSD's, with a norm over the channels and a factor for each channel. TensorFlow's optimizer rewrites
+// it to the second form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +46,8 @@ struct Found {
   std::string obstacle;
 };
 
-/// One number, or one for each channel of a tensor of this rank.
+/// Returns one number, or one number per channel of a tensor of this rank, or nothing if the factor varies along
+/// another axis.
 std::optional<std::vector<float>> factors(const onnx::TensorData& scale, std::int64_t rank, const Dim& channels) {
   const auto numbers = scale.numbers();
   if (!numbers || static_cast<std::int64_t>(scale.dims.size()) > rank) return std::nullopt;

@@ -5,7 +5,7 @@ from golden_cases import FLOAT_TYPES, INF, NAN, TIE_MARGIN, Golden, as_f32, quan
 
 
 def normalize(x, attributes):
-    """NormalizeLayer of SSD's branch of Caffe, in NumPy."""
+    """Computes NormalizeLayer of SSD's branch of Caffe in NumPy."""
     values = x.numpy()
     axes = tuple(range(1, values.ndim)) if attributes["across_spatial"] else (1,)
     norm = np.sqrt(np.sum(values * values, axis=axes, keepdims=True) + as_f32(attributes["epsilon"]))

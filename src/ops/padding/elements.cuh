@@ -1,4 +1,5 @@
-// Padding one element at a time: for sizes that rows are not counted in.
+// Padding with one element per thread and 64-bit indices, for problems whose rows exceed the counters of the other
+// kernels.
 #pragma once
 
 #include "kernels/launch.cuh"

@@ -1,4 +1,4 @@
-// How the CUDA kernels of Padding see a problem: rows of y, each made from one row of x.
+// A problem of Padding in the form that its CUDA kernels use: rows of y, each computed from one row of x.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 
 namespace graft::ops {
 
-/// Which element of x stands at an index of y, along one axis. Outside x the index is mirrored (sign -1), shifted (1)
-/// or replaced (0), so that no mode needs a branch of its own.
+/// Maps an index of y along one axis to an index of x. Outside x the index is mirrored (sign -1), shifted (sign 1) or
+/// replaced by a constant (sign 0), so that no mode needs a branch of its own.
 template <class Int>
 struct AxisMap {
   Int size = 1;
   Int begin = 0;
-  Int period = 0;  ///< After which the continuation repeats; 0 where the pads do not reach that far.
+  Int period = 0;  ///< Period of the continuation; 0 if the pads are shorter than one turn.
   Int sign = 1;
-  Int below = 0;  ///< Added to sign * index before the axis,
-  Int above = 0;  ///< and behind it.
+  Int below = 0;  ///< Added to sign * index before the axis.
+  Int above = 0;  ///< Added to sign * index after the axis.
 
-  /// -1 for the constant.
+  /// Returns the index in x, or -1 for the constant.
   [[nodiscard]] __device__ Int operator()(Int index) const {
     Int at = index - begin;
     if (period > 0 && (at < 0 || at >= size)) {
@@ -30,7 +30,7 @@ struct AxisMap {
     }
     return first_turn(at + begin);
   }
-  /// Where the pads do not reach further. Has no branch.
+  /// Returns the index in x if the pads are not longer than one turn of the continuation. Has no branch.
   [[nodiscard]] __device__ Int first_turn(Int index) const {
     const Int at = index - begin;
     const Int before = sign * at + below;
@@ -47,7 +47,7 @@ struct AxisMap {
 [[nodiscard]] inline AxisMap<std::int64_t> make_axis_map(PaddingMode mode, std::int64_t size, std::int64_t begin,
                                                          std::int64_t end) {
   AxisMap<std::int64_t> map{.size = size, .begin = begin};
-  // How far the first turn of the continuation reaches on either side.
+  // Sets the period if the pads on either side are longer than the first turn of the continuation.
   const auto repeat = [&](std::int64_t reach, std::int64_t period) {
     if (begin > reach || end > reach) map.period = std::max<std::int64_t>(period, 1);
   };
@@ -70,41 +70,42 @@ struct AxisMap {
   return map;
 }
 
-/// y as rows. The units are elements, or 16 bytes where whole vectors of them move together.
+/// The output y as rows of units. A unit is an element, or 16 bytes if whole vectors of elements move together.
 struct Geometry {
   static constexpr int max_outer = Extents::max_rank;
 
   int unit_bytes = 0;
-  /// The axes outside the rows, innermost first; neighbours that are not padded are one.
+  /// The axes outside the rows, innermost first. Neighboring axes without pads are merged.
   int outer_rank = 0;
   std::int64_t outer_extents[max_outer] = {};
   std::int64_t outer_strides[max_outer] = {};  ///< In units of x.
   AxisMap<std::int64_t> outer_maps[max_outer] = {};
   std::int64_t rows = 1;
-  /// A row is the innermost padded axis with all inside it, or only what is inside it if that is long.
+  /// A row is the innermost padded axis with everything inside it, or only the latter if that is long.
   AxisMap<std::int64_t> column = {};
-  std::int64_t columns = 1;  ///< Of y.
-  std::int64_t inner = 1;    ///< Units that a column has.
+  std::int64_t columns = 1;  ///< Columns of a row of y.
+  std::int64_t inner = 1;    ///< Units of a column.
 
-  /// Padding of channel-vector layouts, which y gets zeros for. Channels of the first unit of a pixel (chw32: of the
-  /// row).
-  int channels = 0;       ///< 0: nothing is padding.
+  /// The channels after the last one of a channel-vector layout, for which y receives zeros. Channels are counted from
+  /// the first unit of a pixel (chw32: of the row).
+  int channels = 0;       ///< Channels of x; 0: the layout has no padding.
   int unit_channels = 0;  ///< Channels of a unit.
-  int pixel_units = 1;    ///< Units that lie beside each other for one pixel.
-  int channel_axis = -1;  ///< chw32: the outer axis of which each index stands for 32 channels.
+  int pixel_units = 1;    ///< Consecutive units of one pixel.
+  int channel_axis = -1;  ///< chw32: the outer axis whose indices stand for 32 channels each.
 
   [[nodiscard]] __host__ __device__ std::int64_t row_units() const { return columns * inner; }
 };
 
-/// Whole 16-byte units are used only if `aligned`: x and y lie at multiples of 16 bytes.
+/// Returns the geometry of a problem. Whole 16-byte units are used only if `aligned`: x and y lie at multiples of 16
+/// bytes.
 [[nodiscard]] inline Geometry make_geometry(const Padding& op, const TensorDesc& x, bool aligned) {
   constexpr int vector_bytes = 16;
-  /// From this length on, what lies inside the padded axis is a row of its own.
+  // From this length on, the elements inside the padded axis are rows of their own.
   constexpr std::int64_t long_inner_bytes = 4096;
 
   struct Axis {
     std::int64_t size, begin, end;
-    bool alone;  // not to be merged
+    bool alone;  // must not be merged
   };
   std::array<Axis, Extents::max_rank + 1> axes{};
   int count = 0;

@@ -1,4 +1,4 @@
-// Where a row of Padding's y comes from, and what its kernels share.
+// The source of a row of Padding's y, and definitions that the kernels share.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +11,33 @@
 
 namespace graft::ops {
 
-/// What goes into a kernel.
+/// The arguments of the kernels.
 struct PaddingTask {
   const std::byte* x = nullptr;
   std::byte* y = nullptr;
   std::int64_t x_bytes = 0;
   Geometry geometry;
-  unsigned outside = 0;  ///< The constant, as often as it fits.
+  unsigned outside = 0;  ///< The constant in the type of y, repeated to fill the word.
   float ratio = 1;       ///< i8: x_scale / y_scale.
 };
 
 namespace detail {
 
-/// Rows of up to two padded axes, within volumes that are as many in y as in x. Small, because a kernel that takes
-/// three microseconds feels the parameters it reads.
+/// Finds the rows of up to two padded axes, within volumes of which y has as many as x. The struct is small, because
+/// reading parameters is a noticeable part of a kernel that takes three microseconds.
 struct PlaneLines {
   Divisor by_height = {};
   AxisMap<int> map = {};
   int height = 1;
-  bool is_deep = false;          ///< Whether depth and what follows it say anything.
-  std::int64_t line_stride = 0;  ///< In bytes of x.
+  bool is_deep = false;          ///< Whether there is a second padded axis: depth and the members after it.
+  std::int64_t line_stride = 0;  ///< In bytes of x, as are the other strides.
   std::int64_t volume_stride = 0;
   std::int64_t plane_stride = 0;
   int depth = 1;
   AxisMap<int> depth_map = {};
   Divisor by_depth = {};
 
-  static constexpr bool repeats = false;  ///< Whether pads may reach further than one turn.
+  static constexpr bool repeats = false;  ///< Whether pads may be longer than one turn of the continuation.
   [[nodiscard]] static bool is_plain(const Geometry& geometry, int axis) {
     return geometry.outer_maps[axis].size == geometry.outer_extents[axis] && geometry.outer_maps[axis].begin == 0;
   }
@@ -68,8 +68,8 @@ struct PlaneLines {
     }
   }
 
-  /// The row's offset from x in bytes; false for a row of constants. Skips: what is not deep is told apart, which reads
-  /// fewer parameters, but takes longer where a thread finds several rows.
+  /// Sets the offset of a row from x in bytes. Returns false for a row of constants. With Skips, rows without a second
+  /// padded axis take a separate branch, which reads fewer parameters but takes longer if a thread finds several rows.
   template <bool Skips = false>
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& /*channel*/) const {
     const int plane = by_height.quotient(row);
@@ -85,7 +85,7 @@ struct PlaneLines {
   }
 };
 
-/// Rows of any number of padded axes.
+/// Finds the rows of any number of padded axes.
 struct AnyLines {
   int rank = 0;
   int extents[Geometry::max_outer] = {};
@@ -104,7 +104,8 @@ struct AnyLines {
     }
   }
 
-  /// Also the row's first channel in chw32 where that has padding.
+  /// Sets the offset of a row from x in bytes, and the row's first channel in chw32 if the layout has padding. Returns
+  /// false for a row of constants.
   template <bool Skips = false>
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& channel) const {
     bool inside = true;
@@ -123,7 +124,7 @@ struct AnyLines {
   }
 };
 
-/// The units within a row.
+/// Finds the units within a row.
 struct Columns {
   AxisMap<int> map = {};
   int inner = 1;  ///< Units of a column.
@@ -132,7 +133,7 @@ struct Columns {
   explicit Columns(const Geometry& geometry)
       : map(geometry.column.as_int()), inner(static_cast<int>(geometry.inner)), by_inner(inner) {}
 
-  /// The unit of x, counted in its row, that stands at one of y; -1 for the constant.
+  /// Returns the unit of a row of x that a unit of a row of y copies, or -1 for the constant.
   template <bool Repeats, bool Inner = true>
   [[nodiscard]] __device__ int source(int unit) const {
     const int column = Inner ? by_inner.quotient(unit) : unit;
@@ -147,7 +148,7 @@ using UnitOf = std::conditional_t<
     Unit == 16, uint4,
     std::conditional_t<Unit == 4, unsigned, std::conditional_t<Unit == 2, std::uint16_t, std::uint8_t>>>;
 
-/// i8 in another scale.
+/// Multiplies i8 values by `ratio` and rounds them.
 __device__ inline uint4 rescaled(const uint4& vector, float ratio) {
   float steps[16];
   Vector<std::int8_t, 16>{vector}.unpack(steps);

@@ -1,4 +1,4 @@
-// Definition of Padding: rules, shapes, ONNX function, drop-ins.
+// Definition of Padding: checks, shapes, ONNX function, drop-ins.
 #include "ops/padding/padding.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::string mode_name(PaddingMode mode) {
   return {};
 }
 
-/// The text with the axis for each #, and where the pads after it stand for each @.
+/// Replaces each # in the text with the axis, and each @ with the index of the pad after the axis.
 std::string for_axis(std::string_view text, int axis, int rank) {
   std::string result;
   for (const char c : text) {
@@ -29,9 +29,9 @@ std::string for_axis(std::string_view text, int axis, int rank) {
   return result;
 }
 
-/// Lines that make the index `index_<axis>` into x for each element of y along one axis. The ONNX operator Pad has no
-/// symmetric mode, wraps from operator set 19 on only, and refuses to reflect by more than the axis, so the body
-/// gathers.
+/// Returns lines of an ONNX function that compute `index_<axis>`, the index into x for each element of y along one
+/// axis. The function gathers, because ONNX's Pad has no symmetric mode, wraps only from opset 19 on, and refuses to
+/// reflect by more than the size of the axis.
 std::string index_lines(PaddingMode mode, int axis, int rank) {
   const char* continuation = "";
   switch (mode) {
@@ -150,7 +150,7 @@ std::optional<Function> Padding::function(const FunctionInputs& inputs) const {
                                "outside = Constant<value_float=@value>()\n"
                                "y32 = Pad<mode=\"constant\">(x32, pads, outside)");
   }
-  // The axes that are padded, and the rank, shape the body; how far, it takes from the attribute.
+  // The body depends on the rank and on the padded axes; the sizes of the pads are read from the attribute.
   std::string axes;
   std::string lines = pads_line +
                       "shape = Shape(x32)\n"
@@ -183,7 +183,7 @@ std::optional<std::string> Padding::native_form(const FunctionInputs& inputs) co
     case PaddingMode::reflect: return pads_line + "y = Pad<mode=\"reflect\">(x, pads)";
     case PaddingMode::edge: return pads_line + "y = Pad<mode=\"edge\">(x, pads)";
     case PaddingMode::symmetric:  // not in ONNX
-    case PaddingMode::wrap:       // in ONNX from operator set 19 on, and these bodies are in 17
+    case PaddingMode::wrap:       // in ONNX from opset 19 on; the bodies are written in opset 17
       return std::nullopt;
   }
   return std::nullopt;

@@ -20,7 +20,7 @@ namespace graft::ops {
     if (attributes.size() == 2) attributes.insert(attributes.end(), {{"value", 1.25F}});
     std::string name = case_name(desc) + "_" + mode;
     for (const std::int64_t pad : pads) name += pad < 0 ? "_m" + std::to_string(-pad) : "_" + std::to_string(pad);
-    // Elements are copied; i8 of two scales is divided and multiplied once.
+    // Elements are copied; i8 with two different scales is divided and multiplied once.
     return cases.emplace_back(OperatorCase{.name = name + what,
                                            .op = make_operator(type, attributes),
                                            .inputs = {desc},
@@ -69,7 +69,7 @@ namespace graft::ops {
         add({dtype, Layout::linear, {2, 3, 9, 21}}, mode, {0, 0, 2, 1, 0, 0, 1, 3}, what).shift = shift;
       }
     }
-    // Nothing comes in, or nothing goes out.
+    // An input without elements, or an output without elements.
     add({dtype, Layout::linear, {0, 3, 5}}, "reflect", {0, 0, 2, 0, 0, 2});
     add({dtype, Layout::linear, {2, 0, 5}}, "constant", {0, 1, 2, 0, 1, 2});
     add({dtype, Layout::linear, {2, 3, 5}}, "reflect", {0, -3, 2, 0, 0, 2});
@@ -142,7 +142,7 @@ namespace graft::ops {
   return list;
 }
 
-/// Signals, images and volumes, padded along their spatial axes by up to half their size.
+/// Draws signals, images and volumes that are padded along their spatial axes by up to half their size.
 [[nodiscard]] inline TimedCase draw(const Padding& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   constexpr std::int64_t most_padding = 32;
@@ -155,7 +155,7 @@ namespace graft::ops {
   });
   const int rank = extents.rank();
   std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank));
-  const bool is_equal = draw.chance(60);  // on both sides of all axes
+  const bool is_equal = draw.chance(60);  // the same pad on both sides of all axes
   const std::int64_t usual = draw.size({1, 3});
   for (int axis = 2; axis < rank; ++axis) {
     for (const int at : {axis, rank + axis}) {

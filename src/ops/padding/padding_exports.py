@@ -1,4 +1,5 @@
-# What exporters write of Padding, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks whose exports contain Padding, with the expected result of Graft: see
+# tests/golden/generators/make_exports.py.
 from export_cases import ANY_SIZE, IMAGE, NATIVE, NHWC, fused, left
 
 OPERATOR = "Padding"
@@ -10,8 +11,10 @@ def pad(mode, pads, **more):
 
 
 def is_left_out(exporter, nodes):
-    """The dynamo exporter writes one Pad where the TorchScript exporter writes slices, and the CPU engine does not run all
-    of its modes."""
+    """Whether to leave out a case because the dynamo exporter writes it as a single Pad.
+
+    The TorchScript exporter writes slices instead. The CPU engine does not run all modes of Pad.
+    """
     return exporter == "dynamo" and nodes == ["Pad"]
 
 
@@ -97,7 +100,7 @@ def tensorflow_cases(case):
 
 
 def paddle_cases(case):
-    """F.pad becomes a Pad of five dimensions between Unsqueeze and Squeeze."""
+    """Returns the cases of PaddlePaddle, which exports F.pad as a Pad of five dimensions between Unsqueeze and Squeeze."""
     flipped = "paddle.concat([x[:, :, :, 1:3].flip(-1), x, x[:, :, :, -3:-1].flip(-1)], -1)"
     not_run = {"not_on_cpu_engine": "OpenVINO does not wrap"}
     return [

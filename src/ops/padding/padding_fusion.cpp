@@ -1,7 +1,8 @@
-// Pass fuse_padding: mirrors, repeats and wraps at the borders, however they are written, become one Padding.
+// Pass fuse_padding: nodes that mirror, repeat or wrap a tensor at its borders become one Padding. For example
+//   Concat(Slice(x, step=-1), x, Slice(x, step=-1))  becomes  Padding(x, mode=reflect)
 //
 // PyTorch writes slices, flips (slices with a negative step) and concatenations, or a Gather for each axis; older
-// exporters a chain of Pad, one axis each. A single Pad of ONNX stays what it is, unless plugins are asked for.
+// exporters write a chain of Pad, one axis each. A single ONNX Pad stays unless plugins are requested.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,10 +20,10 @@
 namespace graft::passes {
 namespace {
 
-/// In the order of preference where several fit: what TensorRT has itself first.
+/// The modes in the order of preference if several fit; modes that TensorRT has itself come first.
 constexpr std::array<std::string_view, 5> modes = {"reflect", "edge", "constant", "wrap", "symmetric"};
 
-/// The element that `mode` has at place i of an axis of n elements, which may lie outside of 0..n-1.
+/// Returns the element that `mode` copies to position i of an axis of n elements, where i may lie outside of 0..n-1.
 std::int64_t continued(std::string_view mode, std::int64_t i, std::int64_t n) {
   const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
   if (i >= 0 && i < n) return i;
@@ -36,7 +37,7 @@ std::int64_t continued(std::string_view mode, std::int64_t i, std::int64_t n) {
 
 bool fits(std::string_view mode, const std::vector<std::int64_t>& map, std::int64_t n, std::int64_t begin) {
   const auto count = static_cast<std::int64_t>(map.size());
-  // ONNX and TensorRT mirror once: not beyond the other end. What wraps round once and more is a repetition.
+  // ONNX and TensorRT mirror at most once, up to the other end. Wrapping by a whole length or more is a repetition.
   const std::int64_t most = mode == "reflect" || mode == "wrap" ? n - 1 : mode == "symmetric" ? n : count;
   if (begin > most || count - n - begin > most) return false;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -45,7 +46,7 @@ bool fits(std::string_view mode, const std::vector<std::int64_t>& map, std::int6
   return true;
 }
 
-/// Where x begins in y on this axis, in this mode; the same in every run.
+/// Returns the index at which x begins in y on this axis in this mode, or nothing unless one index fits every run.
 std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<AxisMaps>& runs, std::size_t axis) {
   const auto growth = [axis](const AxisMaps& run) {
     return static_cast<std::int64_t>(run.axes[axis].size()) - run.x_dims[axis];
@@ -60,7 +61,7 @@ std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<Ax
   return std::nullopt;
 }
 
-/// What keeps the runs from being padding in one mode, in words.
+/// Describes why the runs are not a padding in one mode.
 std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
   const AxisMaps& run = runs[0];
   for (const AxisMaps& other : runs) {

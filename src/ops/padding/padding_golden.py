@@ -9,7 +9,10 @@ TORCH_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"
 
 
 def padding(x, attributes):
-    """numpy.pad, and a slice for negative pads; compared with torch.nn.functional.pad where that can do it."""
+    """Computes Padding by numpy.pad, and by a slice for negative pads.
+
+    Compares the result with torch.nn.functional.pad where PyTorch supports the pads and the mode.
+    """
     pads, mode, value = attributes["pads"], attributes["mode"], as_f32(attributes["value"])
     rank = x.dim()
     around = [(pads[axis], pads[axis + rank]) for axis in range(rank)]

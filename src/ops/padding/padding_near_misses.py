@@ -1,9 +1,10 @@
-# Networks that resemble Padding and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble Padding but compute something else, or must not be fused: see
+# tests/golden/generators/make_near_misses.py.
 import numpy as np
 
 PREFIX = "padding"
 OPERATOR = "Padding"
-LOWERED = "Pad"  # what the controls end as, since TensorRT has it
+LOWERED = "Pad"  # the node that replaces the controls: TensorRT runs Pad natively
 WIDE = "(float[N,4,3,5] x) => (float[N,4,3,{}] y)"
 TWO_WIDE = "(float[N,4,3,5] x, float[N,4,3,5] z) => (float[N,4,3,9] y)"
 
@@ -21,11 +22,11 @@ CONSTANTS = {
     "ones_of_two": "int64[2] ones_of_two = {1, 1}",
 }
 
-# Columns 2 and 1 of five, then 3 and 2: what a reflection puts on both sides.
+# Columns 2 and 1 of five, and columns 3 and 2: a reflection adds them on the left and on the right.
 BEFORE = "l = Slice(x, i2, i0, i3, minus1) "
 AFTER = "r = Slice(x, i3, i1, i3, minus1) "
 CAT = "y = Concat<axis=3>(l, x, r)"
-# As PaddlePaddle flips: columns 1 and 2, one by one.
+# A flip as PaddlePaddle writes it: columns 1 and 2, one by one.
 SPLIT = "t = Slice(x, i1, i3, i3) c, k = Split<axis=3>(t, ones_of_two) "
 
 MISSES = [
@@ -98,7 +99,7 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values equal the operator's, but that must not be fused for another reason.
 SAME_VALUES = {
     "border_is_output",
     "border_used_elsewhere",
@@ -106,7 +107,7 @@ SAME_VALUES = {
     "split_used_elsewhere",
 }
 
-# Words of the reason that `convert --explain` gives.
+# A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "reflect_and_edge": "which is no mode of padding",
     "not_flipped": "becomes [1, 2, 0, 1, 2, 3, 4, 2, 3]",

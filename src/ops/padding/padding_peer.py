@@ -1,4 +1,4 @@
-# Padding in PyTorch: what `graft bench` times it beside.
+# Padding in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ def peer(a: Attributes) -> Function | None:
     if a["mode"] == "constant":
         pairs = pairs_from_last(range(rank), begins, ends)
         return lambda x: F.pad(x, pairs, value=a["value"])
-    # PyTorch's other modes take the axes after the second one.
+    # PyTorch's other modes pad only axes after the second one.
     padded = [axis for axis in range(rank) if begins[axis] or ends[axis]]
     others = [axis for axis in range(rank) if axis not in padded]
     order = list(range(rank)) if not set(padded) & {0, 1} else others + padded

@@ -1,6 +1,6 @@
-// Padding row by row, in vectors at multiples of 16 bytes of y. Those inside a row are shifted out of two aligned loads
-// by neighbouring lanes of a warp. Those round the border of two rows are put together element by element, each by one
-// lane, of all rows of a warp at a time.
+// Padding row by row, in vectors at multiples of 16 bytes of y. Vectors inside a row are shifted out of two aligned
+// loads, by neighboring lanes of a warp. Vectors around the border of two rows are assembled element by element, one
+// lane per vector, for all rows of a warp at a time.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H200.
+/// The sizes that were tuned on an H200.
 struct RowsPolicy {
   static constexpr int threads = 256;
   static constexpr int warps = threads / 32;
-  static constexpr int slots = 2;       ///< Vectors of a thread at a time.
-  static constexpr int steps = 8;       ///< Vectors of a thread in a row, at most.
-  static constexpr int entries = 1024;  ///< Of the table of what lies round a border, at most.
+  static constexpr int slots = 2;       ///< Vectors that a thread loads at a time.
+  static constexpr int steps = 8;       ///< The most vectors of a thread in a row.
+  static constexpr int entries = 1024;  ///< The largest size of the table of elements around a border.
 };
 
-/// Bytes are counted from the begin of a row of y, unless something else is said.
+/// The arguments of pad_rows. Bytes are counted from the begin of a row of y, unless stated otherwise.
 struct RowsTask {
   const std::byte* x;
   std::byte* y;
@@ -28,26 +28,26 @@ struct RowsTask {
   unsigned outside;
   int rows;
   int row_bytes;
-  int vectors_from;  ///< Between these, vectors may lie inside a row.
+  int vectors_from;  ///< Vectors from here up to vectors_to may lie inside a row.
   int vectors_to;
-  int shift;  ///< From a byte of x in its row to the one of y.
+  int shift;  ///< From a byte in its row of x to the byte in the row of y.
 
   int warp_rows;  ///< At most 30.
   int lanes_log;  ///< Lanes of a row.
   int steps;      ///< Vectors of a lane in a row.
-  int parts;      ///< Of a row, each for a warp.
+  int parts;      ///< Parts of a row, one warp each.
   Divisor by_parts;
 
-  int border_vectors;  ///< Round the begin of a row, at most.
+  int border_vectors;  ///< The most vectors around the begin of a row.
   Divisor by_border_vectors;
-  int table_from;  ///< The table's first unit, counted from the border of two rows,
-  int table_to;    ///< and the one behind its last.
-  int row;         ///< Units.
+  int table_from;  ///< The table's first unit, counted from the border of two rows.
+  int table_to;    ///< The unit after the table's last one.
+  int row;         ///< Units of a row.
   Columns columns;
   AnyLines lines;
 };
 
-/// 16 bytes from an address that is a multiple of Unit, out of the aligned ones that hold them.
+/// Loads 16 bytes from an address that is a multiple of Unit, by means of the two aligned vectors that contain them.
 template <int Unit>
 struct ShiftedLoad {
   uint4 low;
@@ -75,17 +75,17 @@ struct ShiftedLoad {
   }
 };
 
-/// What one warp stores.
+/// The rows, or the part of a row, that one warp stores.
 struct WarpRows {
   int first;  ///< Row of y.
   int count;
-  int part;  ///< Of the row.
-  /// Where byte 0 of a row of y, if x reached so far, would come from; 0 for constants. Lane i knows it of the row i -
-  /// 1 behind the first.
+  int part;  ///< Index of the part of the row.
+  /// The address from which byte 0 of a row of y would be copied if x extended that far; 0 for a row of constants. Lane
+  /// i holds the address of row `first` + i - 1.
   std::uint64_t source;
 };
 
-/// Vectors inside rows.
+/// Stores the vectors inside rows.
 template <int Unit, bool Scaled>
 __device__ void store_insides(const RowsTask& task, const WarpRows& rows) {
   constexpr int slots = RowsPolicy::slots;
@@ -128,7 +128,7 @@ __device__ void store_insides(const RowsTask& task, const WarpRows& rows) {
 
 inline constexpr int nowhere = std::numeric_limits<int>::min();
 
-/// Vectors round the begins of rows, and round the end of the last.
+/// Stores the vectors around the begins of rows, and around the end of the last row.
 template <int Unit, bool Scaled>
 __device__ void store_borders(const RowsTask& task, const WarpRows& rows, const int* table) {
   using Element = UnitOf<Unit>;
@@ -142,7 +142,7 @@ __device__ void store_borders(const RowsTask& task, const WarpRows& rows, const 
     const std::uint64_t previous = __shfl_sync(0xFFFFFFFFU, rows.source, i);
     const std::uint64_t next = __shfl_sync(0xFFFFFFFFU, rows.source, i + 1);
     const int row = rows.first + i;
-    // y lies at a multiple of 16 bytes.
+    // y is aligned to 16 bytes.
     const unsigned row_begin = static_cast<unsigned>(row) * static_cast<unsigned>(task.row_bytes);
     const int before = row == 0 ? 0 : tail + static_cast<int>((row_begin - static_cast<unsigned>(tail)) & 15U);
     const int behind =
@@ -154,7 +154,7 @@ __device__ void store_borders(const RowsTask& task, const WarpRows& rows, const 
     const int unit = at / Unit;
     const int* entries = table + (unit - task.table_from);
     unsigned words[4] = {};
-    unsigned constants = 0;  // a bit for each element
+    unsigned constants = 0;  // one bit per element
 #pragma unroll
     for (int e = 0; e < count; ++e) {
       const int offset = entries[e];
@@ -226,16 +226,16 @@ __global__ void __launch_bounds__(RowsPolicy::threads) pad_rows(const __grid_con
   if (rows.part == 0) store_borders<Unit, Scaled>(task, rows, table);
 }
 
-/// How rows of units smaller than 16 bytes are cut. Counts units of y in a row.
+/// The division of rows of units smaller than 16 bytes, in units of a row of y.
 struct RowsPlan {
   std::int64_t per_vector = 0;
-  std::int64_t from = 0;  ///< Between these, vectors may lie inside a row.
+  std::int64_t from = 0;  ///< Vectors from here up to `to` may lie inside a row.
   std::int64_t to = 0;
-  std::int64_t border = 0;  ///< What may belong to vectors round a border.
+  std::int64_t border = 0;  ///< The most units in vectors around a border.
 
   explicit RowsPlan(const PaddingTask& task) : per_vector(16 / task.geometry.unit_bytes) {
     const Geometry& geometry = task.geometry;
-    // Aligned loads that hold the outermost elements of x must not leave it.
+    // Aligned loads of the outermost elements of x must not leave x.
     const std::int64_t guard = is_aligned(task.x, 16) && task.x_bytes % 16 == 0 ? 0 : per_vector - 1;
     const AxisMap<std::int64_t>& map = geometry.column;
     from = std::max<std::int64_t>(map.begin, 0) * geometry.inner + guard;
@@ -286,7 +286,7 @@ template <int Unit, bool Scaled>
 
 }  // namespace detail
 
-/// Whether rows are long enough, and what lies round their borders is short enough.
+/// Whether rows are long enough, and the vectors around their borders few enough for the table.
 [[nodiscard]] inline bool rows_fit(const PaddingTask& task) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
   const Geometry& geometry = task.geometry;

@@ -1,5 +1,5 @@
-// Padding by tiles of y in shared memory: what comes from x in one piece is shifted into place in words of 8 bytes, the
-// rest element by element. A tile goes to memory in whole vectors, wherever its rows begin.
+// Padding by tiles of y in shared memory. Elements that are contiguous in x are shifted into place in words of 8 bytes,
+// other elements are copied one by one. A tile is stored to memory in whole vectors, wherever its rows begin.
 #pragma once
 
 #include <algorithm>
@@ -9,49 +9,49 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H200.
+/// The sizes that were tuned on an H200.
 struct TilesPolicy {
   static constexpr int threads = 256;
-  static constexpr int bytes = 16384;  ///< Of a tile, at most.
-  static constexpr int rows = 256;     ///< That a tile has a part of, at most.
-  static constexpr int batch = 4;      ///< Words or elements of a thread at a time.
-  static constexpr int word = 8;       ///< Bytes.
+  static constexpr int bytes = 16384;  ///< The largest size of a tile.
+  static constexpr int rows = 256;     ///< The most rows in a tile.
+  static constexpr int batch = 4;      ///< Words or elements that a thread loads at a time.
+  static constexpr int word = 8;       ///< Bytes of a word.
 };
 
 struct TilesTask {
   const std::byte* x;
   std::byte* y;
-  std::int64_t units;  ///< Of y.
+  std::int64_t units;  ///< Units of y.
   unsigned outside;
   int tile_units;
-  int row;  ///< Units, as all that follows.
+  int row;  ///< Units of a row, as all following members.
   Divisor by_row;
-  int words_from;  ///< Between these, words may lie inside a row.
+  int words_from;  ///< Words from here up to words_to may lie inside a row.
   int words_to;
-  int words;  ///< Of a row in a tile, at most.
+  int words;  ///< The most words of a row in a tile.
   Divisor by_words;
-  int left;   ///< Before this and from
-  int right;  ///< this on, elements are moved one by one, but for those in a word.
-  int ends;   ///< The number of those elements,
-  int end_lanes;
-  int end_rows;  ///< and how threads share them out.
+  int left;       ///< Elements before this one are copied one by one, except those in a word.
+  int right;      ///< Elements from this one on are copied one by one, except those in a word.
+  int ends;       ///< The number of elements that are copied one by one.
+  int end_lanes;  ///< Threads that share the ends of one row.
+  int end_rows;   ///< Rows whose ends are copied at a time.
   Divisor by_end_lanes;
   Columns columns;
   AnyLines lines;
 };
 
 struct alignas(16) TileRow {
-  const std::byte* source;  ///< Where byte 0 of the tile would come from; null for constants.
+  const std::byte* source;  ///< The address from which byte 0 of the tile would be copied; null for constants.
   int words_from;           ///< In bytes of the tile.
   int words_to;
 };
 
-/// A tile and the rows it has a part of.
+/// A tile and the rows of which it has a part.
 struct Tile {
-  std::int64_t begin;  ///< Unit of y.
+  std::int64_t begin;  ///< First unit of y.
   int count;
   int first_row;
-  int skipped;  ///< Units of the first row.
+  int skipped;  ///< Units of the first row before the tile.
   int rows;
 
   __device__ explicit Tile(const TilesTask& task) {
@@ -64,7 +64,7 @@ struct Tile {
   }
 };
 
-/// 8 bytes from a multiple of Unit behind the first of two words.
+/// Returns 8 bytes that begin `offset` bytes, a multiple of Unit, after the first of two words.
 template <int Unit>
 __device__ uint2 shifted_word(const uint2& low, const uint2& high, unsigned offset) {
   const bool half = (offset & 4U) != 0;
@@ -179,15 +179,15 @@ __global__ void __launch_bounds__(TilesPolicy::threads) pad_tiles(const __grid_c
   if (tail < bytes) *reinterpret_cast<UnitOf<Unit>*>(y + tail) = *reinterpret_cast<const UnitOf<Unit>*>(tile + tail);
 }
 
-/// How rows are cut, in units of y.
+/// The division of rows, in units of y.
 struct TilesPlan {
   std::int64_t word_units = 0;
-  std::int64_t from = 0;  ///< Between these, words may lie inside a row.
+  std::int64_t from = 0;  ///< Words from here up to `to` may lie inside a row.
   std::int64_t to = 0;
 
   explicit TilesPlan(const PaddingTask& task) : word_units(TilesPolicy::word / task.geometry.unit_bytes) {
     const Geometry& geometry = task.geometry;
-    // Aligned loads that hold the outermost elements of x must not leave it.
+    // Aligned loads of the outermost elements of x must not leave x.
     const bool whole = is_aligned(task.x, TilesPolicy::word) && task.x_bytes % TilesPolicy::word == 0;
     const std::int64_t guard = whole ? 0 : word_units - 1;
     const AxisMap<std::int64_t>& map = geometry.column;
@@ -236,7 +236,7 @@ template <int Unit>
 
 }  // namespace detail
 
-/// Whether rows have words; of units of 2 and 4 bytes.
+/// Whether rows contain words, and units have 2 or 4 bytes.
 [[nodiscard]] inline bool tiles_fit(const PaddingTask& task) {
   const Geometry& geometry = task.geometry;
   if (geometry.unit_bytes != 2 && geometry.unit_bytes != 4) return false;

@@ -1,4 +1,4 @@
-// Padding one unit after the other: elements, where rows are short or tensors small, or vectors that move as a whole.
+// Padding unit by unit: single elements for short rows or small tensors, or vectors that move as a whole.
 #pragma once
 
 #include "ops/padding/lines.cuh"
@@ -6,13 +6,14 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H100: vectors fill the memory's queues with two to a thread, elements need more. Of small tensors two:
-/// one to a thread is as quick in the thread, but starts twice as many blocks (on an H200 0.3 us for each 500).
+/// The sizes that were tuned on an H100: two vectors per thread fill the memory's queues, elements need more. Small
+/// tensors use two units per thread: with one, a thread takes as long, but twice as many blocks start (on an H200 0.3
+/// us for each 500).
 template <int Unit>
 struct UnitsPolicy {
   static constexpr int threads = Unit == 16 ? 128 : 256;
-  static constexpr int many = Unit == 16 ? 2 : 4;  ///< Units of a thread,
-  static constexpr int few = 2;                    ///< and up to so many of all.
+  static constexpr int many = Unit == 16 ? 2 : 4;  ///< Units of a thread.
+  static constexpr int few = 2;                    ///< Units of a thread for at most most_of_few units in all.
   static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
 };
 
@@ -20,7 +21,7 @@ template <class Lines>
 struct UnitsTask {
   const std::byte* x;
   std::byte* y;
-  int last;  ///< Unit of y.
+  int last;  ///< Last unit of y.
   int row;
   int first_row;
   unsigned outside;
@@ -28,13 +29,14 @@ struct UnitsTask {
   Columns columns;
   Lines lines;
   float ratio;
-  // Of channel-vector layouts.
+  // For channel-vector layouts.
   int channels;
   int unit_channels;
   Divisor by_pixel;
 };
 
-/// Masked: the last channels of a channel-vector layout are none. Inner: columns have several units.
+/// Copies `Count` units per thread. Masked: the vector contains channels after the last one, which become zeros. Inner:
+/// columns have several units.
 template <int Unit, int Count, bool Scaled, bool Masked, bool Inner, class Lines>
 __global__ void __launch_bounds__(UnitsPolicy<Unit>::threads) pad_units(const __grid_constant__ UnitsTask<Lines> task) {
   using Element = UnitOf<Unit>;
@@ -82,7 +84,7 @@ __global__ void __launch_bounds__(UnitsPolicy<Unit>::threads) pad_units(const __
 template <int Unit, bool Scaled, bool Masked, bool Inner, class Lines>
 [[nodiscard]] Status start_units(const PaddingTask& task, const CudaContext& context) {
   using Policy = UnitsPolicy<Unit>;
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // units of a launch, but for a row
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // the most units of a launch, unless a single row is longer
   const Geometry& geometry = task.geometry;
   const auto row = static_cast<int>(geometry.row_units());
   const std::int64_t launch_rows = std::max<std::int64_t>(most / row, 1);
@@ -132,7 +134,7 @@ template <bool Scaled, class Lines>
 
 }  // namespace detail
 
-/// x and y lie at multiples of a unit.
+/// Runs the kernel. Requires that x and y lie at multiples of a unit.
 [[nodiscard]] inline Status run_units(const PaddingTask& task, const CudaContext& context) {
   using namespace detail;
   const Geometry& geometry = task.geometry;

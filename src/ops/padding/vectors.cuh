@@ -1,4 +1,4 @@
-// Padding in vectors of 16 bytes of y, each put together by one thread from elements of one row of x or two.
+// Padding in vectors of 16 bytes of y. One thread assembles each vector from elements of one or two rows of x.
 #pragma once
 
 #include "ops/padding/lines.cuh"
@@ -6,20 +6,21 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H100.
+/// The sizes that were tuned on an H100.
 struct VectorsPolicy {
   static constexpr int threads = 128;
-  static constexpr int many = 2;  ///< Vectors of a thread,
-  static constexpr int few = 1;   ///< and up to so many of all.
+  static constexpr int many = 2;  ///< Vectors of a thread.
+  static constexpr int few = 1;   ///< Vectors of a thread for at most most_of_few vectors in all.
   static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
-  static constexpr std::int64_t long_row = 512;  ///< Elements of 2 bytes, most vectors of which are whole in x.
+  static constexpr std::int64_t long_row =
+      512;  ///< Length of rows of 2-byte elements from which most vectors are contiguous in x.
 };
 
 template <class Lines>
 struct VectorsTask {
   const std::byte* x;
   std::byte* y;
-  int units;  ///< Of y.
+  int units;  ///< Units of y.
   int row;
   int rows;
   int first_row;
@@ -30,7 +31,7 @@ struct VectorsTask {
   float ratio;
 };
 
-/// 16 bytes from an address that is a multiple of 2.
+/// Loads 16 bytes from an address that is a multiple of 2.
 __device__ inline uint4 load_run(const std::byte* from) {
   const auto word = [&](int offset) { return __ldg(reinterpret_cast<const unsigned*>(from + offset)); };
   const auto half = [&](int offset) -> unsigned {
@@ -45,7 +46,7 @@ __device__ inline uint4 load_run(const std::byte* from) {
                     __funnelshift_r(words[1], words[2], 16), words[2] >> 16U | ends[1] << 16U);
 }
 
-/// Runs: whether what lies side by side in x as well is read in words.
+/// Assembles `Count` vectors per thread. Runs: whether elements that are contiguous in x as well are read in words.
 template <int Unit, int Count, bool Runs, bool Scaled, bool Inner, class Lines>
 __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __grid_constant__ VectorsTask<Lines> task) {
   using Element = UnitOf<Unit>;
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
   constexpr int count = 16 / Unit;
   const int first = static_cast<int>(blockIdx.x) * (Policy::threads * Count) + static_cast<int>(threadIdx.x);
   Element values[Count][count];
-  unsigned moved[Count];  // a bit for each element
+  unsigned moved[Count];  // one bit per element
 #pragma unroll
   for (int j = 0; j < Count; ++j) {
     const int unit = ::min((first + j * Policy::threads) * count, task.units - 1);
@@ -66,7 +67,8 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
     if constexpr (Runs) {
       static_assert(Unit == 2 && Count == 1 && !Scaled);
       if (at + count <= task.row && here_inside && first * count + count <= task.units) {
-        // From one place to the next the source rises by 1 at most, so these are neighbors if the last is where it is.
+        // The index in x rises by at most 1 from one element to the next, so all elements are contiguous if the last
+        // one has the index from + count - 1.
         const int from = task.columns.template source<Lines::repeats, Inner>(at);
         const int last = task.columns.template source<Lines::repeats, Inner>(at + count - 1);
         if (from >= 0 && last == from + count - 1) {
@@ -127,8 +129,8 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
 template <int Unit, bool Scaled, bool Inner, class Lines>
 [[nodiscard]] Status start_vectors(const PaddingTask& task, const CudaContext& context) {
   using Policy = VectorsPolicy;
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // units of a launch, but for some rows
-  constexpr std::int64_t whole = 16;                    // rows that are a multiple of 16 bytes
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // the most units of a launch, unless 16 rows are longer
+  constexpr std::int64_t whole = 16;                    // this many rows are a multiple of 16 bytes
   const Geometry& geometry = task.geometry;
   const auto row = static_cast<int>(geometry.row_units());
   const std::int64_t launch_rows = std::max<std::int64_t>(most / row / whole, 1) * whole;
@@ -177,10 +179,10 @@ template <bool Inner, class Lines>
 
 }  // namespace detail
 
-/// Whether a vector lies in two rows at most.
+/// Whether a vector lies in at most two rows.
 [[nodiscard]] inline bool vectors_fit(const PaddingTask& task) {
   const Geometry& geometry = task.geometry;
-  constexpr std::int64_t most_row = std::int64_t{1} << 26;  // with 16 of them, units are counted in 31 bits
+  constexpr std::int64_t most_row = std::int64_t{1} << 26;  // the units of 16 rows can be counted in 31 bits
   return geometry.unit_bytes < 16 && is_aligned(task.y, 16) && geometry.row_units() >= 16 / geometry.unit_bytes &&
          geometry.row_units() <= most_row;
 }
