@@ -63,6 +63,9 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """Returns the peer in float32: PyTorch computes positions in the type of the map, too coarse in f16 for 167 pixels."""
+    """Returns the peer in float32.
+
+    PyTorch computes positions in the type of the map, and the 11 bits of f16 are too few for 167 pixels.
+    """
     run = peer(a)
     return run and (lambda value, shapes, *more: run(value.float(), shapes, *(t.float() for t in more)).to(value.dtype))

@@ -30,7 +30,7 @@ __device__ Box load_box(const T* boxes, int index, bool is_center) {
   return box_of(numbers, is_center);
 }
 
-/// One bit for each candidate of a tile.
+/// A bit for each candidate of a tile.
 using TileBits = unsigned long long;
 
 /// Selects boxes from the candidates of a tile, in their order: each candidate that is still in `left` is selected, and

@@ -78,7 +78,7 @@ struct Geometry {
   /// The axes outside the rows, innermost first. Neighboring axes without pads are merged.
   int outer_rank = 0;
   std::int64_t outer_extents[max_outer] = {};
-  std::int64_t outer_strides[max_outer] = {};  ///< In units of x.
+  std::int64_t outer_strides[max_outer] = {};  ///< Strides in units of x.
   AxisMap<std::int64_t> outer_maps[max_outer] = {};
   std::int64_t rows = 1;
   /// A row is the innermost padded axis with everything inside it, or only the latter if that is long.

@@ -91,7 +91,7 @@ struct AnyLines {
   int extents[Geometry::max_outer] = {};
   Divisor by[Geometry::max_outer] = {};
   AxisMap<int> maps[Geometry::max_outer] = {};
-  std::int64_t strides[Geometry::max_outer] = {};  ///< In bytes of x.
+  std::int64_t strides[Geometry::max_outer] = {};  ///< Strides in bytes of x.
   int channel_axis = -1;
 
   static constexpr bool repeats = true;

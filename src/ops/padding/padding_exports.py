@@ -100,7 +100,10 @@ def tensorflow_cases(case):
 
 
 def paddle_cases(case):
-    """Returns the cases of PaddlePaddle, which exports F.pad as a Pad of five dimensions between Unsqueeze and Squeeze."""
+    """Returns the cases of PaddlePaddle.
+
+    PaddlePaddle exports F.pad as a Pad of five dimensions between Unsqueeze and Squeeze.
+    """
     flipped = "paddle.concat([x[:, :, :, 1:3].flip(-1), x, x[:, :, :, -3:-1].flip(-1)], -1)"
     not_run = {"not_on_cpu_engine": "OpenVINO does not wrap"}
     return [

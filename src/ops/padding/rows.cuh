@@ -30,9 +30,9 @@ struct RowsTask {
   int row_bytes;
   int vectors_from;  ///< Vectors from here up to vectors_to may lie inside a row.
   int vectors_to;
-  int shift;  ///< From a byte in its row of x to the byte in the row of y.
+  int shift;  ///< Offset of a byte in its row of y minus its offset in the row of x.
 
-  int warp_rows;  ///< At most 30.
+  int warp_rows;  ///< Rows of a warp, at most 30.
   int lanes_log;  ///< Lanes of a row.
   int steps;      ///< Vectors of a lane in a row.
   int parts;      ///< Parts of a row, one warp each.

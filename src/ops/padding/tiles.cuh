@@ -42,7 +42,7 @@ struct TilesTask {
 
 struct alignas(16) TileRow {
   const std::byte* source;  ///< The address from which byte 0 of the tile would be copied; null for constants.
-  int words_from;           ///< In bytes of the tile.
+  int words_from;           ///< Begin of the words, in bytes of the tile.
   int words_to;
 };
 

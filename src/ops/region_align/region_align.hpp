@@ -1,4 +1,4 @@
-// RegionAlign: pools regions of feature maps to one size, each bin from bilinear samples.
+// RegionAlign: pools regions of feature maps to a fixed size, each bin from bilinear samples.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace graft::ops {
 
-/// Whether a coordinate is that of a pixel's center or half a pixel beside it.
+/// Whether integer coordinates denote the centers of pixels (half_pixel) or points half a pixel away from them.
 enum class RegionCoordinates : std::uint8_t { half_pixel, output_half_pixel };
 constexpr std::array<Choice<RegionCoordinates>, 2> choices(RegionCoordinates /*tag*/) {
   return {{{"half_pixel", RegionCoordinates::half_pixel}, {"output_half_pixel", RegionCoordinates::output_half_pixel}}};

@@ -1,5 +1,5 @@
-// Cases of RegionAlign: regions that are smaller and larger than their bins, lie beyond the map or are turned over, of
-// items that are and are not there, in every mode.
+// Cases of RegionAlign in every mode: regions smaller and larger than their bins, outside the map, or with swapped
+// corners, and regions of items that x does not have.
 #pragma once
 
 #include <Eigen/Core>
@@ -10,8 +10,8 @@
 
 namespace graft::ops {
 
-/// Makes normally distributed numbers regions of a map, most of which lie on it, and integers items of the batch. Where
-/// not all of them are `proper`, some regions are turned over and one item in eight is not there.
+/// Maps normally distributed numbers to regions of a map, most of which lie on it, and integers to items of the batch.
+/// Unless `proper`, some regions have swapped corners, and one item in eight does not exist.
 inline void place_regions(std::span<HostTensor> inputs, bool proper) {
   const Extents& x = inputs[0].desc.extents;
   const auto place = [&]<class Element>(Element* rois) {
@@ -46,7 +46,7 @@ inline void place_any_regions(std::span<HostTensor> inputs) { place_regions(inpu
   const auto add = [&](DType dtype, const Extents& x, std::int64_t regions, const Attributes& attributes,
                        const std::string& what, Fill fill = Fill::normal) -> OperatorCase& {
     const TensorDesc map{.dtype = dtype, .extents = x};
-    // A sum of products of which the largest is about 5, rounded once each.
+    // A sum of products, the largest of which is about 5, with one rounding each.
     constexpr double absolute = 5 * f32_error(64);
     return cases.emplace_back(OperatorCase{
         .name = case_name(map) + "_" + std::to_string(regions) + what,
@@ -115,7 +115,7 @@ inline void place_any_regions(std::span<HostTensor> inputs) { place_regions(inpu
   return cases;
 }
 
-/// Heads of detectors: boxes and masks of 1,000 and 100 proposals, on a fine and on a coarse map.
+/// Returns the heads of detectors: boxes and masks of 1,000 and 100 proposals, on a fine and on a coarse map.
 [[nodiscard]] inline std::vector<TimedCase> timings(const RegionAlign& /*tag*/) {
   std::vector<TimedCase> timings;
   for (const DType dtype : {DType::f32, DType::f16}) {

@@ -1,7 +1,8 @@
-// CUDA kernels of RegionAlign. A mean of bilinear samples is a sum over rows of a sum over columns, and which pixels a
-// bin is made of is the same for all channels. So a block finds out for its region, once for each row and each column
-// of bins, the pixels and their weights ("taps"), of samples that share a pixel one, and then multiplies them with four
-// channels at a time. A warp has neighboring bins, whose pixels are near each other and whose results are adjacent.
+// CUDA kernels of RegionAlign. A mean of bilinear samples is a sum over rows of a sum over columns, and the pixels of a
+// bin are the same for all channels. A block therefore first computes, for each row and each column of bins of its
+// region, the pixels and their weights ("taps"), with one tap for all samples that share a pixel. Then it multiplies
+// the taps with four channels at a time. A warp computes neighboring bins, whose pixels are near each other and whose
+// results are contiguous.
 #include <limits>
 
 #include "kernels/divisor.cuh"
@@ -17,7 +18,8 @@ constexpr int window_threads = 128;
 constexpr int group_channels = 4;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Where the channels begin that a thread works on at a time; after the last channel it is that again.
+/// The addresses of the channels that a thread processes at a time. Channels after the last one are replaced by the
+/// last one.
 template <class T>
 struct Planes {
   const T* first[group_channels];
@@ -26,20 +28,21 @@ struct Planes {
 #pragma unroll
     for (int i = 0; i < group_channels; ++i) {
       first[i] = item + ::min(channel + i, channels - 1) * area;
-      // Otherwise the compiler adds up the parts of the address at each load, in four instructions in the place of one.
+      // The asm statement keeps the compiler from adding up the parts of the address at each load, in four instructions
+      // instead of one.
       asm volatile("" : "+l"(first[i]));
     }
   }
 };
 
-/// The taps of a bin along one axis, in the block's memory.
+/// The taps of a bin along one axis, in shared memory.
 struct alignas(16) TapWindow {
   int begin;
   int end;
   int has_outside;
 };
 
-/// What is the same for all blocks.
+/// The sizes that all blocks share.
 struct WindowSizes {
   std::int64_t items;
   std::int64_t channels;
@@ -48,13 +51,13 @@ struct WindowSizes {
   Divisor columns_of_bins;
   Divisor bins;
   int bin_count;
-  int chunks;        ///< Of a region's channels: a block has one.
+  int chunks;        ///< Chunks into which a region's channels are divided; a block computes one chunk.
   int chunk_groups;  ///< Groups of channels in a chunk.
-  int row_taps;      ///< Room for them.
-  int column_taps;
+  int row_taps;      ///< Space for the taps of all rows of bins.
+  int column_taps;   ///< Space for the taps of all columns of bins.
 };
 
-/// The sum of what each bin before this one of the same axis may need.
+/// Returns the space for the taps of all bins of the same axis before this one.
 __device__ int room_before(const TapWindow* windows, int bin) {
   int sum = 0;
   for (int other = 0; other < bin; ++other) sum += windows[other].end;
@@ -96,7 +99,7 @@ __global__ void __launch_bounds__(window_threads)
     const int bin = is_row ? each : each - sizes.rows.bins;
     const TapWindow window = windows[each];
     const int room_end = is_row ? sizes.row_taps : sizes.row_taps + sizes.column_taps;
-    // Numbers so large that f32 does not tell their pixels apart may want more than most_samples.
+    // With coordinates so large that f32 cannot resolve pixels, a bin may need more space than most_samples reserves.
     const bool has_room = window.end > 0 && window.begin + window.end <= room_end;
     const SampleRange range = has_room ? range_of(axis, grid, bin) : SampleRange{};
     const Taps written =
@@ -165,7 +168,7 @@ Status fits_windows(const RegionAlign& op, const Problem& problem) {
                      std::to_string(most));
 }
 
-/// Of these numbers of groups that which leaves the fewest threads of a block without a bin.
+/// Returns the number of groups between `least` and `most` that leaves the fewest threads of a block without a bin.
 std::int64_t fewest_idle(std::int64_t least, std::int64_t most, std::int64_t bins) {
   const auto busy = [&](std::int64_t groups) {
     const std::int64_t units = groups * bins;
@@ -186,7 +189,7 @@ Status run_windows(const RegionAlign& op, const Problem& problem, const Buffers&
   const RegionSizes of(op, problem);
   const std::int64_t groups = ceil_divide(of.channels, group_channels);
   if (groups == 0) return {};
-  // So many blocks that regions of different sizes even out.
+  // There are so many blocks that regions of different sizes balance out.
   const std::int64_t wanted_blocks = std::int64_t{blocks_of_multiprocessor} * device.multiprocessors;
   const std::int64_t wanted_chunks =
       std::clamp<std::int64_t>(wanted_blocks / std::max<std::int64_t>(of.regions, 1), 1, groups);
@@ -215,7 +218,7 @@ Status run_windows(const RegionAlign& op, const Problem& problem, const Buffers&
   });
 }
 
-/// One thread for each result, which finds its samples itself: for any problem.
+/// Computes one result per thread, including its samples. Supports every problem.
 template <class T, bool is_mean>
 __global__ void align_samples(const T* x, const T* rois, const std::int64_t* batch_indices, T* y, RegionSizes sizes) {
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -246,7 +249,7 @@ __global__ void align_samples(const T* x, const T* rois, const std::int64_t* bat
     if (!row.is_inside) continue;
     ++inside;
     inside_of_row = 0;
-    float sum_of_row = 0;  // so that no sum has all of the samples, which may be many
+    float sum_of_row = 0;  // one sum per row, because a single sum of all samples might lose digits
     for (int j = columns.first; j < columns.end; ++j) {
       const Sample column = sample_at(column_axis, sizes.columns, column_of_bins, j);
       if (!column.is_inside) continue;

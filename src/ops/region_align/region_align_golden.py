@@ -1,5 +1,5 @@
 # Golden values of RegionAlign, see tests/golden/generators/make_goldens.py: torchvision computes means, ONNX Runtime
-# maxima, which torchvision does not have.
+# computes maxima, which torchvision does not support.
 import onnxruntime
 import torch
 from golden_cases import FLOAT_TYPES, Golden, random_values, rounded
@@ -36,13 +36,13 @@ def align(x, attributes, rois, items):
 
 
 def regions_of(name, count, width, height):
-    """Of which some reach beyond the map."""
+    """Returns regions, some of which extend outside the map."""
     centers = random_values(name, (count, 2), 0.3) + 0.5
     halves = random_values(name + " sizes", (count, 2), 0.2).abs()
     return torch.cat([centers - halves, centers + halves], dim=1) * torch.tensor([width, height] * 2)
 
 
-# Positions of up to 64 pixels are rounded to float32; between two pixels values change by up to 6.
+# Positions of up to 64 pixels are rounded to float32, and the values of neighboring pixels differ by up to 6.
 ABSOLUTE = 5e-5
 
 

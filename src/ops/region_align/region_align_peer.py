@@ -1,4 +1,4 @@
-# RegionAlign in torchvision: what `graft bench` times it beside.
+# RegionAlign by torchvision, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,10 @@ except ImportError:
 
 
 def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Regions as a detector's: on the map, from a quarter of the pixels of a box head's 7 by 7 bins to 16 times as many."""
+    """Returns regions on the map as a detector has them.
+
+    They have from a quarter of the pixels of a box head's 7 by 7 bins to 16 times as many.
+    """
     (items, _, height, width), (count, _), _ = (desc["shape"] for desc in case["inputs"])
     dtype = TYPES[case["inputs"][0]["dtype"]]
     torch.manual_seed(1)
@@ -33,7 +36,7 @@ def peer(a: Attributes) -> Function | None:
     made: list[torch.Tensor] = []
 
     def run(x: torch.Tensor, rois: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-        if not made:  # torchvision wants the item before the corners; not timed
+        if not made:  # torchvision expects the item before the corners; this is not timed
             made.append(torch.cat([items[:, None].to(rois.dtype), rois], dim=1))
         return roi_align(x, made[0], size, a["spatial_scale"], a["sampling_ratio"] or -1, is_aligned)
 
@@ -41,6 +44,6 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """torchvision computes coordinates in the type of the map, and f16 has 11 bits for 300 pixels."""
+    """Returns the peer in float32: torchvision computes coordinates in the type of the map, too coarse in f16."""
     run = peer(a)
     return run and (lambda x, rois, items: run(x.float(), rois.float(), items).to(x.dtype))

@@ -1,5 +1,5 @@
-// Where RegionAlign samples one axis of a map, and with which weights: the same bits on the CPU and on a GPU, in ONNX
-// Runtime's order of operations.
+// The positions at which RegionAlign samples one axis of a map, and their weights: bitwise equal on the CPU and on a
+// GPU, in ONNX Runtime's order of operations.
 #pragma once
 
 #include <cmath>
@@ -13,27 +13,27 @@
 
 namespace graft::ops {
 
-/// What all regions have in common on one axis.
+/// The sizes along one axis that all regions share.
 struct RegionGrid {
-  int size = 0;   ///< Of the map.
-  int bins = 0;   ///< Of a region.
-  int ratio = 0;  ///< Samples of a bin; 0: as many as it has pixels.
+  int size = 0;   ///< Pixels of the map.
+  int bins = 0;   ///< Bins of a region.
+  int ratio = 0;  ///< Samples of a bin; 0: one per pixel of the bin, rounded up.
   float scale = 1;
   bool is_half_pixel = true;
 
-  /// At least the sum of what SampleRange says of all bins of a region. Adaptive samples lie more than half a pixel
-  /// apart where a bin has several of them.
+  /// Returns an upper bound of the samples in the SampleRange of all bins of a region. If an adaptive bin has several
+  /// samples, they lie more than half a pixel apart.
   [[nodiscard]] constexpr std::int64_t most_samples() const {
     constexpr std::int64_t beyond = 5;
     return ratio > 0 ? std::int64_t{ratio} * bins : 2 * (std::int64_t{size} + 1) + beyond * bins + 1;
   }
 };
 
-/// One region's part of an axis, in pixels of the map.
+/// The part of an axis that one region covers, in pixels of the map.
 struct RegionAxis {
   float start = 0;
-  float bin = 0;    ///< Its size.
-  int samples = 0;  ///< Of each bin.
+  float bin = 0;    ///< Size of a bin.
+  int samples = 0;  ///< Samples of a bin.
 };
 
 /// The weight of a pixel. `index` counts elements of memory.
@@ -44,7 +44,7 @@ struct Tap {
 
 namespace region_align {
 
-/// A product that no compiler joins with the sum after it.
+/// Returns a * b. __fmul_rn keeps the compiler from fusing the product with a following sum.
 GRAFT_SAMPLING_INLINE float product(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(a, b);
@@ -53,7 +53,7 @@ GRAFT_SAMPLING_INLINE float product(float a, float b) {
 #endif
 }
 
-/// To 0 to `most`; NaN to 0.
+/// Returns the value clamped to 0 to `most`; 0 for NaN.
 GRAFT_SAMPLING_INLINE int clamped(double value, int most) {
   if (!(value > 0)) return 0;
   return value < most ? static_cast<int>(value) : most;
@@ -78,13 +78,14 @@ GRAFT_SAMPLING_INLINE float start_of(const RegionAxis& axis, int bin) {
   return axis.start + region_align::product(static_cast<float>(bin), axis.bin);
 }
 
-/// The samples of a bin, from `first` up to `end`, among which are all that do not lie beyond the map.
+/// The samples of a bin from `first` up to `end`. Every sample of the bin that lies on the map is among them.
 struct SampleRange {
   int first = 0;
   int end = 0;
 };
 
-/// A region may be many times as large as the map, and have as many adaptive samples.
+/// Returns the range of samples of a bin. A region may be many times as large as the map, and have as many adaptive
+/// samples.
 GRAFT_SAMPLING_INLINE SampleRange range_of(const RegionAxis& axis, const RegionGrid& grid, int bin) {
   if (grid.size == 0) return {};
   if (grid.ratio > 0 || axis.samples == 0) return {0, axis.samples};
@@ -94,7 +95,7 @@ GRAFT_SAMPLING_INLINE SampleRange range_of(const RegionAxis& axis, const RegionG
           region_align::clamped((grid.size - begin) / spacing + 2, axis.samples)};
 }
 
-/// Pixels between which a sample lies, and their weights.
+/// The two pixels around a sample, and their weights. is_inside is false for a sample outside the map.
 struct Sample {
   bool is_inside = false;
   Tap low{};
@@ -113,14 +114,14 @@ GRAFT_SAMPLING_INLINE Sample sample_at(const RegionAxis& axis, const RegionGrid&
   return {true, {low, 1.F - share}, {low + 1, share}};
 }
 
-/// The pixels of one axis that a bin is made of.
+/// The number of taps of a bin along one axis.
 struct Taps {
   int count = 0;
-  bool has_outside = false;  ///< Samples that lie beyond the map.
+  bool has_outside = false;  ///< Whether some samples lie outside the map.
 };
 
-/// Writes them to `taps`, two for each sample of `range` at most, their indices times `stride`. For a mean, all samples
-/// of one pixel become one tap, and pixels of no weight are left out.
+/// Writes the taps of a bin to `taps`, at most two for each sample of `range`, with their indices times `stride`. For a
+/// mean, all samples of one pixel become one tap, and pixels with weight 0 are omitted.
 GRAFT_SAMPLING_INLINE Taps write_taps(const RegionAxis& axis, const RegionGrid& grid, int bin, const SampleRange& range,
                                       bool is_mean, int stride, Tap* taps) {
   Taps written;
@@ -133,7 +134,7 @@ GRAFT_SAMPLING_INLINE Taps write_taps(const RegionAxis& axis, const RegionGrid& 
     for (const Tap& given : both) {
       const Tap tap{given.index * stride, is_mean ? given.weight / static_cast<float>(axis.samples) : given.weight};
       if (is_mean && tap.weight == 0.F) continue;
-      // Samples come in their order along the axis, so that of a pixel they are next to each other.
+      // Samples are visited in their order along the axis, so the samples of one pixel are consecutive.
       int known = written.count - 1;
       if (known > 0 && taps[known].index != tap.index) --known;
       if (is_mean && known >= 0 && taps[known].index == tap.index) {
@@ -147,7 +148,7 @@ GRAFT_SAMPLING_INLINE Taps write_taps(const RegionAxis& axis, const RegionGrid& 
   return written;
 }
 
-/// Of two products of a maximum; NaN is the largest.
+/// Returns the larger of two products; NaN is larger than every number.
 template <class Number>
 GRAFT_SAMPLING_INLINE Number larger(Number a, Number b) {
   return b > a || b != b ? b : a;

@@ -1,4 +1,4 @@
-// ScatterReduceElements: elements are added to, or otherwise reduced into, those that indices name.
+// ScatterReduceElements: adds elements to, or otherwise reduces them into, the elements that indices select.
 #pragma once
 
 #include "ops/scatter.hpp"
@@ -49,7 +49,7 @@ struct ScatterReduceElements {
             .slice = 1,
             .updates = problem.inputs[1].extents.element_count()};
   }
-  /// Counted from the first.
+  /// Returns the axis counted from the front.
   [[nodiscard]] int axis_of(int rank) const { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 };
 

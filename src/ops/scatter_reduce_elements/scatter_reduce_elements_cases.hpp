@@ -1,5 +1,4 @@
-// Cases of ScatterReduceElements: every axis, indices that are fewer and more than the data, and places that many
-// updates name.
+// Cases of ScatterReduceElements: every axis, fewer and more indices than data, and elements that many updates select.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 
 namespace graft::ops {
 
-/// Along whatever axis; into the longest.
+/// Maps any integers to indices of the longest axis, from either end; on shorter axes, many are out of range.
 inline void place_elements(std::span<HostTensor> inputs) {
   const Extents& data = inputs[0].desc.extents;
   const std::int64_t size = data.rank() == 0 ? 1 : *std::max_element(data.begin(), data.end());
@@ -84,7 +83,7 @@ inline void place_elements(std::span<HostTensor> inputs) {
   return cases;
 }
 
-/// What exporters make of torch.scatter_add and of a pooling over the nodes of a graph.
+/// Returns the problems of exported torch.scatter_add, and of a pooling over the nodes of a graph network.
 [[nodiscard]] inline std::vector<TimedCase> timings(const ScatterReduceElements& /*tag*/) {
   std::vector<TimedCase> timings;
   const auto add = [&](DType dtype, const char* reduction, std::int64_t deterministic, std::int64_t edges,

@@ -1,4 +1,4 @@
-// Reference kernel of ScatterReduceElements, and what its sizes have to be.
+// Reference kernel of ScatterReduceElements, and the checks of its sizes.
 #include <stdexcept>
 
 #include "ops/scatter_reduce_elements/scatter_reduce_elements.hpp"

@@ -1,4 +1,4 @@
-// CUDA kernels of ScatterReduceElements: where each update goes.
+// CUDA kernels of ScatterReduceElements: the element of the data that each update selects.
 #include "kernels/divisor.cuh"
 #include "kernels/scatter.cuh"
 #include "ops/scatter_reduce_elements/scatter_reduce_elements.hpp"
@@ -6,14 +6,14 @@
 namespace graft::ops {
 namespace {
 
-/// From an element of the indices to that of the data.
+/// Returns the element of the data that an element of the indices selects, or -1 if the index is out of range.
 template <class Index>
 struct ElementRow {
   const Index* indices;
   int rank;
   int axis;
-  std::int64_t axis_size;                     ///< Of the data.
-  std::int64_t strides[Extents::max_rank];    ///< Of the data.
+  std::int64_t axis_size;                     ///< Size of the axis of the data.
+  std::int64_t strides[Extents::max_rank];    ///< Strides of the data.
   Divisor by_index_sizes[Extents::max_rank];  ///< The first is not used.
 
   [[nodiscard]] __device__ std::int64_t operator()(int update) const {

@@ -20,7 +20,7 @@ def scatter(x, attributes, indices, updates):
 
 
 def numbers(name, shape, dtype, reduction):
-    """Whose sums and products are exact in float32, and which every type holds."""
+    """Returns numbers that every type represents, and whose sums and products are exact in float32."""
     if reduction == "mul":
         return torch.round(random_values(name, shape)).sign() * torch.exp2(
             torch.round(random_values(name + " e", shape))

@@ -1,4 +1,4 @@
-# ScatterReduceElements in PyTorch: what `graft bench` times it beside.
+# ScatterReduceElements in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 import torch
@@ -14,7 +14,7 @@ def peer(a: Attributes) -> Function:
     def run(data: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> torch.Tensor:
         indices = indices.to(torch.int64)
         if reduction == "sum":
-            return data.scatter_add(a["axis"], indices, updates)  # which has a deterministic form
+            return data.scatter_add(a["axis"], indices, updates)  # has a deterministic implementation
         return data.scatter_reduce(a["axis"], indices, updates, reduction)
 
     return run

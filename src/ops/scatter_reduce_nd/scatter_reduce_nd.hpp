@@ -1,4 +1,4 @@
-// ScatterReduceND: slices are added to, or otherwise reduced into, the slices of data that indices name.
+// ScatterReduceND: adds slices to, or otherwise reduces them into, the slices of data that indices select.
 #pragma once
 
 #include <stdexcept>
@@ -7,7 +7,8 @@
 
 namespace graft::ops {
 
-/// Not called ScatterND: TensorRT-RTX 1.7.1 casts the i64 inputs of every plugin of that name to i32.
+/// The operator is not named ScatterND, because TensorRT-RTX 1.7.1 casts the i64 inputs of every plugin of that name to
+/// i32.
 struct ScatterReduceND {
   static constexpr auto name = "ScatterReduceND";
   static constexpr int version = 1;

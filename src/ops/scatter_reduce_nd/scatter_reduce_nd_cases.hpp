@@ -1,5 +1,5 @@
 // Cases of ScatterReduceND: slices of one element, of whole accesses and of odd lengths, and rows that few and many
-// updates name.
+// updates select.
 #pragma once
 
 #include "ops/scatter_cases.hpp"
@@ -91,7 +91,7 @@ inline void place_slices(std::span<HostTensor> inputs) {
   return cases;
 }
 
-/// Messages of a graph network, summed at its nodes.
+/// Returns the problems of a graph network that sums the messages at its nodes.
 [[nodiscard]] inline std::vector<TimedCase> timings(const ScatterReduceND& /*tag*/) {
   std::vector<TimedCase> timings;
   const auto add = [&](DType dtype, const char* reduction, std::int64_t deterministic, std::int64_t edges,

@@ -1,4 +1,4 @@
-// Reference kernel of ScatterReduceND, and what its sizes have to be.
+// Reference kernel of ScatterReduceND, and the checks of its sizes.
 #include <algorithm>
 
 #include "ops/scatter_reduce_nd/scatter_reduce_nd.hpp"
@@ -7,7 +7,7 @@
 namespace graft::ops {
 namespace {
 
-/// Indices that name a slice.
+/// Returns the number of indices that select a slice.
 int depth_of(const Problem& problem) {
   const Extents& indices = problem.inputs[1].extents;
   return static_cast<int>(indices[indices.rank() - 1]);

@@ -1,11 +1,11 @@
-// CUDA kernels of ScatterReduceND: where each update goes.
+// CUDA kernels of ScatterReduceND: the row that each update selects.
 #include "kernels/scatter.cuh"
 #include "ops/scatter_reduce_nd/scatter_reduce_nd.hpp"
 
 namespace graft::ops {
 namespace {
 
-/// From the indices of an update to the row of its slice.
+/// Returns the row that the indices of an update select, or -1 if an index is out of range.
 template <class Index>
 struct SliceRow {
   const Index* indices;

@@ -16,13 +16,13 @@ def scatter(x, attributes, indices, updates):
     graph = helper.make_graph([node], "scatter", values, [output])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # updates of one place in their order
+    options.intra_op_num_threads = 1  # reduces the updates of one slice in their order
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return torch.from_numpy(session.run(None, arrays)[0])
 
 
 def numbers(name, shape, dtype, reduction):
-    """Whose sums and products are exact in float32, and which every type holds."""
+    """Returns numbers that every type represents, and whose sums and products are exact in float32."""
     if reduction == "mul":
         return torch.round(random_values(name, shape)).sign() * torch.exp2(
             torch.round(random_values(name + " e", shape))
@@ -31,7 +31,7 @@ def numbers(name, shape, dtype, reduction):
 
 
 def indices_of(name, shape, sizes):
-    """Of either sign."""
+    """Returns indices from either end of the axes."""
     columns = [
         torch.remainder((1e6 * random_values(f"{name} {i}", shape)).to(torch.int64), 2 * size) - size
         for i, size in enumerate(sizes)

@@ -1,4 +1,4 @@
-# ScatterReduceND in PyTorch: what `graft bench` times it beside.
+# ScatterReduceND in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 import torch
@@ -19,7 +19,7 @@ def peer(a: Attributes) -> Function:
             wide = rows.unsqueeze(-1).expand_as(updates)
             return data.scatter_reduce(0, wide, updates, reduction)
         if a["reduction"] == "add":
-            return data.index_put((rows,), updates, accumulate=True)  # sorts, as it is deterministic too
+            return data.index_put((rows,), updates, accumulate=True)  # sorts, because it is deterministic as well
         return data.index_reduce(0, rows, updates, reduction)
 
     return run

@@ -1,4 +1,4 @@
-// Linear upsampling to half the size along rows and columns by half_pixel: the mean of four elements.
+// Linear resampling to half the size along rows and columns with half_pixel coordinates: the mean of four elements.
 #pragma once
 
 #include "ops/upsampling/task.cuh"
@@ -8,7 +8,7 @@ namespace detail {
 
 inline constexpr int downsample_2x_threads = 256;
 
-/// A thread makes half a vector of each of R rows.
+/// Computes half a vector of each of R rows per thread.
 template <class T, int R>
 __global__ void __launch_bounds__(downsample_2x_threads) downsample_2x(const T* x, T* y, const UpsamplingTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;

@@ -1,6 +1,6 @@
-// Upsampling by any method and factor: each element of y is computed by itself from its neighbors in x, which the L1
-// cache holds for those that follow. A thread makes neighbors of y in memory, whatever rows they belong to, so that
-// narrow images and small tensors keep all lanes busy.
+// Upsampling by any method and factor: each element of y is computed from its neighbors in x, which stay in the L1
+// cache for the next elements. A thread computes elements of y that are contiguous in memory, whatever rows they belong
+// to, so that narrow images and small tensors keep all lanes busy.
 #pragma once
 
 #include "ops/upsampling/interpolated.cuh"
@@ -13,8 +13,8 @@ struct GatherTask {
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
-  unsigned count = 0;   ///< Of vectors of V elements of y.
-  bool is_flat = true;  ///< One slice.
+  unsigned count = 0;   ///< Number of vectors of V elements of y.
+  bool is_flat = true;  ///< Whether there is a single slice.
   int parts = 1;        ///< Vectors of a column.
   int in_row = 0;       ///< Elements of x.
   int in_slice = 0;
@@ -24,21 +24,21 @@ struct GatherTask {
   QuickDivision by_height = {};
   QuickDivision by_depth = {};
   int pitch = 1;
-  // Channel-vector layouts: `blocks` ranges of `pitch` channels hold `channels` of them, and padding.
+  // Channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels` channels and padding.
   int blocks = 1;
   int channels = 0;
   float cubic_a = 0;
   float ratio = 1;
 
-  /// Whether all its numbers fit.
+  /// Whether all numbers of the task fit into 31 bits.
   [[nodiscard]] static bool fits(const std::array<SampledAxis, 3>& axes, std::int64_t outputs, std::int64_t volume) {
     return std::all_of(axes.begin(), axes.end(), ShortAxis::fits) && outputs < UpsamplingTask::most_quick_items &&
            volume < UpsamplingTask::most_quick_items;
   }
 };
 
-/// Where the neighbors along an axis lie, and their weights. Where a place is whole, all of them are the element there,
-/// and equal: its neighbors may be infinite.
+/// The indices and weights of the neighbors along an axis. If a position is an integer, all taps are the element there,
+/// with equal weights: a neighbor with weight 0 might be infinite, and the product NaN.
 template <int Taps>
 struct GatherTaps {
   int index[Taps];
@@ -60,9 +60,9 @@ struct GatherTaps {
   }
 };
 
-/// V channels to a vector, N vectors to a thread, one of them 1. Taps: 1 nearest, 2 linear, 4 cubic. Axes: along how
-/// many, from x on, places are fractions; 1: rows of y are those of x in their order, so that nothing is read of the
-/// other axes (parameters take 65 ns for each 64 bytes that a kernel reads of them on an H200).
+/// Computes N vectors of V channels per thread; N or V is 1. Taps: 1 nearest, 2 linear, 4 cubic. Axes: the number of
+/// axes, from x on, that are interpolated. With 1, the rows of y are the rows of x in their order, and the parameters
+/// of the other axes are not read (on an H200 a kernel takes 65 ns for each 64 bytes of parameters that it reads).
 template <class T, int Taps, int Axes, int V, int N>
 __global__ void __launch_bounds__(spread_most_threads)
     gather(const T* x, T* y, const __grid_constant__ GatherTask task) {

@@ -1,6 +1,6 @@
-// Upsampling to the nearest element, by any factor along any axes, in the linear layout: a block makes a piece of y of
-// whole vectors, wherever its rows begin, and looks up in shared memory which row and which column of x each row and
-// column of the piece takes.
+// Upsampling to the nearest element, by any factor along any axes, in the linear layout. A block computes a piece of y
+// of whole vectors, wherever its rows begin. Tables in shared memory hold the row and the column of x for each row and
+// column of the piece.
 #pragma once
 
 #include "ops/upsampling/short_axis.cuh"
@@ -10,19 +10,22 @@ namespace detail {
 
 struct IndexTableTask {
   static constexpr int threads = 256;
-  static constexpr int most_vectors = 8;  ///< Of a piece: threads times so many.
+  static constexpr int most_vectors = 8;  ///< The largest piece has threads * most_vectors vectors.
   static constexpr int blocks_per_multiprocessor = 8;
-  static constexpr int narrowest = 8;                                 ///< Rows of y, so that the table of rows fits.
-  static constexpr std::int64_t longest_row = std::int64_t{1} << 16;  ///< Of x, whose columns are numbers of 16 bits.
-  /// Of y. Of less, or of single rows, computing each place took less time than a table on an H100.
+  static constexpr int narrowest = 8;  ///< Columns of y from which on the table of rows fits.
+  static constexpr std::int64_t longest_row = std::int64_t{1}
+                                              << 16;  ///< Columns of x up to which 16 bits hold an index.
+  /// The smallest y in bytes. For less, or for single rows, computing each position took less time on an H100 than a
+  /// table.
   static constexpr std::int64_t fewest_bytes = std::int64_t{1} << 22;
 
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
-  unsigned count = 0;         ///< Elements of y.
-  int piece = 0;              ///< Elements of y that a block makes.
-  int columns = 0;            ///< Of the table: those of a row or, of longer rows, one for each element of the piece.
+  unsigned count = 0;  ///< Elements of y.
+  int piece = 0;       ///< Elements of y that a block computes.
+  int columns = 0;  ///< Entries of the table of columns: one per column of a row or, for longer rows, one per element
+                    ///< of the piece.
   QuickDivision by_row = {};  ///< Columns of y.
   QuickDivision by_height = {};
   QuickDivision by_depth = {};
@@ -38,7 +41,7 @@ __global__ void __launch_bounds__(IndexTableTask::threads)
     index_table(const T* x, T* y, const __grid_constant__ IndexTableTask task, int most_rows) {
   constexpr int N = widest<T>;
   constexpr int threads = IndexTableTask::threads;
-  extern __shared__ int row_of[];  // where rows of x begin
+  extern __shared__ int row_of[];  // offsets in x at which rows begin
   unsigned short* const column_of = reinterpret_cast<unsigned short*>(row_of + most_rows);
   const int thread = static_cast<int>(threadIdx.x);
   const int width = task.x.out;
@@ -88,7 +91,7 @@ __global__ void __launch_bounds__(IndexTableTask::threads)
     make(begin, elements);
     Vector<T, N>::of(elements).store_streaming(to + begin);
   }
-  const int left = size - size % N + thread;  // of the last piece
+  const int left = size - size % N + thread;  // the elements of the last piece that do not fill a vector
   if (left < size) {
     T elements[1];
     make(left, elements);

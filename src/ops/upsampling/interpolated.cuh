@@ -1,5 +1,5 @@
-// Upsampling by linear or cubic interpolation, by any factor. A thread walks down the rows of its columns and keeps the
-// input rows that it needs, interpolated along x (and z), in registers: each is read once for a whole strip.
+// Upsampling by linear or cubic interpolation, by any factor. A thread computes its columns row by row and holds the
+// input rows that it needs, interpolated along x (and z), in registers: each input row is read once for a whole strip.
 #pragma once
 
 #include "ops/upsampling/task.cuh"
@@ -9,7 +9,7 @@ namespace detail {
 
 inline constexpr int interpolated_threads = 256;
 
-/// The weights of `taps` neighbours, the first of which lies taps / 2 - 1 before the place.
+/// Computes the weights of `Taps` neighbors, the first of which lies Taps / 2 - 1 elements before the position.
 template <int Taps>
 __device__ void weigh(float f, float a, float (&weights)[Taps]) {
   const float g = 1.F - f;
@@ -25,7 +25,8 @@ __device__ void weigh(float f, float a, float (&weights)[Taps]) {
   }
 }
 
-/// Where a place is whole, the element there counts `Taps` times with an equal share: its neighbours may be infinite.
+/// The indices and weights of the neighbors along an axis. If a position is an integer, all taps are the element there,
+/// with equal weights: a neighbor with weight 0 might be infinite, and the product NaN.
 template <int Taps>
 struct TapsAlong {
   int index[Taps];
@@ -42,12 +43,12 @@ struct TapsAlong {
   }
 };
 
-/// A thread makes V channels of a column.
+/// Computes V channels of a column per thread.
 template <class T, int Taps, int V>
 __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 : 1)
     interpolated(const T* x, T* y, const UpsamplingTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
-  constexpr int behind = Taps / 2;  // taps after the place
+  constexpr int behind = Taps / 2;  // taps after the position
   const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * interpolated_threads + threadIdx.x;
   if (item >= task.items) return;
   const Share share = Share::of(item, task);

@@ -1,6 +1,6 @@
-// Linear upsampling by any factor, in the linear layout. A warp walks down the rows of columns beside each other, in
-// several planes at once. It keeps two rows of the input, interpolated along the row, and loads what the next row of
-// the output takes before it makes this one.
+// Linear upsampling by any factor, in the linear layout. A warp computes contiguous columns of several planes, row by
+// row. It holds two rows of the input, interpolated along the row, and loads the input of the next output row before it
+// computes the current one.
 #pragma once
 
 #include "ops/upsampling/short_axis.cuh"
@@ -10,11 +10,12 @@ namespace detail {
 
 inline constexpr int line_buffer_threads = 128;
 
-/// Two neighbours. Where a place is whole, the element there counts twice by half: its neighbour may be infinite.
+/// Two neighbors along an axis. If a position is an integer, both are the element there, with equal weights: a neighbor
+/// with weight 0 might be infinite, and the product NaN.
 struct Neighbours {
   int first;
   int second;
-  float weight;  ///< Of the second.
+  float weight;  ///< Weight of the second neighbor.
 
   __device__ Neighbours(const ShortAxis& axis, const ShortAxis::Place& place)
       : first(axis.clamp(place.index)),
@@ -27,15 +28,15 @@ struct LineBufferTask {
   ShortAxis y;
   ShortAxis x;
   unsigned planes = 0;
-  int rows = 1;                  ///< Of the output, to a warp.
+  int rows = 1;                  ///< Rows of the output that a warp computes.
   std::int64_t blocks = 0;       ///< Less than 2^31.
-  QuickDivision by_pieces = {};  ///< Of a row, 32 * N columns wide.
-  QuickDivision by_strips = {};  ///< Of as many rows as a block makes.
+  QuickDivision by_pieces = {};  ///< Pieces of a row, 32 * N columns wide.
+  QuickDivision by_strips = {};  ///< Strips of as many rows as a block computes.
   QuickDivision by_slices = {};
   float ratio = 1;
 };
 
-/// A warp makes N columns with each lane, of C planes that follow each other. Deep: places along z are fractions too.
+/// Computes N columns per lane of C consecutive planes. Deep: positions along z are interpolated as well.
 template <class T, int N, int C, bool Deep>
 __global__ void __launch_bounds__(line_buffer_threads) line_buffer(const T* x, T* y, const LineBufferTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(line_buffer_threads) line_buffer(const T* x, T
   struct Loaded {
     T elements[C][slices][2][N];
   };
-  // The same for all of a block, so that addresses are a 32-bit offset from a base in uniform registers.
+  // These values are equal for the whole block, so that addresses are 32-bit offsets from a base in uniform registers.
   const unsigned line = task.by_pieces(blockIdx.x);
   const unsigned section = task.by_strips(line);
   const unsigned group = task.by_slices(section);
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(line_buffer_threads) line_buffer(const T* x, T
   ShortAxis::Place place = task.y.at(begin);
   int upper = task.y.clamp(place.index);
   int lower = task.y.clamp(place.index + 1);
-  int held_lower = -1;  // the row that `below` holds
+  int held_lower = -1;  // the row in `below`
   bool is_new_upper = true;
   bool is_new_lower = !place.is_whole();
   Loaded loaded_upper = load(upper);

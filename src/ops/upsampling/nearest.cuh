@@ -1,5 +1,5 @@
-// Upsampling to the nearest element, by any factor. A thread walks down the rows of its columns and reads again only
-// where the input row changes.
+// Upsampling to the nearest element, by any factor. A thread computes its columns row by row and reads x only when the
+// input row changes.
 #pragma once
 
 #include "ops/upsampling/task.cuh"
@@ -9,7 +9,7 @@ namespace detail {
 
 inline constexpr int nearest_threads = 256;
 
-/// V == 1: a group is N columns of one channel. V > 1: one column of V channels.
+/// Computes a group of N columns of one channel (V == 1), or of one column of V channels.
 template <class T, int N, int V>
 __global__ void __launch_bounds__(nearest_threads) nearest(const T* x, T* y, const UpsamplingTask task) {
   static_assert(N == 1 || V == 1);

@@ -1,4 +1,4 @@
-// Where the elements of Upsampling's output lie in its input, in exact arithmetic. Shared by reference and CUDA
+// The positions of the elements of Upsampling's output in its input, in exact arithmetic. Shared by reference and CUDA
 // kernels.
 #pragma once
 
@@ -15,10 +15,10 @@ struct Ratio {
   std::int64_t denominator = 1;
 };
 
-/// The fraction of the smallest denominator that rounds to this float. Nothing if that takes more than 30 bits.
+/// Returns the fraction with the smallest denominator that rounds to this float, or nothing if its terms exceed 2^30.
 [[nodiscard]] std::optional<Ratio> simplest_ratio(float value);
 
-/// One axis. Output element i lies at (step * i + offset) / divisor.
+/// An axis whose output element i lies at (step * i + offset) / divisor in the input.
 struct SampledAxis {
   std::int64_t in = 1;
   std::int64_t out = 1;
@@ -28,19 +28,19 @@ struct SampledAxis {
 
   struct Position {
     std::int64_t index = 0;      ///< Rounded down; may lie outside of the input.
-    std::int64_t remainder = 0;  ///< What is missing, of `divisor`.
+    std::int64_t remainder = 0;  ///< The part after `index`, in units of 1 / divisor.
   };
   [[nodiscard]] Position at(std::int64_t i) const {
     const std::int64_t place = step * i + offset;
     const std::int64_t index = place >= 0 ? place / divisor : -((divisor - 1 - place) / divisor);
     return {index, place - index * divisor};
   }
-  /// Every output element is the input element of the same index.
+  /// Returns whether every output element is the input element of the same index.
   [[nodiscard]] bool is_identity() const { return step == divisor && offset == 0; }
 };
 
-/// The spatial axes, innermost last; an axis in front that x does not have has one element. For "nearest", positions
-/// are such that rounding them down gives the nearest element.
+/// Returns the spatial axes, innermost last; leading axes that x does not have get one element. For "nearest", the
+/// positions are shifted so that rounding them down selects the nearest element.
 [[nodiscard]] std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& op,
                                                                             const Problem& problem);
 

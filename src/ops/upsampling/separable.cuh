@@ -1,6 +1,6 @@
-// Upsampling by cubic interpolation, by any factor, of the linear layout. A warp makes a piece of one row of
-// the output after the other: it adds up the rows of the input that this takes, in shared memory, where gathering the
-// neighbours of each column is cheap.
+// Upsampling by cubic interpolation, by any factor, in the linear layout. A warp computes a piece of one output row
+// after the other: it first sums up the weighted input rows in shared memory, where gathering the neighbors of each
+// column is cheap.
 #pragma once
 
 #include "ops/upsampling/interpolated.cuh"
@@ -10,17 +10,17 @@ namespace detail {
 
 inline constexpr int separable_threads = 128;
 inline constexpr int separable_warps = separable_threads / 32;
-inline constexpr int separable_columns = 4;  ///< That a lane makes of each row.
+inline constexpr int separable_columns = 4;  ///< Columns that a lane computes of each row.
 
 struct SeparableTask {
   UpsamplingTask task;
   std::int64_t lines;  ///< Rows of the output.
-  int lines_each;      ///< Of a warp.
-  int pieces;          ///< Of a row, 32 * separable_columns wide.
-  int window;          ///< Elements of a row of the input that a piece takes at most.
+  int lines_each;      ///< Rows that a warp computes.
+  int pieces;          ///< Pieces of a row, 32 * separable_columns wide.
+  int window;          ///< The most elements of an input row that a piece needs.
 };
 
-/// N neighbouring columns are stored at once. Wide: rows are read 128 bits at a time.
+/// Stores N neighboring columns at once. Wide: rows are read in vectors of 128 bits.
 template <class T, int N, bool Wide>
 __global__ void __launch_bounds__(separable_threads) separable(const T* x, T* y, const SeparableTask separable) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;

@@ -1,4 +1,4 @@
-// An axis of Upsampling in numbers of 31 bits.
+// An axis of Upsampling whose numbers fit into 31 bits.
 #pragma once
 
 #include "ops/upsampling/task.cuh"
@@ -6,7 +6,7 @@
 namespace graft::ops {
 namespace detail {
 
-/// A SampledAxis all of whose places are numbers of 31 bits.
+/// A SampledAxis whose positions, times the divisor, all fit into 31 bits.
 struct ShortAxis {
   int in;
   int out;
@@ -33,7 +33,7 @@ struct ShortAxis {
 
   struct Place {
     int index;           ///< Rounded down; may lie outside of the input.
-    unsigned remainder;  ///< What is missing, of the divisor.
+    unsigned remainder;  ///< The part after `index`, in units of 1 / divisor.
     [[nodiscard]] __device__ bool is_whole() const { return remainder == 0; }
   };
   [[nodiscard]] __device__ Place at(int i) const {

@@ -1,4 +1,4 @@
-// What the CUDA kernels of Upsampling are told, and how a thread finds its share.
+// The parameters of the CUDA kernels of Upsampling, and the division of the work among threads.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace graft::ops {
 
-/// A SampledAxis that threads walk along: one division where they begin, none for the elements that follow.
+/// A SampledAxis for threads that visit consecutive elements: one division at the first element, none for the
+/// following.
 struct IncrementalAxis {
   int in;
   int out;
@@ -36,7 +37,7 @@ struct IncrementalAxis {
 
   struct Place {
     int index;               ///< Rounded down; may lie outside of the input.
-    std::int64_t remainder;  ///< What is missing, of `divisor`.
+    std::int64_t remainder;  ///< The part after `index`, in units of 1 / divisor.
   };
   [[nodiscard]] __device__ Place at(int i) const {
     const std::int64_t place = step * i + offset + divisor;  // offset >= -divisor
@@ -57,7 +58,7 @@ struct IncrementalAxis {
   [[nodiscard]] __device__ int clamp(int index) const { return ::min(::max(index, 0), in - 1); }
 };
 
-/// Division of numbers below 2^31 by one that the host knows, as a multiplication.
+/// A division of numbers below 2^31 by a divisor that is known on the host, computed as a multiplication.
 struct QuickDivision {
   unsigned divisor = 1;
   unsigned multiplier = 0;
@@ -77,7 +78,7 @@ struct QuickDivision {
   }
 };
 
-/// A thread makes `rows` rows of one group of neighbours.
+/// A problem in which a thread computes `rows` rows of one group of neighboring elements.
 struct UpsamplingTask {
   static constexpr std::int64_t most_quick_items = std::int64_t{1} << 31;
   IncrementalAxis z;
@@ -96,7 +97,7 @@ struct UpsamplingTask {
   QuickDivision by_strips = {};
   QuickDivision by_slices = {};
   QuickDivision by_parts = {};
-  // Channel-vector layouts: `blocks` ranges of `pitch` channels hold `channels` of them, and padding.
+  // Channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels` channels and padding.
   std::int64_t blocks = 1;
   int channels = 0;
   float cubic_a = 0;
@@ -104,13 +105,14 @@ struct UpsamplingTask {
   float y_scale = 1;
   float ratio = 1;  ///< x_scale / y_scale of i8, otherwise 1.
 
-  /// How many channels follow from this one on, padding left out.
+  /// Returns the number of channels from this one to the end of the block, without padding. Not positive within
+  /// padding.
   [[nodiscard]] __device__ int channels_from(std::int64_t plane, int channel) const {
     const int block = blocks == 1 ? 0 : static_cast<int>(plane - divide(plane, blocks) * blocks);
     return channels - block * pitch - channel;
   }
 
-  /// A thread for every `row_count` of `axis_rows` rows of each of `group_count` groups.
+  /// Assigns `row_count` of `axis_rows` rows of each of `group_count` groups to a thread.
   void distribute(std::int64_t group_count, int axis_rows, int row_count) {
     groups = group_count;
     by_parts = QuickDivision::by(parts);
@@ -128,14 +130,14 @@ struct UpsamplingTask {
   }
 };
 
-/// One thread's share.
+/// The part of the output that one thread computes.
 struct Share {
   std::int64_t group;
   int strip;
   int slice;
   std::int64_t plane;
 
-  /// Of a task of less than `most_quick_items`.
+  /// Returns the share of a thread. Requires a task of less than most_quick_items threads.
   [[nodiscard]] __device__ static Share quick(unsigned item, const UpsamplingTask& task) {
     const unsigned line = task.by_groups(item);
     const unsigned section = task.by_strips(line);
@@ -153,7 +155,8 @@ struct Share {
   }
 };
 
-/// `f` of the way from a to b. Finite: the difference, which two results share, is a number.
+/// Returns the value at the fraction `f` of the way from a to b. Finite: b - a is finite, so that two results may share
+/// it.
 template <bool Finite>
 [[nodiscard]] __device__ float between(float a, float b, float f) {
   if constexpr (Finite) return fmaf(f, b - a, a);

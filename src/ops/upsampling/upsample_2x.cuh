@@ -1,6 +1,6 @@
-// Linear upsampling by exactly two along rows and columns, where neighbours are known without an index: output 2k lies
-// between input k - 1 and k, output 2k + 1 between k and k + 1. A thread walks down R rows of the input, each of which
-// it interpolates along the row once, for two rows of the output above it and two below.
+// Linear upsampling by exactly two along rows and columns, where neighbors follow from the index: output 2k lies
+// between inputs k - 1 and k, output 2k + 1 between k and k + 1. A thread visits R rows of the input. It interpolates
+// each of them along the row once, for the two output rows above and the two below.
 #pragma once
 
 #include "ops/upsampling/task.cuh"
@@ -10,7 +10,7 @@ namespace detail {
 
 inline constexpr int upsample_2x_threads = 128;
 
-/// How far output 2k and 2k + 1 lie from the first of their two neighbours: an affine function of k.
+/// The distance of outputs 2k and 2k + 1 from the first of their two neighbors, as affine functions of k.
 struct Upsample2xWeights {
   float even_step;
   float even;
@@ -19,12 +19,13 @@ struct Upsample2xWeights {
 
   [[nodiscard]] static Upsample2xWeights make(const SampledAxis& axis, CoordinateMode mode) {
     if (mode == CoordinateMode::half_pixel) return {0.F, 0.75F, 0.F, 0.25F};
-    // align_corners: (2k + i) * (in - 1) / (2 in - 1), less k - 1 or k
+    // align_corners: the distance is (2k + i) * (in - 1) / (2 in - 1), minus k - 1 or k
     const double span = static_cast<double>(2 * axis.in - 1);
     return {static_cast<float>(-1 / span), 1.F, static_cast<float>(-1 / span),
             static_cast<float>(static_cast<double>(axis.in - 1) / span)};
   }
-  /// At the edge both neighbours are the same element, and neither may be left out.
+  /// Returns the weight of the second neighbor of output 2k. At the edge both neighbors are the same element; equal
+  /// weights keep the kernel from multiplying with 0, which would hide infinity.
   [[nodiscard]] __device__ float even_at(int k) const {
     return k == 0 ? 0.5F : fmaf(static_cast<float>(k), even_step, even);
   }
@@ -39,11 +40,12 @@ struct Upsample2xTask {
   Upsample2xWeights along_x;
 };
 
-/// What a thread makes: strips of two planes may lie in one warp, and in the last block some threads have no share.
+/// The part of the output that a thread computes. Strips of two planes may lie in one warp, and threads of the last
+/// block may have none (`live` is false).
 struct Upsample2xShare {
   std::int64_t plane;
   int group;
-  int first;  ///< Row of the input.
+  int first;  ///< First row of the input.
   bool live;
 
   [[nodiscard]] __device__ static Upsample2xShare of_thread(const UpsamplingTask& task) {
@@ -54,12 +56,12 @@ struct Upsample2xShare {
   }
 };
 
-/// K columns of one channel. Shuffled: every row lies within a warp, so that neighbours need no loads of their own.
+/// Computes K columns of one channel. Shuffled: every row lies within a warp, so that neighbors come from other lanes.
 template <class T, int K, bool Shuffled>
 class Upsample2xColumns {
  public:
-  static constexpr int results = 2 * K;  ///< Of a row.
-  static constexpr int pieces = 1;       ///< What lies in one place.
+  static constexpr int results = 2 * K;  ///< Results of a row.
+  static constexpr int pieces = 1;       ///< Number of contiguous pieces of the results.
   struct Loaded {
     Vector<T, K> middle;
     T left;
@@ -81,7 +83,7 @@ class Upsample2xColumns {
       second_[2 * i] = upsample_2x.along_x.even_at(column + i);
       second_[2 * i + 1] = upsample_2x.along_x.odd_at(column + i, task.x.in);
     }
-    if constexpr (is_i8 && Shuffled) {  // whatever finite number comes from another row counts nothing
+    if constexpr (is_i8 && Shuffled) {  // the number from another row, which is finite, then has weight 0
       if (is_first_) second_[0] = 1.F;
       if (is_last_) second_[results - 1] = 0.F;
     }
@@ -138,10 +140,10 @@ class Upsample2xColumns {
   float ratio_;
   bool is_first_;
   bool is_last_;
-  float second_[results];  ///< Weights of the second neighbour.
+  float second_[results];  ///< Weights of the second neighbor.
 };
 
-/// V channels of one column, in channel-vector layouts.
+/// Computes V channels of one column, in channel-vector layouts.
 template <class T, int V>
 class Upsample2xChannels {
  public:
@@ -208,8 +210,9 @@ class Upsample2xChannels {
   float odd_;
 };
 
-/// How many blocks of so many threads a multiprocessor is asked to hold at once (the second number of
-/// __launch_bounds__): as wanted, or what the GPU that is compiled for has room for. ptxas refuses more.
+/// Returns the number of blocks of `threads` threads that the compiler should fit on a multiprocessor (the second
+/// argument of __launch_bounds__): `wanted`, or fewer if the target GPU has no room for them, because ptxas refuses
+/// more.
 [[nodiscard]] constexpr int resident_blocks(int threads, int wanted) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   constexpr int most = 1024;
@@ -221,7 +224,8 @@ class Upsample2xChannels {
   return wanted * threads <= most ? wanted : most / threads;
 }
 
-/// Blocks: of a multiprocessor, at least. Ahead: rows that are loaded before they are needed.
+/// Upsamples R rows of the input per thread. Blocks: the fewest blocks per multiprocessor. Ahead: rows that are loaded
+/// before they are needed.
 template <class T, class Cells, int R, int Ahead, int Blocks>
 __global__ void __launch_bounds__(upsample_2x_threads, resident_blocks(upsample_2x_threads, Blocks))
     upsample_2x_linear(const T* x, T* y, const Upsample2xTask upsample_2x) {

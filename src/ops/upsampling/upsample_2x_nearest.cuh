@@ -8,7 +8,7 @@ namespace detail {
 
 inline constexpr int upsample_2x_nearest_threads = 256;
 
-/// a, b, ... to a, a, b, b, ...
+/// Returns a, a, b, b, ... for a, b, ...
 template <class T, int K>
 [[nodiscard]] __device__ Vector<T, 2 * K> each_twice(const Vector<T, K>& vector) {
   if constexpr (K == 1) {
@@ -27,7 +27,7 @@ template <class T, int K>
   }
 }
 
-/// Of the linear layout: a thread makes K columns of R rows of the input.
+/// Computes K columns of R rows of the input per thread, in the linear layout.
 template <class T, int K, int R>
 __global__ void __launch_bounds__(upsample_2x_nearest_threads)
     upsample_2x_nearest(const T* x, T* y, const UpsamplingTask task) {
@@ -57,23 +57,23 @@ __global__ void __launch_bounds__(upsample_2x_nearest_threads)
   }
 }
 
-/// A block makes `lines` rows of the input, or a piece of one, in shared memory, from where the copy engine stores
-/// them: 0.87 of a copy's speed for i8 and 0.91 for f16 on an H200, where stores by threads reached 0.84 and 0.89. A
-/// unit is what a thread loads at once: elements that become 128 bits, or in channel-vector layouts 128 bits of
-/// channels.
+/// A block assembles the output of `lines` rows of the input, or of a piece of one row, in shared memory, from which
+/// the copy engine stores it: this reaches 0.87 of a copy's speed for i8 and 0.91 for f16 on an H200, stores by threads
+/// 0.84 and 0.89. A unit is the part that a thread loads at once: elements that become 128 bits, or in channel-vector
+/// layouts 128 bits of channels.
 struct CopiedTask {
   static constexpr int threads = 256;
   static constexpr int units_each = 2;
   static constexpr int most_units = threads * units_each;
 
   UpsamplingTask task;
-  std::int64_t all_lines = 0;  ///< Rows of the input in all planes, which need not be told apart.
+  std::int64_t all_lines = 0;  ///< Rows of the input in all planes; planes need not be distinguished.
   int lines = 1;
   int line_units = 0;
-  int units = 0;  ///< Of a piece.
+  int units = 0;  ///< Units of a piece.
   QuickDivision by_units = {};
   QuickDivision by_pieces = {};
-  bool is_padded = false;  ///< Not every channel of a vector is one of x.
+  bool is_padded = false;  ///< Whether vectors contain channels that x does not have.
 };
 
 template <class T, bool InVectors>
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(CopiedTask::threads)
   const int row_out = units * unit_out;
   const T* from = x + first * task.in_row + begin * V;
 
-  // Several lines are whole ones, so that their units follow each other.
+  // A block with several lines has whole lines, so their units are contiguous.
   Vector<T, V> loaded[CopiedTask::units_each];
 #pragma unroll
   for (int i = 0; i < CopiedTask::units_each; ++i) {

@@ -1,4 +1,4 @@
-// Upsampling: shapes, checks and the ONNX function.
+// Definition of Upsampling: shapes, checks, ONNX function, drop-ins.
 #include "ops/upsampling/upsampling.hpp"
 
 #include <array>
@@ -14,13 +14,15 @@ namespace {
 
 constexpr std::int64_t largest = Upsampling::largest_size;
 
-/// The simplest fraction strictly between two positive numbers: a step of a continued fraction until they part.
+/// Returns the simplest fraction strictly between two positive numbers, by a continued fraction up to the first term in
+/// which the numbers differ.
 Ratio simplest_between(double low, double high) {
   const double whole = std::floor(low);
   if (whole >= static_cast<double>(largest)) return {largest + 1, 1};
   const auto integer = static_cast<std::int64_t>(whole);
   if (whole + 1 < high) return {integer + 1, 1};
-  // Where `low` is whole itself, only its upper end matters: 1 / (high - low) and beyond.
+  // If `low` is an integer, the interval of the reciprocal is unbounded: any number above its lower end 1 / (high -
+  // whole) serves as its upper end.
   const double above = low > whole ? 1 / (low - whole) : 2 / (high - whole) + 2;
   const Ratio rest = simplest_between(1 / (high - whole), above);
   if (rest.numerator > largest) return {largest + 1, 1};
@@ -149,7 +151,8 @@ Status Upsampling::check(const Problem& problem) const {
     }
     if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "there is nothing to take elements from");
     if (scales.empty()) continue;
-    // What the frameworks compute. It may differ where one of them rounds across an integer.
+    // The frameworks compute the size in float. The exact size differs if the float product is rounded across an
+    // integer.
     const float scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(axis - 2)];
     const auto expected = static_cast<std::int64_t>(std::floor(static_cast<float>(in[axis]) * scale));
     if (expected != out[axis]) {
@@ -170,7 +173,7 @@ std::optional<Function> Upsampling::function(const FunctionInputs& inputs) const
   std::string body;
   std::string arguments;
   if (sizes.empty()) {
-    // TensorRT takes scales from a constant only, so they are part of the body.
+    // TensorRT reads scales only from a constant, so they are part of the body.
     function_name += "_by";
     std::string factors = "1.0, 1.0";
     for (std::size_t i = 0; i < spatial; ++i) {
@@ -205,7 +208,7 @@ std::vector<DropIn> Upsampling::drop_ins() {
         attributes.push_back({"scales", std::vector{static_cast<float>(std::get<std::int64_t>(field.value))}});
       } else if (field.name == "scale") {
         const float scale = std::get<float>(field.value);
-        attributes.push_back({"scales", std::vector{scale, scale}});  // of the last two axes, which are all for N,C,H,W
+        attributes.push_back({"scales", std::vector{scale, scale}});  // H and W, all spatial axes of N,C,H,W
       } else if (std::get<std::int64_t>(field.value) != 0) {
         attributes.push_back({"coordinate_mode", std::string("align_corners")});
       }

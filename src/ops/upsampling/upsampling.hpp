@@ -12,7 +12,7 @@ constexpr std::array<Choice<Interpolation>, 3> choices(Interpolation /*tag*/) {
   return {{{"nearest", Interpolation::nearest}, {"linear", Interpolation::linear}, {"cubic", Interpolation::cubic}}};
 }
 
-/// Where the center of output element i lies in the input.
+/// The position of the center of output element i in the input.
 enum class CoordinateMode : std::uint8_t {
   half_pixel,     ///< (i + 0.5) / scale - 0.5
   align_corners,  ///< i * (in - 1) / (out - 1); 0 where out is 1
@@ -24,7 +24,7 @@ constexpr std::array<Choice<CoordinateMode>, 3> choices(CoordinateMode /*tag*/) 
            {"asymmetric", CoordinateMode::asymmetric}}};
 }
 
-/// Which element "nearest" takes.
+/// The rounding that selects the element of "nearest".
 enum class NearestMode : std::uint8_t { floor, round_prefer_floor, round_prefer_ceil, ceil };
 constexpr std::array<Choice<NearestMode>, 4> choices(NearestMode /*tag*/) {
   return {{{"floor", NearestMode::floor},
@@ -33,9 +33,9 @@ constexpr std::array<Choice<NearestMode>, 4> choices(NearestMode /*tag*/) {
            {"ceil", NearestMode::ceil}}};
 }
 
-/// A scale is the simplest fraction that rounds to the given float: 1.3 is 13/10, so that sizes and coordinates are
-/// exact. Elements beyond the edge are those of the edge. Where a coordinate is whole, the element there is the result,
-/// whatever its neighbors hold.
+/// A scale is the simplest fraction that rounds to the given float, such as 13/10 for 1.3, so that sizes and
+/// coordinates are exact. Elements outside the tensor equal the element at the edge. If a coordinate is an integer, the
+/// result is the element there, whatever its neighbors are.
 struct Upsampling {
   static constexpr auto name = "Upsampling";
   static constexpr int version = 1;
@@ -52,10 +52,10 @@ struct Upsampling {
   static constexpr auto why_plugin_for_floats =
       "TensorRT's Resize rounds coordinates to float; plugins named UpsamplePlugin and ResizeNearest_TRT are "
       "no part of TensorRT 11";
-  // Of 60 random problems on an H200, in three a later variant took .47 to .82 of the time of the first that fits.
+  // Of 60 random problems on an H200, in three a later variant took .47 to .82 of the time of the first one that fits.
   static constexpr bool timed_variants = true;
   static constexpr int max_spatial = 3;
-  static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two stay within 64 bits.
+  static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two sizes fit into 64 bits.
 
   Interpolation mode = Interpolation::nearest;
   std::vector<float> scales;
@@ -84,14 +84,14 @@ struct Upsampling {
                       output("y", "T", "N,C and the new spatial sizes", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
-  /// f8e4m3fn is moved alone: by the nearest element, with one scale.
+  /// Refuses f8e4m3fn except with "nearest" and equal scales: its elements are only moved.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode == Interpolation::nearest; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Nothing where a scale for all axes meets an unknown rank, and for cubic interpolation of other than two axes,
-  /// which ONNX Runtime does not have.
+  /// Returns the ONNX function, or nothing for a single scale with an unknown rank, and for cubic interpolation of any
+  /// other number of axes than two, which ONNX Runtime does not support.
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 };

@@ -48,10 +48,10 @@ namespace graft::ops {
   const auto add = [&](const TensorDesc& desc, const Mode& how, const std::string& what, Attributes size,
                        Fill fill = Fill::normal) -> OperatorCase& {
     size.insert(size.end(), how.attributes.begin(), how.attributes.end());
-    // f8e4m3fn is not scaled.
+    // f8e4m3fn is only moved, with equal scales.
     size.insert(size.end(), {{"x_scale", 0.05F}, {"y_scale", desc.dtype == DType::f8e4m3fn ? 0.05F : 0.0625F}});
-    // A result is a sum whose terms may cancel, so its error is one of the largest input (times what cubic weights add
-    // up to): along each axis three roundings of a weight and one of a sum.
+    // A result is a sum whose terms may cancel, so its error is relative to the largest input (times the sum of the
+    // cubic weights): along each axis three roundings of a weight and one of a sum.
     const bool is_cubic = how.attributes[0].second == AttributeValue(std::string("cubic"));
     const double gain = is_cubic ? 4 : 1;
     return cases.emplace_back(OperatorCase{.name = case_name(desc) + "_" + how.name + "_" + what,
@@ -79,7 +79,8 @@ namespace graft::ops {
         add({dtype, layout, {2, 40, 5, 4}}, how, "to_9x3", to({9, 3}));
         add({dtype, layout, {0, 40, 5, 4}}, how, "x2", by({2}));
       } else {
-        // Twice the size: the specialized kernels with whole and with broken strips, and what they leave to others.
+        // Twice the size: the specialized kernels with whole and with partial strips, and the problems that they
+        // refuse.
         for (const Extents& extents :
              {Extents{2, 3, 8, 16}, {1, 2, 7, 32}, {1, 1, 1, 8}, {2, 2, 5, 9}, {1, 2, 3, 1}, {1, 1, 1, 1}}) {
           add({dtype, flat, extents}, how, "x2", by({2}));
@@ -106,7 +107,7 @@ namespace graft::ops {
       const TensorDesc usual{dtype, layout, {2, 40, 6, 8}};
       add(usual, how, "x2_zeros", by({2}), Fill::zeros);
       if (is_i8) continue;
-      // Cubic results exceed the largest element, which only 16-bit types leave room for.
+      // Cubic results exceed the largest element, for which only 16-bit types leave room.
       if (how.attributes[0].second != AttributeValue(std::string("cubic")) || dtype == DType::f16) {
         add(usual, how, "x2_huge", by({2}), Fill::huge);
       }
@@ -123,8 +124,8 @@ namespace graft::ops {
       add({dtype, layout, {1, 1, 2, 70000}}, linear, "to_3x140016", to({3, 140016}));
     }
   }
-  // Outputs large enough for tables of indices: of several rows to a piece, narrow ones, pieces of a row; and rows of
-  // whole vectors, several of which are alike.
+  // Outputs large enough for tables of indices: several rows per piece, narrow rows, pieces of a row; and rows of whole
+  // vectors, several of which are equal.
   add({DType::f16, flat, {3, 3, 9, 19, 150}}, nearest, "x3_x3_x1_25", by({3.F, 3.F, 1.25F}));
   add({DType::bf16, flat, {9, 131, 21, 11}}, nearest_exact, "x3", by({3}));
   add({DType::f32, flat, {61, 91, 16, 5}}, nearest, "x1_6", by({1.6F}));
@@ -133,8 +134,8 @@ namespace graft::ops {
   add({DType::bf16, flat, {3, 33, 7, 40, 22}}, nearest, "x1_x2_75_x4", by({1.F, 2.75F, 4.F}));
   add({DType::f16, flat, {3, 40, 47, 26}}, nearest, "x4", by({4}));
   add({DType::f32, flat, {3, 40, 31, 29}}, nearest_exact, "x3_x4", by({3.F, 4.F}));
-  // Scales that floats round. Frameworks round the coordinates as well and then take other elements here and there, so
-  // these are larger than what is compared with them.
+  // Scales that are not exact in float. Frameworks round the coordinates as well and select other elements in places,
+  // so these cases are larger than the cases that are compared with frameworks.
   for (const int denominator : {7, 10, 11, 13, 100}) {
     const Attributes size = by({23.F / static_cast<float>(denominator)});
     const std::string what = "x23_" + std::to_string(denominator);
@@ -178,7 +179,7 @@ namespace graft::ops {
     add({DType::f16, Layout::hwc8, {32771, 13, 32, 32}}, how, "x2", by({2})).large = true;
     add({DType::i8, Layout::chw32, {32771, 17, 32, 32}}, how, "x2", by({2})).large = true;
   }
-  // Rows alone are resampled, and all of them together are too long for offsets of 32 bits.
+  // Only rows are resampled, and all rows together are too long for 32-bit offsets.
   add({DType::f16, flat, {33333, 1, 65536}}, linear, "x2", by({2})).large = true;
   return cases;
 }
@@ -214,9 +215,10 @@ namespace graft::ops {
   return all;
 }
 
-/// Images, and some signals and volumes, resampled by a usual factor, by any, or to any size. Factors are quarters and
-/// signals short enough for PyTorch, which computes coordinates in f32, to find the same elements; for the same reason
-/// the nearest element is found by factors alone. PyTorch has no cubic interpolation of other than images.
+/// Draws images, and some signals and volumes, resampled by a common factor, by any factor, or to any size. Factors are
+/// multiples of a quarter and signals short, so that PyTorch, which computes coordinates in f32, selects the same
+/// elements; for the same reason "nearest" is drawn with factors only. PyTorch supports cubic interpolation of images
+/// only.
 [[nodiscard]] inline TimedCase draw(const Upsampling& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 32};
   constexpr SizeRange quarters{2, 16};
@@ -238,7 +240,7 @@ namespace graft::ops {
     x = extents_of(sizes);
     return extents_of(results);
   };
-  // Of the output, which is the larger tensor nearly always.
+  // The range applies to the output, which is almost always the larger tensor.
   const Extents y = draw.shape(make);
   Attributes attributes;
   std::string mode = draw.one_of<std::string>({"nearest", "nearest", "linear", "linear", "linear", "cubic"});
@@ -251,7 +253,7 @@ namespace graft::ops {
   std::string coordinates = mode == "nearest" || draw.chance(50) ? "half_pixel" : "align_corners";
   attributes.emplace_back("mode", mode);
   if (mode == "nearest") {
-    // PyTorch's "nearest" and "nearest-exact".
+    // These are PyTorch's modes "nearest" and "nearest-exact".
     const bool is_plain = draw.chance(70);
     if (is_plain) coordinates = "asymmetric";
     attributes.emplace_back("nearest_mode", std::string(is_plain ? "floor" : "round_prefer_ceil"));

@@ -1,4 +1,4 @@
-// Reference kernel of Upsampling: for every output element, its taps along each axis and the sum of their products.
+// Reference kernel of Upsampling: for every output element, the taps along each axis and the sum of their products.
 #include <algorithm>
 
 #include "ops/reference.hpp"
@@ -7,14 +7,14 @@
 namespace graft::ops {
 namespace {
 
-/// Elements along one axis and what they count for.
+/// The elements along one axis that contribute to an output element, and their weights.
 struct Taps {
   int count = 1;
   std::array<std::int64_t, 4> index{};
   std::array<double, 4> weight{1, 0, 0, 0};
 };
 
-/// Keys' kernel at distance 0 to 2.
+/// Returns Keys' cubic kernel at a distance of 0 to 2.
 double keys(double a, double t) {
   if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
   return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;

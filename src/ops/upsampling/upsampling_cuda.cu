@@ -1,4 +1,4 @@
-// CUDA kernels of Upsampling: which of them takes which problem.
+// CUDA kernels of Upsampling, and the choice between them.
 #include "ops/upsampling/downsample_2x.cuh"
 #include "ops/upsampling/gather.cuh"
 #include "ops/upsampling/index_table.cuh"
@@ -13,7 +13,7 @@
 namespace graft::ops {
 namespace {
 
-/// Rows of the output that a thread makes, if there are threads enough; rows of the input for "upsample_2x".
+/// Rows of the output that a thread computes, if there are enough threads; for "upsample_2x" rows of the input.
 struct Policy {
   static constexpr int rows = 32;
   static constexpr int line_buffer_rows = 8;
@@ -21,7 +21,7 @@ struct Policy {
   static constexpr int nearest_rows = 2;
 };
 
-// Of "upsample_2x", linear: rows of the input to a thread, and how many blocks share a multiprocessor's registers.
+// For linear "upsample_2x": rows of the input per thread, and blocks that share a multiprocessor's registers.
 template <class T>
 constexpr int strip_rows = sizeof(T) == 1 ? 4 : 2;
 template <class T>
@@ -29,25 +29,26 @@ constexpr int strip_blocks = sizeof(T) == 4   ? 10
                              : sizeof(T) == 2 ? 8
                                               : 5;
 constexpr int strip_ahead = 3;
-// The same in channel-vector layouts.
+// For linear "upsample_2x" in channel-vector layouts.
 template <class T>
 constexpr int cell_rows = sizeof(T) == 1 ? 8 : 3;
 template <class T>
 constexpr int cell_blocks = sizeof(T) == 1 ? 6 : 5;
 constexpr int cell_ahead = 2;
 
-/// Larger ratios are left to "scalar": results that saturate anyway might become infinite, and their differences NaN.
+/// The largest ratio of the packed kernels. Larger ratios run in "scalar": results that saturate anyway might become
+/// infinite, and their differences NaN.
 constexpr float most_steps = 16384.F;
 
 float ratio_of(const Upsampling& op, const Problem& problem) {
   return problem.inputs[0].dtype == DType::i8 ? op.x_scale / op.y_scale : 1.F;
 }
 
-/// What a packed result may be, of a step of x.
+/// Returns the largest factor by which a packed kernel may multiply a step of x.
 float gain_of(const Upsampling& op, const Problem& problem) {
   const float overshoot = op.mode == Interpolation::cubic ? 2 + std::abs(op.cubic_a) : 1.F;
   const float ratio = ratio_of(op, problem);
-  // Of nearest, every step but 0 saturates anyway.
+  // With "nearest", a larger ratio saturates every step except 0 as well.
   return op.mode == Interpolation::nearest ? std::min(ratio, most_steps) : ratio * overshoot * overshoot * overshoot;
 }
 
@@ -74,12 +75,13 @@ bool is_upsample_2x(const Upsampling& op, const SampledAxis& axis) {
          (op.coordinate_mode == CoordinateMode::half_pixel && by_two);
 }
 
-/// Columns of the input to a thread: what makes 128 bits of the output. Of other widths, one.
+/// The columns of the input whose output fills 128 bits. A thread processes this many, or one column in rows of other
+/// widths.
 template <class T>
 constexpr int upsample_2x_columns = widest<T> / 2;
 
-/// Where a thread makes 4 elements or more these are less than 2^31 threads. Where it makes fewer (of padding, or of
-/// the only row) they may be more; then "scalar" runs.
+/// Checks that 31 bits can count the threads, if a thread computes 4 elements or more. If it computes fewer (for
+/// padding, or for a single row) there may be more threads; then "scalar" runs.
 Status fits_quick(const Upsampling& op, const Problem& problem) {
   if (problem.outputs[0].extents.element_count() >= 4 * UpsamplingTask::most_quick_items) {
     return unsupported("takes outputs of less than 2^33 elements");
@@ -117,12 +119,12 @@ Status fits_downsample_2x(const Upsampling& op, const Problem& problem) {
 }
 
 Status fits_line_buffer(const Upsampling& op, const Problem& problem) {
-  // Of narrower rows most lanes would be idle: on an H100 "gather" took .41 to .92 of the time for rows of 7 to 30.
+  // In narrower rows most lanes would be idle: on an H100 "gather" took .41 to .92 of the time for rows of 7 to 30.
   constexpr std::int64_t narrowest = 40;
   const auto axes = sampled_axes(op, problem);
   if (axes[2].out < narrowest) return unsupported("takes rows of 40 elements and more");
   if (axes[1].out < axes[1].in || (axes[0].is_identity() && axes[1].is_identity())) {
-    return unsupported("takes images whose rows are resampled, not to fewer");  // others use no row twice
+    return unsupported("takes images whose rows are resampled, not to fewer");  // other images use no input row twice
   }
   if (op.mode != Interpolation::linear || problem.inputs[0].layout != Layout::linear) {
     return unsupported("takes linear interpolation in the linear layout");
@@ -158,7 +160,7 @@ UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
   const std::int64_t lines = task.planes * axes[0].out * axes[1].out;
   if (x.layout == Layout::linear && axes[0].is_identity() && axes[1].is_identity() &&
       lines <= Upsampling::largest_size) {
-    // Only rows are resampled: those of all planes are alike.
+    // Only rows are resampled, so the rows of all planes form a single plane.
     task.planes = 1;
     task.z = IncrementalAxis::make({});
     task.y.in = task.y.out = static_cast<int>(lines);
@@ -172,7 +174,7 @@ UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
   return task;
 }
 
-/// Calls `f(task, device, x, y)` with typed addresses, unless there is nothing to do.
+/// Calls `f(task, device, x, y)` with typed addresses, unless y is empty.
 template <class F>
 Status with_task(const Upsampling& op, const Problem& problem, const Buffers& buffers, F&& f) {
   if (problem.outputs[0].extents.element_count() == 0) return {};
@@ -180,7 +182,7 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
   const DType dtype = problem.inputs[0].dtype;
-  // f8e4m3fn is moved alone: as the bytes of i8, whose scales are the same.
+  // f8e4m3fn is only moved, as the bytes of i8 with equal scales.
   if (dtype == DType::f8e4m3fn) task.x_scale = task.y_scale = 1;
   return dispatch_device(dtype == DType::f8e4m3fn ? DType::i8 : dtype, [&](auto element) {
     using T = decltype(element);
@@ -188,7 +190,8 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
   });
 }
 
-/// What a piece of a row takes of the input, at most; a multiple of 16 so that it begins and ends in whole vectors.
+/// Returns the most elements of an input row that a piece of an output row needs, as a multiple of 16, so that they
+/// begin and end with whole vectors.
 std::int64_t window_of(const SampledAxis& axis) {
   constexpr int taps = 4;
   const std::int64_t columns = std::min<std::int64_t>(32 * detail::separable_columns, axis.out);
@@ -202,7 +205,7 @@ Status fits_separable(const Upsampling& op, const Problem& problem) {
     return unsupported("takes cubic interpolation in the linear layout");
   }
   constexpr auto longest = shared_bytes / static_cast<std::int64_t>(sizeof(float)) / detail::separable_warps;
-  // Others are left to "gather", which took .41 to .54 of the time for narrow images and small tensors on an H100,
+  // Smaller problems run in "gather", which on an H100 took .41 to .54 of the time for narrow images and small tensors,
   // and 1.7 times as long for 16x64 images of 128x128.
   constexpr std::int64_t fewest_elements = std::int64_t{1} << 22;
   constexpr std::int64_t narrowest = 24 * detail::separable_columns;
@@ -253,7 +256,7 @@ Status run_separable(const Upsampling& op, const Problem& problem, const Buffers
                    });
 }
 
-/// A thread for as many rows as leave threads enough.
+/// Assigns as many rows to a thread as leave enough threads to fill the GPU.
 void distribute(UpsamplingTask& task, int columns, int channels, const DeviceTraits& device) {
   task.parts = task.pitch / channels;
   const std::int64_t groups = ceil_divide(task.x.out, columns) * task.parts;
@@ -264,7 +267,7 @@ void distribute(UpsamplingTask& task, int columns, int channels, const DeviceTra
   } while (rows > 0 && !task.fills(device));
 }
 
-/// N columns to a thread, or V channels.
+/// Runs "nearest" with N columns or V channels per thread.
 template <class T, int N, int V>
 Status run_nearest(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
@@ -273,7 +276,7 @@ Status run_nearest(UpsamplingTask& task, const DeviceTraits& device, const T* x,
                 context, x, y, task);
 }
 
-/// V channels to a thread.
+/// Runs the general kernels with V channels per thread.
 template <class T, int V>
 Status run_channels(const Upsampling& op, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
                     const CudaContext& context) {
@@ -292,7 +295,7 @@ Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buff
                    });
 }
 
-/// N columns to a lane, of C planes.
+/// Runs "line_buffer" with N columns of C planes per lane.
 template <class T, int N, int C>
 Status run_lanes(const Upsampling& op, const std::array<SampledAxis, 3>& axes, UpsamplingTask& task,
                  const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
@@ -360,7 +363,7 @@ Status fits_index_table(const Upsampling& op, const Problem& problem) {
   return {};
 }
 
-/// Elements are moved as they are, whatever their type.
+/// Launches "index_table". Elements are copied unchanged, so T only needs their size.
 template <class T>
 Status launch_index_table(detail::IndexTableTask& task, const DeviceTraits& device, const void* x, void* y,
                           const CudaContext& context) {
@@ -378,7 +381,7 @@ Status launch_index_table(detail::IndexTableTask& task, const DeviceTraits& devi
                 static_cast<T*>(y), task, task.most_rows());
 }
 
-/// Where rows of y are whole vectors and some of them alike, each vector is made once.
+/// Runs "nearest" for rows of y that are whole vectors and partly equal, so that each vector is computed once.
 template <class T>
 Status run_repeated_rows(UpsamplingTask& task, const DeviceTraits& device, const void* x, void* y,
                          const CudaContext& context) {
@@ -421,7 +424,7 @@ Status fits_gather(const Upsampling& op, const Problem& problem) {
   return fits_packed(op, problem);
 }
 
-/// Many: vectors to a thread, or Few where the GPU holds a thread for each few of them.
+/// Launches "gather" with Many vectors per thread, or with Few if the GPU then runs all threads at once.
 template <class T, int Taps, int Axes, int V, int Many, int Few>
 Status launch_gather(const detail::GatherTask& task, const DeviceTraits& device, const T* x, T* y,
                      const CudaContext& context) {
@@ -436,7 +439,7 @@ Status launch_gather(const detail::GatherTask& task, const DeviceTraits& device,
   return run(detail::gather<T, Taps, Axes, V, Few>, Few);
 }
 
-/// V channels to a vector.
+/// Runs "gather" with vectors of V channels.
 template <class T, int V>
 Status run_gather_vectors(const Upsampling& op, const detail::GatherTask& task, const DeviceTraits& device, const T* x,
                           T* y, const CudaContext& context) {
@@ -444,7 +447,7 @@ Status run_gather_vectors(const Upsampling& op, const detail::GatherTask& task, 
   constexpr int N = V == 1 ? 4 : 1;
   constexpr int of_nearest = V == 1 ? widest<T> : 1;
   const bool is_deep = task.z.in > 1 || task.z.out > 1;
-  // Whether a row of y is made of the row of x with the same number.
+  // Whether each row of y is computed from the row of x with the same number.
   const unsigned part = task.y.start - task.y.by_divisor.divisor;
   const bool is_whole = part == 0 || (op.mode == Interpolation::nearest && part < task.y.by_divisor.divisor);
   const bool are_rows = !is_deep && task.y.in == task.y.out && task.y.step == task.y.by_divisor.divisor && is_whole;
@@ -526,7 +529,8 @@ Status run_downsample_2x(const Upsampling& op, const Problem& problem, const Buf
                    });
 }
 
-/// Threads for strips of as many rows of the input or, where those are less than `enough`, for single rows. Are they?
+/// Assigns `rows` rows of the input to a thread or, if that leaves fewer than `enough` threads, single rows. Returns
+/// whether it assigned single rows.
 bool distribute_2x(UpsamplingTask& task, std::int64_t groups, int rows, std::int64_t enough) {
   task.distribute(groups, task.y.in, rows);
   const bool small = task.items < enough;
@@ -587,7 +591,7 @@ Status run_copied(const UpsamplingTask& task, const DeviceTraits& device, const 
   copied.is_padded = InVectors && task.channels % task.pitch != 0;
   if (copied.line_units <= CopiedTask::most_units) {
     copied.units = copied.line_units;
-    // Enough blocks for every multiprocessor, if there are lines enough.
+    // Enough blocks for every multiprocessor, if there are enough lines.
     const auto fair = static_cast<int>(
         std::min<std::int64_t>(copied.all_lines / (4 * device.multiprocessors), CopiedTask::most_units));
     copied.lines = std::clamp(fair, 1, CopiedTask::most_units / copied.units);

@@ -1,9 +1,11 @@
-# What exporters write of Upsampling, and what Graft makes of it: see tests/golden/generators/make_exports.py.
+# Networks whose exports contain Upsampling, with the expected result of Graft: see
+# tests/golden/generators/make_exports.py.
 import numpy as np
 from export_cases import ANY_SIZE, IMAGE, NATIVE, NHWC, fused, left
 
 OPERATOR = "Upsampling"
-# Only tf2onnx writes tf_half_pixel_for_nn, which TensorRT refuses; half pixels in words that it takes are left to it.
+# Only tf2onnx writes tf_half_pixel_for_nn, which TensorRT refuses. A Resize with half pixels that TensorRT supports is
+# not replaced.
 KINDS = [
     {"attributes": {"mode": "nearest", "coordinate_mode": "asymmetric"}},
     {"attributes": {"mode": "nearest", "coordinate_mode": "half_pixel"}, "exporters": 1},
@@ -21,7 +23,7 @@ def torch_cases(case):
     from torch import nn
 
     def deconvolution(channels, factor, size, padding, groups=True):
-        """As Caffe's and FCN's bilinear initializers fill it."""
+        """Returns a deconvolution with the weights of Caffe's and FCN's bilinear initializers."""
         center = (size - 1) / 2
         line = torch.tensor([1 - abs(i - center) / factor for i in range(size)])
         module = nn.ConvTranspose2d(
@@ -116,7 +118,7 @@ def tensorflow_cases(case):
             up([2.0, 2.0], "nearest", "half_pixel"),
             "tf.image.resize(x, [12, 16], 'nearest')",
             (11, 13),
-            # Graft's reader writes what TensorRT has itself.
+            # Graft's reader writes a Resize that TensorRT supports.
             frozen_graph={"fusions": 0, "attributes": {}, "reason": NATIVE},
         ),
         case("resize_bilinear", NHWC, left(OPERATOR, NATIVE), "tf.image.resize(x, [12, 16])"),
@@ -134,7 +136,7 @@ def paddle_cases(case):
     from paddle import nn
 
     def deconvolution():
-        """As Caffe's bilinear initializer fills it."""
+        """Returns a deconvolution with the weights of Caffe's bilinear initializer."""
         line = np.array([0.25, 0.75, 0.75, 0.25], np.float32)
         layer = nn.Conv2DTranspose(4, 4, 4, 2, 1, groups=4, bias_attr=False)
         layer.weight.set_value(np.tile(np.outer(line, line)[None, None], (4, 1, 1, 1)))

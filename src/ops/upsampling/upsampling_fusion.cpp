@@ -1,7 +1,9 @@
-// Pass fuse_upsampling: repeated elements, deconvolutions with fixed weights and forms of Resize that TensorRT refuses
-// become one Upsampling.
+// Pass fuse_upsampling:
+//   nodes that repeat each element of x in its place    becomes  Upsampling(x, mode=nearest)
+//   ConvTranspose(x, bilinear weights)                  becomes  Slice(Upsampling(Pad(x), mode=linear))
+//   Resize(x) in a form that TensorRT refuses           becomes  Upsampling(x)
 //
-// A Resize that TensorRT runs itself stays what it is, unless plugins are asked for.
+// A Resize that TensorRT runs itself stays unless plugins are requested.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +41,7 @@ Made make_upsampling(std::vector<NamedAttribute> attributes) {
 
 // ---- Repeated elements
 
-/// How often each element of the axis is repeated, one after the other; nothing where it is done in another way.
+/// Returns how often each element of the axis is repeated in its place, or nothing if the axis changes in another way.
 std::optional<std::int64_t> factor_of(const std::vector<AxisMaps>& runs, std::size_t axis) {
   std::optional<std::int64_t> factor;
   for (const AxisMaps& run : runs) {
@@ -56,7 +58,7 @@ std::optional<std::int64_t> factor_of(const std::vector<AxisMaps>& runs, std::si
   return factor;
 }
 
-/// An axis that is repeated in another way than element by element, in words.
+/// Describes an axis that is repeated in another way than element by element.
 std::string describe_obstacle(const AxisMaps& run, std::size_t axis) {
   const std::vector<std::int64_t>& map = run.axes[axis];
   const std::size_t shown = std::min<std::size_t>(map.size(), 12);
@@ -72,7 +74,7 @@ onnx::Node* add_transpose(onnx::Graph& graph, onnx::Value* x, const std::vector<
   return node;
 }
 
-/// N, C, spatial to N, spatial, C and back.
+/// Permutations from N, C, spatial to N, spatial, C and back.
 std::vector<std::int64_t> channels_last(std::size_t rank) {
   std::vector<std::int64_t> permutation{0};
   for (std::size_t axis = first_spatial; axis < rank; ++axis) permutation.push_back(static_cast<std::int64_t>(axis));
@@ -85,7 +87,7 @@ std::vector<std::int64_t> channels_first(std::size_t rank) {
   return permutation;
 }
 
-/// The operator between two transpositions, for tensors whose channels come last.
+/// Inserts the operator between two transpositions, for tensors whose channels are the last axis.
 std::function<void(onnx::Graph&)> channels_last_edit(std::shared_ptr<const Operator> op, std::string input,
                                                      std::string output) {
   return [op = std::move(op), input = std::move(input), output = std::move(output)](onnx::Graph& graph) {
@@ -137,14 +139,14 @@ MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const
 
 // ---- Deconvolution with fixed weights
 
-/// What the weights of a deconvolution along one axis are.
+/// The weights of a deconvolution along one axis.
 enum class Kernel {
   repeat,          ///< f ones.
   linear_even,     ///< 2f numbers that fall off linearly from the middle, f even: half_pixel.
   linear_centered  ///< 2f - 1 numbers that fall off linearly from 1 in the middle: asymmetric.
 };
 
-/// Distance from the middle in steps of the output.
+/// Returns weight i of a kernel: it falls off linearly with the distance from the middle.
 double expected_weight(Kernel kernel, std::int64_t size, std::int64_t factor, std::int64_t i) {
   if (kernel == Kernel::repeat) return 1;
   const double middle = static_cast<double>(size - 1) / 2;
@@ -162,14 +164,14 @@ std::optional<Kernel> kernel_of(std::int64_t size, std::int64_t factor) {
 struct Deconvolution {
   std::vector<std::int64_t> factors;
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> begins;  ///< What the node cuts off the full result.
-  std::vector<std::int64_t> ends;    ///< Negative where it adds output_padding.
+  std::vector<std::int64_t> begins;  ///< Elements that the node removes from the full result.
+  std::vector<std::int64_t> ends;    ///< Negative if it adds output_padding.
   Kernel kernel = Kernel::repeat;
   std::string obstacle;
 };
 
-/// The largest difference between the weights and those of the interpolation; the place of a channel that reads another
-/// one counts as a difference.
+/// Returns the largest difference between the weights and the weights of the interpolation. Weights between different
+/// channels have to be 0.
 double largest_difference(const std::vector<double>& weights, std::int64_t channels, bool is_grouped,
                           const Deconvolution& found) {
   std::int64_t taps = 1;
@@ -198,7 +200,7 @@ std::vector<std::int64_t> ints_or(const onnx::Node& node, std::string_view attri
   return node.ints(attribute).value_or(std::vector<std::int64_t>(count, value));
 }
 
-/// Rounding of the weights in their own type.
+/// Returns the rounding error of weights of a type.
 double step_of(onnx::ElementType type) {
   if (type == onnx::ElementType::f16) return 1e-3;
   if (type == onnx::ElementType::bf16) return 8e-3;
@@ -257,29 +259,29 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
   return found;
 }
 
-/// For each axis: what is cut off the interpolation of x with one zero on each side.
+/// The elements of each axis that are removed from the interpolation of x with one zero on each side.
 struct Crop {
   std::vector<std::int64_t> begins;
   std::vector<std::int64_t> ends;
 };
 
-/// A deconvolution spreads each element over its neighborhood and takes nothing from beyond the edge: it is the
-/// interpolation of x between zeros. That is worth three layers: on an H200 cuDNN's deconvolution took 8 to 60 times as
-/// long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many as channels).
-/// With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the result (asymmetric: at f (i + 1)),
-/// and in the full deconvolution at f i + (size - 1) / 2.
+/// Returns the elements to remove. A deconvolution spreads each element over its neighborhood and reads nothing from
+/// outside the edge: it is the interpolation of x between zeros. Three layers for it are worth it: on an H200 cuDNN's
+/// deconvolution took 8 to 60 times as long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one
+/// group and as many groups as channels). With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of
+/// the result (asymmetric: at f (i + 1)), and in the full deconvolution at f i + (size - 1) / 2.
 Crop crop_of(const Deconvolution& found) {
   Crop crop;
   for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {
     const std::int64_t f = found.factors[axis];
     const std::int64_t size = found.sizes[axis];
-    if (found.kernel == Kernel::repeat) {  // no neighbors, so no zeros are put round x
+    if (found.kernel == Kernel::repeat) {  // reads no neighbors, so x is not padded with zeros
       crop.begins.push_back(found.begins[axis]);
       crop.ends.push_back(found.ends[axis]);
       continue;
     }
     const std::int64_t begin = (found.kernel == Kernel::linear_even ? f / 2 : 1) + found.begins[axis];
-    // f (n + 2) in all, of which f (n - 1) + size - begins - ends are wanted.
+    // The result has f (n + 2) elements, of which f (n - 1) + size - begins - ends are kept.
     crop.begins.push_back(begin);
     crop.ends.push_back(3 * f - size - begin + found.begins[axis] + found.ends[axis]);
   }
@@ -373,8 +375,8 @@ void fuse_deconvolution(Rewriter& rewriter, onnx::Node& node) {
 
 struct Resize {
   std::vector<NamedAttribute> attributes;
-  std::string why;       ///< Why TensorRT's own layer cannot take it; empty where it can.
-  std::string obstacle;  ///< Why Upsampling cannot.
+  std::string why;       ///< Why TensorRT's own layer refuses the node; empty if it supports the node.
+  std::string obstacle;  ///< Why Upsampling cannot replace the node.
 };
 
 std::optional<std::vector<double>> constant_numbers(const onnx::Value* value) {
@@ -383,7 +385,7 @@ std::optional<std::vector<double>> constant_numbers(const onnx::Value* value) {
   return numbers && !numbers->empty() ? std::move(numbers) : std::nullopt;
 }
 
-/// One number for each axis of x: Resize may name the axes it means.
+/// Returns one number for each axis of x. Resize may list only some axes; the others get `other`.
 std::vector<double> for_all_axes(const onnx::Node& node, const std::vector<double>& given, std::size_t rank,
                                  double other) {
   const auto axes = node.ints("axes");
@@ -409,7 +411,7 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
   std::string nearest = node.string_or("nearest_mode", "round_prefer_floor");
   if (node.string_or("keep_aspect_ratio_policy", "stretch") != "stretch") return fail("it keeps the aspect ratio");
 
-  // By how much each axis grows: from the scales, or from the sizes before and after.
+  // The growth of each axis follows from the scales, or from the sizes before and after.
   auto scales = constant_numbers(node.input(2));
   const auto sizes = constant_numbers(node.input(3));
   if (!scales && !sizes) return fail("its sizes are computed at run time");

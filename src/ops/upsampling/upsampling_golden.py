@@ -7,7 +7,7 @@ from golden_cases import FLOAT_TYPES, TIE_MARGIN, Golden, as_f32, quantized, ran
 
 
 def onnx_resize(x, attributes):
-    """ONNX Runtime's Resize in float32, for what PyTorch does not have."""
+    """Computes ONNX Runtime's Resize in float32, for the modes that PyTorch does not support."""
     spatial = x.dim() - 2
     constants = [onnx.helper.make_tensor("none", onnx.TensorProto.FLOAT, [0], [])]
     if "sizes" in attributes:
@@ -75,7 +75,7 @@ def make(out):
         parts += [kind + "_".join(f"{n:g}".replace(".", "p") for n in values) for kind, values in numbers if values]
         return "_".join(part for part in parts if part)
 
-    # PyTorch copies an axis whose size stays, whatever the scale: none does here.
+    # PyTorch copies an axis whose size does not change, whatever its scale, so every size changes here.
     smooth = [
         ("linear", "half_pixel"),
         ("linear", "align_corners"),
@@ -105,7 +105,7 @@ def make(out):
                     given = attributes(*how, **resizing)
                     golden.add(f"{base}_{label(given)}", dtype, x, given)
 
-    # Small integers and scales that are powers of two: float32 is exact.
+    # With small integers and scales that are powers of two, float32 is exact.
     whole = torch.round(random_values("whole", (1, 2, 4, 6), 4.0))
     x = golden.x("whole.x", rounded(whole, "f32"))
     for scales in ([2.0], [4.0, 0.5]):

@@ -1,4 +1,5 @@
-# Networks that resemble Upsampling and are not: see tests/golden/generators/make_near_misses.py.
+# Networks that resemble Upsampling but compute something else, or must not be fused: see
+# tests/golden/generators/make_near_misses.py.
 import numpy as np
 
 PREFIX = "upsampling"
@@ -130,13 +131,13 @@ MISSES = [
     ),
 ]
 
-# The numbers agree with the operator's; something else forbids the fusion.
+# Networks whose values equal the operator's, but that must not be fused for another reason.
 SAME_VALUES = {
     "repeat_used_elsewhere",
     "weights_at_run_time",
 }
 
-# Words of the reason that `convert --explain` gives.
+# A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "channels": "repeated [1, 2, 1, 1] times",
     "tiled": "upsampling repeats each element in its place",
@@ -167,12 +168,12 @@ CONTROLS = [
 ]
 
 
-# What the network is given besides x.
+# The inputs of the network besides x.
 INPUTS = {"w": weights(4, kernel(4, 2))}
 
 
 def deconvolved(x, factor, size, pads):
-    """Each element spread over its neighborhood with bilinear weights."""
+    """Spreads each element over its neighborhood with bilinear weights."""
     line = np.array([1 - abs(i - (size - 1) / 2) / factor for i in range(size)])
     for axis in (2, 3):
         count = x.shape[axis]

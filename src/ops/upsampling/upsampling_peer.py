@@ -1,4 +1,4 @@
-# Upsampling in PyTorch: what `graft bench` times it beside.
+# Upsampling in PyTorch, with which `graft bench` compares its speed.
 from __future__ import annotations
 
 import torch
