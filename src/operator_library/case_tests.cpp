@@ -1,10 +1,10 @@
 // Tests the operators of a library by their cases: LIBRARY_cases [cpu|gpu|untested]. graft_add_operator_tests compiles
-// it beside them.
+// this file together with the library's operators.
 //
-// cpu: what has to be refused is, and the reference kernel computes in every type what it computes in f32. gpu: every
-// CUDA kernel that takes the case, against the reference kernel; 77, which ctest knows for skipped, where there is no
-// GPU or the build is without CUDA. Without an argument both. untested: says why the GPU's would be skipped, and runs
-// nothing.
+// cpu: checks that cases marked as refused are refused, and that the reference kernel computes the same in every type
+// as in f32. gpu: compares every CUDA kernel that supports a case with the reference kernel; exits with 77, which ctest
+// reports as skipped, if there is no GPU or the build has no CUDA. Without an argument, both. untested: prints why the
+// GPU tests would be skipped, and runs nothing.
 #include "operator_library/case_tests.hpp"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@
 
 namespace {
 
-/// The case that runs, for the handler of signals: "FAILED Name f32_1 on the CPU".
+/// The case that is running, for the signal handler, such as "FAILED Name f32_1 on the CPU".
 std::string running;
 
 void end_by(int signal) {
@@ -31,7 +31,7 @@ void end_by(int signal) {
   static_cast<void>(std::raise(signal));
 }
 
-/// A kernel that writes where it must not ends the program; which one ran is said before that.
+/// Prints the running case before the program ends: a kernel that writes out of bounds may end it.
 void name_running_case(int signal) {
   constexpr std::string_view what =
       ": the program ended while its kernel ran, as it does where this case or one before it reads or writes out of "
@@ -43,13 +43,14 @@ void name_running_case(int signal) {
   end_by(signal);
 }
 
-/// What a test of all cases came to.
+/// The result of testing all cases.
 struct Tally {
   std::string where;
   int cases = 0;
   int failures = 0;
 
-  /// Runs the cases of an operator. One mistake fails most of them, so the first failures are printed, and a number.
+  /// Runs the cases of an operator. A single mistake fails most of them, so only the first failures are printed in
+  /// full.
   template <class Check>
   void run(const graft::ops::OperatorCases& all, const Check& check) {
     constexpr int printed = 3;
@@ -94,7 +95,7 @@ int main(int argc, char** argv) try {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     static_cast<void>(std::signal(signal, name_running_case));
   }
-  // Of what was printed nothing is lost where a kernel ends the program.
+  // With line buffering no printed line is lost if a kernel ends the program.
   static_cast<void>(std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ));
   Tally cpu{.where = "CPU"};
   Tally gpu{.where = "GPU"};

@@ -1,8 +1,8 @@
-// What a library of operators shows to a program that loads it: one C function, `graft_operators`.
+// The interface between a library of operators and a program that loads it: one C function, `graft_operators`.
 //
-// Operators are C++ objects that cross the border between the two, so both have to be made from the same headers and
-// with the same standard library. The first three fields stay as they are in every version, and are all that is looked
-// at where they do not match.
+// Operators are C++ objects that are passed between the two, so both have to be compiled with the same headers and the
+// same standard library. The first three fields are the same in every version, and are the only ones that are read if
+// the versions do not match.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct OperatorType;
 
 inline constexpr std::uint32_t operator_library_version = 3;
 
-/// The standard library that this source is compiled with.
+/// The name of the standard library with which this source is compiled.
 #if defined(_LIBCPP_VERSION)
 inline constexpr auto standard_library = "libc++";
 #elif defined(_GLIBCXX_DEBUG)
@@ -28,19 +28,19 @@ inline constexpr auto standard_library = "libstdc++ with the ABI before C++11";
 #endif
 
 struct ExportedOperators {
-  std::uint32_t version;         ///< operator_library_version.
-  const char* headers;           ///< Digest of include/graft/*.hpp: graft_headers_digest in cmake/GraftOperators.cmake.
-  const char* standard_library;  ///< As above.
+  std::uint32_t version;  ///< operator_library_version.
+  const char* headers;    ///< Digest of include/graft/*.hpp, see graft_headers_digest in cmake/GraftOperators.cmake.
+  const char* standard_library;  ///< The name of the library's standard library, see above.
   const char* graft_version;
-  const char* plugin_namespace;  ///< Of the TensorRT plugins in the library.
+  const char* plugin_namespace;  ///< Namespace of the library's TensorRT plugins.
   const OperatorType* const* operators;
   std::size_t count;
   const FusionRules* fusions;
   std::size_t fusion_count;
-  const char* folders;  ///< Of the operators, in their order, joined by commas.
+  const char* folders;  ///< Folders of the operators, in the same order, separated by commas.
 };
 
 }  // namespace graft
 
-/// Null if the operators cannot be listed.
+/// Returns the operators of this library, or null if they cannot be listed.
 extern "C" __attribute__((visibility("default"))) const graft::ExportedOperators* graft_operators() noexcept;

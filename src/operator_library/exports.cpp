@@ -1,4 +1,4 @@
-// The function through which `graft --operators` finds the operators of a library. Compiled into each of them.
+// The function by which `graft --operators` finds the operators of a library. Compiled into each of these libraries.
 #include "graft/registry.hpp"
 #include "operator_library/exported.hpp"
 
@@ -15,7 +15,7 @@ const graft::ExportedOperators* graft_operators() noexcept {
                                                    .fusion_count = graft::linked_fusions().size(),
                                                    .folders = GRAFT_OPERATOR_FOLDERS};
     return &exported;
-  } catch (...) {  // a definition whose drop_ins throw, or no memory
+  } catch (...) {  // a definition whose drop_ins throw, or bad_alloc
     return nullptr;
   }
 }

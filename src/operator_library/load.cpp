@@ -1,4 +1,4 @@
-// Operators from shared libraries: dlopen, and what is checked before an operator is believed to be one.
+// Loads operators from shared libraries with dlopen, and checks a library before its operators are used.
 #include "operator_library/load.hpp"
 
 #include <dlfcn.h>
@@ -30,7 +30,8 @@ constexpr auto make_one = "A library of operators is made by graft_add_plugin_li
   throw Error("library of operators " + file + ": " + why + "\n" + next);
 }
 
-/// The dynamic loader maps a file that was cut short without looking at its size, and dies of SIGBUS.
+/// Refuses a truncated file: the dynamic loader would map it without checking its size, and the process would end with
+/// SIGBUS.
 void check_is_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(file, "it cannot be read", "Check the permissions of the file");
@@ -39,7 +40,7 @@ void check_is_whole(const std::string& file) {
   if (!has_header || std::memcmp(&header.e_ident[0], ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) {
     refuse(file, "it is no shared library", make_one);
   }
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // the loader says so
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // the loader reports this
   std::error_code ignored;
   const std::uintmax_t size = fs::file_size(file, ignored);
   for (unsigned i = 0; i < header.e_phnum; ++i) {
@@ -56,19 +57,19 @@ bool is_text(const char* found, std::string_view expected) { return found != nul
 
 std::string text_of(const char* text) { return text == nullptr ? "unknown" : text; }
 
-/// Whether it exports what TensorRT asks a plugin library for.
+/// Returns whether a library exports a function that TensorRT calls in plugin libraries.
 bool exports_plugins(void* library) {
   return ::dlsym(library, "getCreators") != nullptr || ::dlsym(library, "getPluginCreators") != nullptr;
 }
 
-/// One that is loaded, by its file.
+/// Opens a loaded library again, by its file. Returns null if it is not loaded.
 std::shared_ptr<void> open_again(const OperatorLibrary& library) {
   void* open = ::dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (open == nullptr) return nullptr;
   return {open, [](void* each) { ::dlclose(each); }};
 }
 
-/// The library's operators, once it is known that they can be talked to.
+/// Returns the library's operators after checking that this program can use them.
 const ExportedOperators& exported_by(const std::string& file, void* library) {
   void* symbol = ::dlsym(library, "graft_operators");
   if (symbol == nullptr) {
@@ -110,7 +111,7 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
   if (fs::is_directory(status)) refuse(file, "it is a folder", "Give the .so file in it; each library by itself");
   if (!fs::exists(status)) refuse(file, "no such file", make_one);
   if (!fs::is_regular_file(status)) refuse(file, "it is no regular file", make_one);
-  // With a name that has no slash the loader would look in the system's folders.
+  // For a name without a slash the loader would search the system's folders.
   const fs::path path = fs::canonical(file);
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);

@@ -1,4 +1,4 @@
-// Timings from shared libraries that are loaded already.
+// Reads the timings of shared libraries that are already loaded.
 #include "operator_library/timings.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// What a library of operators shows for `graft bench`: one C function, `graft_operator_timings`.
+// The interface of a library of operators for `graft bench`: one C function, `graft_operator_timings`.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ struct ExportedTimings {
   void (*register_cuda_kernels)();  ///< Null in a library without kernels.
 };
 
-/// Those of all libraries that load_operator_library has loaded, in the order in which they were. Their operators have
-/// their CUDA kernels afterwards.
+/// Returns the timings of all libraries that load_operator_library has loaded, in the order of loading. Registers the
+/// CUDA kernels of their operators.
 [[nodiscard]] std::vector<ops::OperatorTimings> library_timings();
 
 }  // namespace graft
 
-/// Null if the timings cannot be listed.
+/// Returns the timings of this library, or null if they cannot be listed.
 extern "C" __attribute__((visibility("default"))) const graft::ExportedTimings* graft_operator_timings() noexcept;

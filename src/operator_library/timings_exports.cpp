@@ -1,4 +1,4 @@
-// The function through which `graft bench --operators` finds what is timed. Compiled into each library of operators.
+// The function by which `graft bench --operators` finds timed problems. Compiled into each library of operators.
 #include "graft/registry.hpp"
 #include "operator_library/timings.hpp"
 
@@ -14,7 +14,7 @@ const graft::ExportedTimings* graft_operator_timings() noexcept {
     };
 #endif
     return &exported;
-  } catch (...) {  // timings that throw, or no memory
+  } catch (...) {  // timings that throw, or bad_alloc
     return nullptr;
   }
 }

@@ -1,4 +1,4 @@
-// Between TensorRT's types and Graft's.
+// Converts between TensorRT's types and Graft's.
 #include "adapters/tensorrt/convert.hpp"
 
 #include <array>
@@ -46,7 +46,8 @@ const char* name_of(PluginFieldType type) {
   }
 }
 
-/// Unaligned, because TensorRT does not promise how serialized fields lie in an engine.
+/// Returns the numbers of a field. They are copied, because TensorRT does not guarantee the alignment of serialized
+/// fields in an engine.
 template <class Stored, class Wanted>
 std::vector<Wanted> read_numbers(const PluginField& field) {
   std::vector<Wanted> numbers;
@@ -75,7 +76,7 @@ Status one_number(const PluginField& field, const std::vector<Number>& numbers, 
   return {};
 }
 
-/// Builds TensorRT's expression for one of ours; symbols are TensorRT's own expressions under generated names.
+/// Builds TensorRT's expression for a Dim. Symbols of the Dim are TensorRT's own expressions under generated names.
 class ExpressionWriter {
  public:
   explicit ExpressionWriter(nvinfer1::IExprBuilder& builder) : builder_(builder) {}
@@ -94,7 +95,8 @@ class ExpressionWriter {
       return is_in_optimum_ && symbol->isSizeTensor() ? builder_.constant(size_in_optimum) : symbol;
     }
     if (dim.kind() == Dim::Kind::data_size) {
-      const nvinfer1::IDimensionExpr*& size = sizes_[dim.size_output()];  // declared once, however often it is used
+      const nvinfer1::IDimensionExpr*& size =
+          sizes_[dim.size_output()];  // declared once, even if it is used several times
       if (size == nullptr) {
         is_in_optimum_ = true;
         const nvinfer1::IDimensionExpr* optimum = write(dim.left());
@@ -131,14 +133,15 @@ class ExpressionWriter {
     return nvinfer1::DimensionOperation::kSUM;
   }
 
-  /// Stands for a size tensor of another layer, on which an optimum must not depend (NvInferRuntime.h): small, as no
-  /// optimum may exceed its largest size. TensorRT-RTX 1.7.1 gives none: there such a size is an expression of its own.
+  /// Replaces a size tensor of another layer in an optimum, which must not depend on size tensors (NvInferRuntime.h).
+  /// The value is small because no optimum may exceed the largest size. TensorRT-RTX 1.7.1 never passes such an
+  /// expression: there the size has an expression of its own.
   static constexpr std::int64_t size_in_optimum = 1;
 
   nvinfer1::IExprBuilder& builder_;
   bool is_in_optimum_ = false;
   std::unordered_map<std::string, const nvinfer1::IDimensionExpr*> symbols_;
-  std::unordered_map<std::size_t, const nvinfer1::IDimensionExpr*> sizes_;  // by their output
+  std::unordered_map<std::size_t, const nvinfer1::IDimensionExpr*> sizes_;  // by the index of their size output
 };
 
 }  // namespace

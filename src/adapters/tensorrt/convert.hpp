@@ -1,4 +1,4 @@
-// Between TensorRT's types and Graft's.
+// Converts between TensorRT's types and Graft's.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -17,20 +17,21 @@ namespace graft::tensorrt {
 [[nodiscard]] std::optional<Layout> from_tensorrt(nvinfer1::TensorFormat format);
 [[nodiscard]] nvinfer1::TensorFormat to_tensorrt(Layout layout);
 
-/// Fails for a type, format or shape that Graft does not have.
+/// Converts the description of a tensor. Fails for a type, a format or a shape that Graft does not support.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginTensorDesc& desc, TensorDesc& result);
 
-/// The value of a plugin field as `wanted`. Narrower numbers widen; anything else of another type is refused.
-/// The message names the field, what was found and what is allowed.
+/// Converts the value of a plugin field to the type `wanted`. Narrower numbers are widened; any other type is refused.
+/// The message names the field, the type that was found and the type that is allowed.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginField& field, AttributeType wanted, AttributeValue& result);
 
-/// The field type under which an attribute is announced and serialized.
+/// Returns the field type with which an attribute is announced and serialized.
 [[nodiscard]] nvinfer1::PluginFieldType field_type(AttributeType type);
 
-/// Points into `value`, which has to outlive the field.
+/// Returns a field that points into `value`, which has to outlive it.
 [[nodiscard]] nvinfer1::PluginField to_field(const char* name, const AttributeValue& value);
 
-/// Runs the operator's shape inference on TensorRT's dimension expressions, and on those of shape inputs' values.
+/// Infers the output shapes as expressions of TensorRT's dimension expressions, including those of shape inputs'
+/// values.
 [[nodiscard]] Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inputs,
                                   std::span<const nvinfer1::DimsExprs> shape_inputs,
                                   std::span<nvinfer1::DimsExprs> outputs, nvinfer1::IExprBuilder& builder);

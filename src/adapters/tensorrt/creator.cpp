@@ -1,4 +1,4 @@
-// The one plugin creator, made for each schema.
+// The plugin creator, one instance per schema.
 #include "adapters/tensorrt/creator.hpp"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field
   return invalid_argument("field `" + known->name + "`: " + status.message());
 }
 
-/// `order` is that of the schema, and of an engine's own field where it has one.
+/// Creates the operator from a creator's fields. `order` becomes the schema's input order, or the order in the engine's
+/// field `input_order_field` if it has one.
 Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
                      nvinfer1::TensorRTPhase phase, std::unique_ptr<Operator>& result, InputOrder& order) {
   const bool is_loaded = phase == nvinfer1::TensorRTPhase::kRUNTIME && schema.drop_in == nullptr;
@@ -80,10 +81,11 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::Plu
     std::unique_ptr<Operator> op;
     InputOrder order;
     const Status status = make_operator(schema_, fields, phase, op, order);
-    if (status.ok()) return std::make_unique<Plugin>(own_, std::move(op), order).release();  // TensorRT's from here on
+    if (status.ok())
+      return std::make_unique<Plugin>(own_, std::move(op), order).release();  // TensorRT owns the plugin from here
     const std::string layer = name == nullptr || *name == '\0' ? "" : " for `" + std::string(name) + "`";
     log_error(("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message()).c_str());
-  } catch (const std::exception& error) {  // memory may have run out, so nothing is put together here
+  } catch (const std::exception& error) {  // memory may have run out, so no message is composed
     log_error(error.what());
   } catch (...) {
     log_error("graft plugin: createPlugin: an unknown exception");
@@ -98,7 +100,7 @@ const char* Creator::getPluginNamespace() const noexcept { return schema_.space.
 
 namespace {
 
-/// In the order of operators().
+/// Returns the schemas of all operators, in the order of operators().
 const std::deque<PluginSchema>& own_schemas(std::string_view space) {
   static const std::deque<PluginSchema> schemas = [&] {
     std::deque<PluginSchema> result;
@@ -108,7 +110,7 @@ const std::deque<PluginSchema>& own_schemas(std::string_view space) {
   return schemas;
 }
 
-/// Filled once, by `fill(owned)`; a deque never moves its elements.
+/// Creators that `fill(owned)` adds once. A deque never moves its elements, so their addresses stay valid.
 struct Creators {
   template <class Fill>
   explicit Creators(const Fill& fill) {

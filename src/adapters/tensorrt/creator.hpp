@@ -1,5 +1,5 @@
-// The one plugin creator, made for each schema: an operator's own, and those under which it stands in for another
-// library's plugin.
+// The plugin creator, one instance per schema: an operator's own schema, and the schemas under which it replaces the
+// plugin of another library.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -13,11 +13,12 @@ namespace graft::tensorrt {
 
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
-  /// `own` is the schema of the plugins that it makes, which are Graft's under whatever name they were asked for: an
-  /// engine then never holds a name that another library may answer. It outlives the creator.
+  /// Makes plugins that carry the name in `own`, Graft's schema of the operator, even if TensorRT requests them by
+  /// another name: an engine then never contains a name that another library may own. `own` has to outlive the creator.
   Creator(PluginSchema schema, const PluginSchema& own);
 
-  /// Null, with the reason in the log, where a field is unknown, ill-typed, out of range, or required and missing.
+  /// Returns a new plugin, or null, with the reason in the log, if a field is unknown, ill-typed, out of range, or
+  /// required and missing.
   nvinfer1::IPluginV3* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
                                     nvinfer1::TensorRTPhase phase) noexcept override;
   const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override;
@@ -32,12 +33,14 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
   nvinfer1::PluginFieldCollection field_collection_{};
 };
 
-/// One for each operator of the registry, in the plugin namespace `space`, which is the same in every call; made at the
-/// first call, which TensorRT makes when it loads the library.
+/// Returns a creator for each operator of the registry, in the plugin namespace `space`, which must be the same in
+/// every call. The first call, by TensorRT when it loads the library, makes them.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& creators(std::string_view space);
-/// One for each plugin of another library that an operator stands in for; it makes plugins of the namespace `space`.
+/// Returns a creator for each plugin of another library that an operator replaces. Its plugins have the namespace
+/// `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::string_view space);
-/// One for each operator that computes a standard ONNX operator, under that one's name; it makes plugins of `space`.
+/// Returns a creator for each operator that computes a standard ONNX operator, under the ONNX operator's name. Its
+/// plugins have the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& onnx_creators(std::string_view space);
 
 }  // namespace graft::tensorrt

@@ -1,5 +1,5 @@
-// The functions that a plugin library shows: the two that TensorRT looks for when it loads one, and those that a
-// library of other names asks for its creators. Compiled into each plugin library, with the namespace of its plugins.
+// The functions that a plugin library exports: the two that TensorRT looks up when it loads one, and those from which a
+// library of other names gets its creators. Compiled into each plugin library, with the namespace of its plugins.
 #include "adapters/tensorrt/exports.hpp"
 
 #include <string>
@@ -14,18 +14,18 @@ nvinfer1::IPluginCreatorInterface* const* list_of(
     const std::vector<nvinfer1::IPluginCreatorInterface*>& (*creators)(std::string_view),
     std::int32_t& count) noexcept {
   try {
-    // Said at each load; a definition that is wrong must not become a plugin that computes something else.
+    // Reported at each load, because a wrong definition must not become a plugin that computes something else.
     static const graft::Status checked = graft::check_operators(graft::linked_operators());
     if (!checked.ok()) {
       graft::tensorrt::log_error(("graft plugins: " + checked.message() + "; no plugin is offered").c_str());
       count = 0;
       return nullptr;
     }
-    graft::register_cuda_kernels();  // creators are what makes operators here
+    graft::register_cuda_kernels();  // here operators are made only by creators
     const auto& list = creators(GRAFT_PLUGIN_NAMESPACE);
     count = static_cast<std::int32_t>(list.size());
     return list.data();
-  } catch (...) {  // only memory can run out here; TensorRT takes an empty list as a failure to load
+  } catch (...) {  // only bad_alloc is possible; TensorRT treats an empty list as a failure to load
     count = 0;
     return nullptr;
   }

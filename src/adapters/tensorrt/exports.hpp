@@ -1,4 +1,4 @@
-// What a plugin library shows to the process that loads it.
+// The functions that a plugin library exports.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -7,13 +7,13 @@
 
 #define GRAFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-/// TensorRT calls it before getCreators.
+/// Sets the finder of TensorRT's logger. TensorRT calls this function before getCreators.
 GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder);
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count);
-/// The creators under the names of other libraries' plugins, for the library of stand-ins beside a plugin library,
-/// which hands over the logger that it was given.
+/// Returns the creators under the names of other libraries' plugins. The library of stand-ins that belongs to a plugin
+/// library calls this function and passes on its own logger.
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_stand_ins(nvinfer1::ILoggerFinder* finder,
                                                                        std::int32_t& count);
-/// The same for those under the names of standard ONNX operators.
+/// Returns the creators under the names of standard ONNX operators, for the library of ONNX names.
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_onnx_names(nvinfer1::ILoggerFinder* finder,
                                                                         std::int32_t& count);

@@ -1,4 +1,4 @@
-// Which shared libraries this process has loaded.
+// Finds the shared libraries that this process has loaded.
 #include "adapters/tensorrt/loaded_library.hpp"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ struct Search {
   std::string path;
 };
 
-/// Empty where none is loaded.
+/// Returns the path of a loaded library whose file name begins with `file_name`, or an empty string.
 std::string path_of_loaded(std::string_view file_name) {
   Search search{file_name, {}};
   const auto has_name = [](dl_phdr_info* info, std::size_t /*size*/, void* wanted) -> int {

@@ -1,14 +1,14 @@
-// Which shared libraries this process has loaded.
+// Finds the shared libraries that this process has loaded.
 #pragma once
 
 #include <string_view>
 
 namespace graft::tensorrt {
 
-/// Whether the file name of one of them begins so.
+/// Returns whether a library whose file name begins with `file_name` is loaded.
 [[nodiscard]] bool is_loaded(std::string_view file_name);
 
-/// Of the TensorRT that this process has loaded, 101500 for 10.15; 0 where there is none, and for TensorRT-RTX.
+/// Returns the version of the loaded TensorRT, such as 101500 for 10.15; 0 if none is loaded, and for TensorRT-RTX.
 [[nodiscard]] int tensorrt_version();
 
 }  // namespace graft::tensorrt

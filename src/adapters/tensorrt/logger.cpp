@@ -1,4 +1,4 @@
-// Messages to the logger of whoever calls the plugin.
+// Writes messages to TensorRT's logger.
 #include "adapters/tensorrt/logger.hpp"
 
 #include <atomic>
@@ -14,7 +14,7 @@ void log(nvinfer1::ILogger::Severity severity, const char* message) noexcept {
   nvinfer1::ILogger* logger = nullptr;
   try {
     if (finder != nullptr) logger = finder->findLogger();
-  } catch (...) {  // a vendor's function that is not noexcept, called from functions that are
+  } catch (...) {  // findLogger is not noexcept, but the callers of this function are
     logger = nullptr;
   }
   if (logger != nullptr) {

@@ -1,14 +1,14 @@
-// Messages to the logger of whoever calls the plugin.
+// Writes messages to TensorRT's logger.
 #pragma once
 
 #include <NvInferRuntime.h>
 
 namespace graft::tensorrt {
 
-/// What TensorRT passes to setLoggerFinder when it loads the library; may be null.
+/// Sets the finder that TensorRT passes to setLoggerFinder when it loads the library; may be null.
 void set_logger_finder(nvinfer1::ILoggerFinder* finder) noexcept;
 
-/// To TensorRT's logger, or to standard error where TensorRT gave none.
+/// Logs a message to TensorRT's logger, or to standard error if TensorRT provides none.
 void log_error(const char* message) noexcept;
 void log_warning(const char* message) noexcept;
 

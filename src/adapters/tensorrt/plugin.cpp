@@ -1,4 +1,4 @@
-// The one TensorRT plugin: any Operator behind the IPluginV3 interfaces.
+// The TensorRT plugin: implements the IPluginV3 interfaces for any Operator.
 #include "adapters/tensorrt/plugin.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Status too_many_tensors() {
   return unsupported("more than " + std::to_string(TypeRow::max_ports) + " inputs and outputs");
 }
 
-/// The tensors of one call, held on the stack so that enqueue allocates nothing.
+/// The tensors of one call, held on the stack so that enqueue allocates no memory.
 class Tensors {
  public:
   Status read(const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
@@ -53,7 +53,7 @@ class Tensors {
   std::size_t output_count_ = 0;
 };
 
-/// What a call says of its inputs, in the operator's order; on the stack, so that enqueue allocates nothing.
+/// The inputs of a call in the operator's order, held on the stack so that enqueue allocates no memory.
 template <class T>
 class ArrangedInputs {
  public:
@@ -64,14 +64,15 @@ class ArrangedInputs {
   [[nodiscard]] const T* data() const { return inputs_.data(); }
   [[nodiscard]] std::size_t size() const { return inputs_.size(); }
   [[nodiscard]] std::span<const T> span() const& { return inputs_; }
-  std::span<const T> span() && = delete;  // it may point into this object
+  std::span<const T> span() && = delete;  // the span may point into this object
 
  private:
   std::array<T, TypeRow::max_ports> storage_;
   std::span<const T> inputs_;
 };
 
-/// What stands for an input that is left out before others: no elements, of the type of the first.
+/// Returns the description of an input that is left out before later inputs: no elements, and the type of the first
+/// input.
 nvinfer1::PluginTensorDesc left_out(const nvinfer1::PluginTensorDesc* inputs, std::size_t count) {
   nvinfer1::PluginTensorDesc desc{};
   desc.dims.nbDims = 1;
@@ -90,7 +91,7 @@ ArrangedInputs<Desc> arranged(const InputOrder& order, const Desc* inputs, std::
   return {order, inputs, count, left_out(inputs, count)};
 }
 
-/// `found`: without shape inputs, which TensorRT counts apart.
+/// Checks the number of inputs. `found` does not include shape inputs, which TensorRT counts separately.
 Status check_input_count(const PluginSchema& schema, const InputOrder& order, std::size_t found) {
   const OperatorType& type = *schema.type;
   const std::size_t least = order.is_own() ? type.required_input_count() : order.least();
@@ -109,7 +110,8 @@ bool has_known_sizes(const nvinfer1::PluginTensorDesc* descs, std::size_t count)
   });
 }
 
-/// The sizes of the outputs from those of the inputs, each that depends on data as large as it may become; allocates.
+/// Reads the tensors and infers the extents of the outputs from the inputs. Sizes that depend on data get their upper
+/// bounds. Allocates memory.
 Status read_inferred(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
   std::vector<nvinfer1::PluginTensorDesc> known(outputs, outputs + output_count);
@@ -123,8 +125,8 @@ Status read_inferred(const Operator& op, const nvinfer1::PluginTensorDesc* input
   return check_sizes(op.type(), tensors.problem());
 }
 
-/// Where sizes of outputs depend on data TensorRT does not know them (-1), or gives bounds of them, and the operator
-/// wants the largest.
+/// Reads the tensors. If sizes of outputs depend on data, TensorRT passes -1 or bounds for them, and the operator gets
+/// their upper bounds.
 Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
                       const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
   if (op.type().size_output_count() > 0) {
@@ -139,23 +141,24 @@ bool has_groups_of_channels(const TypeRow& row) {
                      [](const Format& format) { return format.layout == Layout::chw32; });
 }
 
-/// TensorRT-RTX 1.7 takes int8 in groups of 32 channels wherever a plugin offers that, and writes it as linear in
-/// between: each plugin gets a kernel before it and one behind it that do nothing but move elements, also where two
-/// plugins follow each other. So it is offered the linear layout alone.
+/// Whether to offer int8 in groups of 32 channels. TensorRT-RTX 1.7 selects this layout wherever a plugin offers it and
+/// stores linear tensors in between: every plugin gets one kernel before it and one after it that only move elements,
+/// even between two adjacent plugins. RTX is therefore offered the linear layout only.
 bool offers_groups_of_channels() {
   static const bool is_rtx = is_loaded("libtensorrt_rtx") && !is_loaded("libnvinfer.so");
   return !is_rtx;
 }
 
-/// What TensorRT wants of outputs that declareSizeTensor names: 32 bits up to 10.14 (NVIDIA's sample of a NonZero
-/// plugin), 64 from 10.15 and in TensorRT-RTX.
+/// Returns the type that TensorRT requires for outputs in declareSizeTensor: i32 up to 10.14 (NVIDIA's sample of a
+/// NonZero plugin), i64 from 10.15 on and in TensorRT-RTX.
 DType size_dtype() {
   constexpr int first_with_64_bits = 101500;
   const int version = tensorrt_version();
   return version != 0 && version < first_with_64_bits ? DType::i32 : DType::i64;
 }
 
-/// While an engine is built sizes are ranges; `pick` says which end of them to use where a dimension is not fixed.
+/// Reads the tensors while an engine is built, when sizes are ranges. `pick` selects the end of the range for dynamic
+/// dimensions.
 Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t input_count,
                   const nvinfer1::DynamicPluginTensorDesc* outputs, std::size_t output_count,
                   nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::*pick, Tensors& tensors) {
@@ -173,7 +176,7 @@ Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* i
   return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
 }
 
-/// What kernels need for the largest sizes, which TensorRT sets aside for all.
+/// Computes the bytes of workspace for the largest sizes, which TensorRT reserves for all sizes.
 Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs,
                               std::size_t input_count, const nvinfer1::DynamicPluginTensorDesc* outputs,
                               std::size_t output_count, std::size_t& bytes) {
@@ -184,10 +187,11 @@ Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginT
   return status;
 }
 
-/// Without what may depend on data: sizes whose bounds begin at 0 have that size, which they may have together.
-/// TensorRT tells a plugin in no other way: in TensorRT-RTX 1.7.1 sizes of inputs that come from a NonZero through
-/// Gather, GatherND or Concat have bounds from 0, and isSizeTensor() is false for each of them in getOutputShapes. A
-/// profile may begin at 0 too, and so may a sum of such sizes begin above it.
+/// Returns the descriptions with an optimum of 0 for every dynamic dimension whose range begins at 0: such a dimension
+/// may depend on data, and all of them can be 0 at the same time. TensorRT marks these dimensions in no other way: in
+/// TensorRT-RTX 1.7.1, sizes of inputs that come from a NonZero through Gather, GatherND or Concat have ranges from 0,
+/// and isSizeTensor() is false for each of them in getOutputShapes. A profile may begin at 0 as well, and a sum of such
+/// sizes may begin above 0.
 std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::DynamicPluginTensorDesc* descs,
                                                             std::size_t count) {
   std::vector<nvinfer1::DynamicPluginTensorDesc> result(descs, descs + count);
@@ -199,8 +203,9 @@ std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::Dyna
   return result;
 }
 
-/// Whether the operator takes the largest sizes, the optimum, or the optimum without sizes that depend on data: what
-/// configurePlugin accepts. Kernels index by rank, and only an operator that takes the sizes has been asked about it.
+/// Checks whether the operator accepts the largest sizes, the optimum, or the optimum without sizes that depend on
+/// data, as configurePlugin does. The code of an operator indexes axes, so its workspace may only be computed for a
+/// rank that it has accepted.
 Status check_some_sizes(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in, std::size_t inputs,
                         const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
   const auto rest_in = without_data(in, inputs);
@@ -230,7 +235,7 @@ bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count
   });
 }
 
-/// " alpha = 0.1"; a long value, the weights of a layer, as its hash.
+/// Returns a string such as " alpha=0.1". A long value, such as the weights of a layer, is replaced with its hash.
 std::string attribute_text(const AttributeInfo& info, const AttributeValue& value) {
   constexpr std::size_t longest = 64;
   std::string text = to_string(value);
@@ -238,7 +243,7 @@ std::string attribute_text(const AttributeInfo& info, const AttributeValue& valu
   return " " + std::string(info.name) + "=" + text;
 }
 
-/// " graft.inputs=x,offset,mask"; empty for the operator's own order.
+/// Returns a string such as " graft.inputs=x,offset,mask", or an empty string for the operator's own order.
 std::string order_text(const OperatorType& type, const InputOrder& order) {
   return order.is_own() ? "" : std::string(" ") + input_order_field + "=" + order.to_string(type);
 }
@@ -249,7 +254,7 @@ std::vector<nvinfer1::PluginTensorDesc> descs_of(const nvinfer1::DynamicPluginTe
   return result;
 }
 
-/// Runs `body`, which returns a Status, and turns failures and exceptions into a log line and `on_failure`.
+/// Runs `body`, which returns a Status. Logs a failure or an exception, and returns `on_failure` then.
 template <class Result, class Body>
 Result guarded(const PluginSchema& schema, const char* call, Result on_success, Result on_failure,
                Body&& body) noexcept {
@@ -257,7 +262,7 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
     const Status status = body();
     if (status.ok()) return on_success;
     log_error(("graft plugin " + schema.name + " " + schema.version + ": " + call + ": " + status.message()).c_str());
-  } catch (const std::exception& error) {  // memory may have run out, so nothing is put together here
+  } catch (const std::exception& error) {  // memory may have run out, so no message is composed
     log_error(error.what());
   } catch (...) {
     log_error("graft plugin: an unknown exception");
@@ -265,7 +270,8 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
   return on_failure;
 }
 
-/// Bounds of sizes need not be sizes that occur together, so what an operator refuses of them is no failure.
+/// Warns about bounds of the profile that the operator refuses. This is not an error, because bounds need not occur
+/// together.
 void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in,
                     std::size_t inputs, const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
   for (const auto bound : {&nvinfer1::DynamicPluginTensorDesc::min, &nvinfer1::DynamicPluginTensorDesc::max}) {
@@ -283,7 +289,7 @@ void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfe
 }  // namespace
 
 std::int32_t tactic_of(std::string_view variant) {
-  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT wants them positive
+  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT requires positive numbers
 }
 
 Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order)
@@ -343,8 +349,8 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
-      // Those of the optimum, which TensorRT times with, do occur together, but for sizes that depend on data: the
-      // optima of two layers are two numbers.
+      // The sizes of the optimum, with which TensorRT times kernels, occur together, except sizes that depend on data:
+      // the optima of two layers are independent numbers.
       if (Status status =
               read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
           !status.ok()) {
@@ -362,7 +368,7 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
     }
-    // getWorkspaceSize has no way to fail, and kernels would write to memory that nobody set aside.
+    // getWorkspaceSize cannot report an error, and kernels would write to memory that is not reserved.
     std::size_t bytes = 0;
     if (Status status = read_largest_workspace(*operator_, in, inputs, out, outputs, bytes); !status.ok()) {
       return {status.code(), "the workspace of the profile's largest sizes: " + status.message()};
@@ -408,7 +414,8 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
   std::vector<NamedAttribute> adopted;
   for (std::size_t i = 0; i < inputs.size() + outputs.size(); ++i) {
     const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
-    // -1 where there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX 1.7).
+    // The scale is -1 if there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX
+    // 1.7).
     if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
     const std::size_t port = type.port_of(inputs.size(), i);
     if (port >= type.ports.size()) continue;
@@ -546,7 +553,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
     const OperatorType& type = *schema_.type;
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
-    std::vector<int> given_ranks(given, -1);  // what lies beyond `position` holds nothing
+    std::vector<int> given_ranks(given, -1);  // ranks after `position` are unspecified
     for (std::size_t i = 0; i <= static_cast<std::size_t>(position) && i < given; ++i) {
       given_ranks[i] = in_out[i].desc.dims.nbDims;
     }
@@ -558,7 +565,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
         const nvinfer1::PluginTensorDesc& found = in_out[i].desc;
         const bool is_own = order_.is_own() || i >= given;
         const std::optional<std::size_t> port = is_own ? type.port_of(given, i) : order_.port_of(i);
-        if (!port) {  // nobody reads it
+        if (!port) {  // the operator does not read this input
           matches = found.format == nvinfer1::TensorFormat::kLINEAR;
           continue;
         }
@@ -575,8 +582,8 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
 std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
                                      const nvinfer1::DynamicPluginTensorDesc* outputs,
                                      std::int32_t output_count) const noexcept {
-  // More than any device has where it is not known: configurePlugin has failed for these sizes, and 0 would let kernels
-  // write to memory that nobody set aside.
+  // If the size is unknown, the result is larger than the memory of any device: configurePlugin has failed for these
+  // sizes, and with 0 kernels would write to memory that is not reserved.
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
@@ -602,7 +609,7 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
     const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
     const bool has_known_count = count == input_count_;
-    if (!has_known_sizes(in, inputs)) {  // of a layer before this one, which only its data decide: enqueue is told
+    if (!has_known_sizes(in, inputs)) {  // the data of an earlier layer decide the sizes; enqueue receives them
       input_count_ = count;
       prepared_.clear();
       return {};
@@ -639,7 +646,7 @@ std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
     const std::size_t output_count = schema_.type->output_count();
     const ArrangedInputs<const void*> addresses(order_, inputs, input_count_, nullptr);
     const Buffers buffers{addresses.span(), {outputs, output_count}, workspace};
-    // Shape inputs are not among the inputs: what they say shows in the outputs alone.
+    // Shape inputs are not among the inputs; their values only determine the extents of the outputs.
     const bool has_shape_inputs = schema_.type->shape_input_count() > 0;
     Tensors tensors;
     Status status = tensors.read(in, input_count, output_desc, has_shape_inputs ? output_count : 0);
@@ -650,7 +657,7 @@ std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
       return operator_->run_cuda({known.first(input_count), known.subspan(input_count)}, buffers,
                                  {.stream = stream, .variant = variant_});
     }
-    // TensorRT promises no onShapeChange where only the size of a layer before this one changes that depends on data.
+    // TensorRT does not guarantee an onShapeChange if only a size changes that depends on the data of an earlier layer.
     if (!has_shape_inputs) status = read_inferred(*operator_, in, input_count, output_desc, output_count, tensors);
     if (status.ok()) status = operator_->check(tensors.problem());
     if (!status.ok()) return status;

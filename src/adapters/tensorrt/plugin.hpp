@@ -1,4 +1,4 @@
-// The one TensorRT plugin: any Operator behind the IPluginV3 interfaces.
+// The TensorRT plugin: implements the IPluginV3 interfaces for any Operator.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -15,14 +15,15 @@
 
 namespace graft::tensorrt {
 
-/// The field in which an engine keeps the order of a stand-in's inputs, as text. No attribute can have that name.
+/// The name of the field that stores the order of a stand-in's inputs in an engine, as text. No attribute can have this
+/// name.
 inline constexpr const char* input_order_field = "graft.inputs";
 
-/// The number under which TensorRT remembers a variant that it chose.
+/// Returns the number with which TensorRT identifies the selected variant.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
-/// What a plugin says while an engine is built, in the second form of that interface only where an output takes the
-/// memory of an input: TensorRT 10.0 to 10.2 know the first alone, whose calls are the same.
+/// The interface for building engines. It reports version 2 only if an output aliases an input: TensorRT 10.0 to 10.2
+/// support version 1 only, whose calls are the same.
 class BuildCapability : public nvinfer1::IPluginV3OneBuildV2 {
  public:
   [[nodiscard]] nvinfer1::InterfaceInfo getInterfaceInfo() const noexcept final {
@@ -35,18 +36,20 @@ class BuildCapability : public nvinfer1::IPluginV3OneBuildV2 {
   [[nodiscard]] virtual bool has_aliased_ports() const noexcept = 0;
 };
 
-/// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Calls CUDA in onShapeChange (the
-/// device's capability, copies of what attributes supply) and in enqueue; nowhere while an engine is built.
+/// A plugin for TensorRT. Errors are logged to TensorRT's logger, and the call returns TensorRT's failure code. The
+/// plugin calls CUDA in onShapeChange (for the device's compute capability and for copies of the inputs that attributes
+/// replace) and in enqueue, but never while an engine is built.
 ///
-/// Scales of i8 tensors are attributes. Under implicit quantization, which a model without them gets from TensorRT 10's
-/// calibration, TensorRT gives a scale with each i8 tensor: an attribute that still has its default takes it.
+/// Scales of i8 tensors are attributes. Under implicit quantization, which TensorRT 10's calibration adds to a model
+/// without scales, TensorRT passes a scale with each i8 tensor: the plugin stores it in the attribute if the attribute
+/// still has its default value.
 class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneCore,
                      public BuildCapability,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
-  /// `schema`, the operator's own, outlives the plugin: the library keeps it until it is unloaded. TensorRT gives the
-  /// inputs in the order `order`: every call puts them into the operator's first.
+  /// `schema`, the operator's own, has to outlive the plugin: the library keeps it until it is unloaded. TensorRT
+  /// passes the inputs in the order `order`; every call first arranges them in the operator's order.
   Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order = {});
 
   // IPluginV3
@@ -71,7 +74,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                                nvinfer1::IExprBuilder& builder) noexcept override;
   bool supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
                                  std::int32_t input_count, std::int32_t output_count) noexcept override;
-  /// TensorRT asks for so many at the most; the default may leave out rows of an operator with several constraints.
+  /// Returns the number of type rows, if it is larger than TensorRT's default limit, with which TensorRT might skip
+  /// rows of an operator with several type constraints.
   std::int32_t getFormatCombinationLimit() noexcept override;
   [[nodiscard]] std::int32_t getNbOutputs() const noexcept override;
   std::size_t getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
@@ -79,20 +83,22 @@ class Plugin final : public nvinfer1::IPluginV3,
                                std::int32_t output_count) const noexcept override;
 
   std::int32_t getAliasedInput(std::int32_t output) noexcept override;
-  /// Each fitting variant is a tactic if the operator wants its variants timed.
+  /// Returns the number of tactics: one for each fitting variant if the operator has timed_variants, otherwise 0.
   std::int32_t getNbTactics() noexcept override;
   std::int32_t getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept override;
-  /// Graft's version, the operator and all attributes: what else decides how long a tactic takes, TensorRT adds.
+  /// Returns Graft's version, the operator and all attributes. TensorRT adds everything else that determines the time
+  /// of a tactic.
   const char* getTimingCacheID() noexcept override;
-  /// The attributes that differ from their defaults, for TensorRT's inspector and log.
+  /// Returns the attributes that differ from their defaults, for TensorRT's inspector and log.
   const char* getMetadataString() noexcept override;
 
   // IPluginV3OneRuntime
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
-  /// Prepares nothing where TensorRT does not know a size of the inputs yet (-1).
+  /// Prepares the kernels, unless TensorRT does not know a size of the inputs yet (-1).
   std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                              const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
-  /// Of any sizes: those that onShapeChange prepared are run at once and without allocating, others are checked first.
+  /// Runs the kernels. Sizes that onShapeChange has prepared run without allocating memory; other sizes are checked
+  /// first.
   std::int32_t enqueue(const nvinfer1::PluginTensorDesc* input_desc, const nvinfer1::PluginTensorDesc* output_desc,
                        const void* const* inputs, void* const* outputs, void* workspace,
                        cudaStream_t stream) noexcept override;
@@ -102,7 +108,7 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   [[nodiscard]] bool has_aliased_ports() const noexcept override;
   void choose_variant();
-  /// That there are as many as the operator takes, and all whose memory an output takes.
+  /// Checks the number of inputs, and that every input is present whose memory an output uses.
   [[nodiscard]] Status check_inputs(std::size_t given) const;
   [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                                     std::span<const nvinfer1::PluginTensorDesc> outputs);
@@ -110,11 +116,12 @@ class Plugin final : public nvinfer1::IPluginV3,
   const PluginSchema& schema_;
   std::unique_ptr<Operator> operator_;
   InputOrder order_;
-  std::size_t input_count_;           // what the network gives; enqueue is not told
-  std::vector<TensorDesc> prepared_;  // what the last onShapeChange was told; also called when only addresses change
-  std::vector<std::string> fitting_;  // the variants for these, best first
-  std::string variant_;               // chosen of them ahead of enqueue, by onShapeChange and setTactic in either order
-  std::int32_t tactic_ = 0;           // what TensorRT's timing chose; 0 for the first variant that fits
+  std::size_t input_count_;  // number of inputs in the network; enqueue does not receive it
+  std::vector<TensorDesc>
+      prepared_;  // the tensors of the last onShapeChange, which TensorRT also calls if only addresses change
+  std::vector<std::string> fitting_;  // the variants that fit these tensors, best first
+  std::string variant_;               // the selected one; set by onShapeChange and setTactic, in either order
+  std::int32_t tactic_ = 0;           // the tactic that TensorRT has timed as fastest; 0: the first variant that fits
   std::vector<std::int32_t> tactics_;
   std::string timing_cache_id_;
   std::string metadata_;

@@ -1,4 +1,4 @@
-// Drives any TensorRT plugin through the order of calls that TensorRT documents, without TensorRT.
+// Runs TensorRT plugins without TensorRT, by the sequence of calls that TensorRT documents.
 #include "adapters/tensorrt/plugin_host.hpp"
 
 #include <cuda_runtime_api.h>
@@ -93,7 +93,7 @@ std::vector<SerializedField> serialize(nvinfer1::IPluginV3& plugin) {
   return fields;
 }
 
-/// What TensorRT gives to attachToContext; a plugin that asks for memory or an error recorder finds none.
+/// The context that attachToContext receives. It provides neither memory nor an error recorder.
 class EmptyContext final : public nvinfer1::IPluginResourceContext {
  public:
   EmptyContext() = default;
@@ -102,19 +102,19 @@ class EmptyContext final : public nvinfer1::IPluginResourceContext {
   [[nodiscard]] nvinfer1::IErrorRecorder* getErrorRecorder() const noexcept override { return nullptr; }
 };
 
-/// Dimension expressions as TensorRT's builder would make them, over Graft's own.
+/// Dimension expressions that behave like those of TensorRT's builder, implemented with Graft's Dim.
 class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv::VExprBuilder {
  public:
   Expressions() { mImpl = this; }
   ~Expressions() noexcept override = default;
 
-  /// What the size of an input may be.
+  /// The kind of an input's size.
   enum class Input { other, size_tensor };
 
   const nvinfer1::IDimensionExpr* make(Dim dim, Input input = Input::other, bool has_size_tensor = false) {
     return &owned_.emplace_back(std::move(dim), input, has_size_tensor || input == Input::size_tensor);
   }
-  /// What was asked for and cannot be made; empty where nothing was.
+  /// Returns why an expression could not be made, or an empty string if all could be made.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   static const Dim& read(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).dim;
@@ -156,7 +156,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   static bool depends_on_size_tensor(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).depends_on_size_tensor;
   }
-  /// The calls of TensorRT's interface may not throw: what is wrong is said behind them.
+  /// Makes an expression. TensorRT's interface must not throw, so an exception is stored in refusal_.
   template <class Make>
   const nvinfer1::IDimensionExpr* guarded(const Make& make_dim, bool has_size_tensor = false) {
     try {
@@ -185,14 +185,14 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   std::string refusal_;
 };
 
-/// What a builder knows of the sizes of inputs. Those that are not known have their values put in after.
+/// The kind of the input sizes that a builder passes. Values of unknown sizes are substituted afterwards.
 enum class InputSizes {
   known,
   symbolic,
-  of_data,  ///< Each is the size tensor of another layer.
+  of_data,  ///< Each size is the size tensor of another layer.
 };
 
-/// Output shapes from getOutputShapes: numbers, and sizes that depend on data with numbers as their bounds.
+/// Calls getOutputShapes and returns the shapes as numbers. Sizes that depend on data have numbers as their bounds.
 std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
                                  std::span<const Extents> shape_values, std::size_t output_count, InputSizes kind) {
   const auto expression_kind =
@@ -255,7 +255,7 @@ nvinfer1::PluginTensorDesc to_plugin_desc(const TensorDesc& desc) {
   for (int axis = 0; axis < desc.extents.rank(); ++axis) result.dims.d[axis] = desc.extents[axis];
   result.type = to_tensorrt(desc.dtype);
   result.format = to_tensorrt(desc.layout);
-  result.scale = 1;  // as TensorRT-RTX has it in a strongly typed network
+  result.scale = 1;  // as in a strongly typed network of TensorRT-RTX
   return result;
 }
 
@@ -264,14 +264,15 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc) {
   return {fixed, fixed.dims, fixed.dims, fixed.dims};
 }
 
-/// TensorRT says -1 of a size that depends on data.
+/// Replaces sizes that depend on data with -1, as TensorRT does.
 void hide_data_sizes(const Shape& shape, nvinfer1::PluginTensorDesc& desc) {
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis].kind() == Dim::Kind::data_size) desc.dims.d[axis] = -1;
   }
 }
 
-/// And gives bounds while an engine is built, the least of them 0: seen in TensorRT-RTX 1.7.
+/// Returns the description that TensorRT passes while an engine is built: sizes that depend on data are ranges from 0,
+/// as seen in TensorRT-RTX 1.7.
 nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const Shape& shape) {
   nvinfer1::DynamicPluginTensorDesc result = to_dynamic_desc(desc);
   hide_data_sizes(shape, result.desc);
@@ -283,7 +284,7 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const 
   return result;
 }
 
-/// TensorRT asks position by position; an accepted combination must be accepted at each, and the answer not change.
+/// Checks that the plugin accepts a combination of formats at each position, and does so in a second round as well.
 void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1::DynamicPluginTensorDesc> in_out,
                    std::size_t input_count) {
   const auto inputs = static_cast<std::int32_t>(input_count);
@@ -296,8 +297,9 @@ void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1:
   }
 }
 
-/// Of each output the input whose memory it takes, which no other output may take and which has its description; -1 for
-/// one with memory of its own. Only the second form of the interface has the call.
+/// Returns the input whose memory each output uses, or -1 for an output with memory of its own. Checks that no two
+/// outputs use one input, and that input and output have the same description. Only version 2 of the interface has this
+/// call.
 std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
                                          std::span<const TensorDesc> outputs) {
   std::vector<std::int32_t> aliased(outputs.size(), -1);
@@ -317,7 +319,7 @@ std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std
   return aliased;
 }
 
-/// TensorRT remembers the number of the tactic that was fastest, so no two may share one.
+/// Returns the tactics. TensorRT stores the number of the fastest tactic, so all numbers have to differ.
 std::vector<std::int32_t> tactics_of(nvinfer1::IPluginV3OneBuild& build) {
   std::vector<std::int32_t> tactics(static_cast<std::size_t>(std::max(0, build.getNbTactics())));
   const auto code = build.getValidTactics(tactics.data(), static_cast<std::int32_t>(tactics.size()));
@@ -332,7 +334,7 @@ void check_cuda(cudaError_t error, const char* call) {
   if (error != cudaSuccess) fail(call, cudaGetErrorString(error));
 }
 
-/// Device memory of one tensor between two guards.
+/// Device memory of one tensor between two guard regions.
 class GuardedBuffer {
  public:
   static constexpr std::size_t guard = 256;
@@ -352,7 +354,7 @@ class GuardedBuffer {
     check_cuda(cudaMemcpy(data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
   }
   void poison() { check_cuda(cudaMemset(data(), poison_byte, bytes_), "cudaMemset"); }
-  /// The tensor's bytes; throws if a guard was touched.
+  /// Returns the tensor's bytes. Throws if a guard region has changed.
   [[nodiscard]] std::vector<std::byte> read(const std::string& name) const {
     std::vector<std::byte> all(total());
     check_cuda(cudaMemcpy(all.data(), memory_, all.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -386,8 +388,8 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Results of a size that depends on data are what lies within that size: what the rest of their memory holds does not
-/// matter. Throws where a size output holds what it may not.
+/// Truncates results to the sizes that depend on data: memory after them is unspecified. Throws if a size output is out
+/// of range.
 void keep_what_has_a_size(const BuiltPlugin& built, std::vector<std::vector<std::byte>>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     TensorDesc desc = built.outputs[i];
@@ -441,7 +443,7 @@ class PluginLibrary::Logger final : public nvinfer1::ILogger, public nvinfer1::I
     try {
       const std::lock_guard lock(mutex_);
       lines_.emplace_back(message);
-    } catch (...) {  // a lost log line is better than a dead process
+    } catch (...) {  // losing a log line is better than ending the process
       return;
     }
   }
@@ -479,7 +481,7 @@ PluginLibrary::PluginLibrary(const std::filesystem::path& path) : logger_(std::m
 
 PluginLibrary::~PluginLibrary() {
   if (handle_ == nullptr) return;
-  // The library may stay mapped, if somebody else loaded it too, and must not keep the address of our logger.
+  // The library may stay mapped if other code has loaded it too, and must not keep the address of this logger.
   const auto set_logger_finder = reinterpret_cast<SetLoggerFinder>(dlsym(handle_, "setLoggerFinder"));
   if (set_logger_finder != nullptr) set_logger_finder(nullptr);
   dlclose(handle_);
@@ -640,7 +642,7 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
     const bool same = run_once([&] { capture_and_replay(stream, enqueue); }) == first;
     require(same || options.any_order, "enqueue", "a replayed CUDA graph gave other bits");
   }
-  // As a builder times them: shapes stay, and one tactic after another is set.
+  // A builder times tactics in this way: with the same shapes, it sets one tactic after another.
   for (const std::int32_t tactic : built.tactics) {
     require(runtime.setTactic(tactic) == 0, "setTactic", "refused the tactic " + std::to_string(tactic));
     static_cast<void>(run_once(enqueue));

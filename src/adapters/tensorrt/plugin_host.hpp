@@ -1,4 +1,4 @@
-// Drives any TensorRT plugin through the order of calls that TensorRT documents, without TensorRT.
+// Runs TensorRT plugins without TensorRT, by the sequence of calls that TensorRT documents.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -16,20 +16,20 @@
 
 namespace graft::tensorrt {
 
-/// A plugin library that is loaded as TensorRT loads it: setLoggerFinder, then getCreators.
+/// A plugin library, loaded as TensorRT loads it: setLoggerFinder, then getCreators.
 class PluginLibrary {
  public:
-  /// Throws Error if it cannot be loaded or lacks either export; the message is the loader's own.
+  /// Loads a library. Throws Error with the loader's message if it cannot be loaded, or if it lacks either export.
   explicit PluginLibrary(const std::filesystem::path& path);
   ~PluginLibrary();
   PluginLibrary(const PluginLibrary&) = delete;
   PluginLibrary& operator=(const PluginLibrary&) = delete;
 
-  /// Creators of the V3 interface; others (IPluginCreator of V2) are left out.
+  /// Returns the creators of the V3 interface. Creators of V2 (IPluginCreator) are omitted.
   [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorV3One*>& creators() const { return creators_; }
-  /// Null for an unknown name or version.
+  /// Returns a creator, or null for an unknown name or version.
   [[nodiscard]] nvinfer1::IPluginCreatorV3One* find(const std::string& name, const std::string& version = "1") const;
-  /// Everything that the library has logged since the last call.
+  /// Returns all lines that the library has logged since the last call.
   std::vector<std::string> take_log();
 
  private:
@@ -41,7 +41,7 @@ class PluginLibrary {
 
 using PluginFields = std::map<std::string, AttributeValue>;
 
-/// A field as a plugin serialized it, of any type.
+/// A field that a plugin has serialized, of any type.
 struct SerializedField {
   std::string name;
   nvinfer1::PluginFieldType type = nvinfer1::PluginFieldType::kUNKNOWN;
@@ -51,23 +51,25 @@ struct SerializedField {
   friend bool operator==(const SerializedField&, const SerializedField&) = default;
 };
 
-/// What TensorRT keeps of a plugin in an engine.
+/// The parts of a plugin that TensorRT stores in an engine.
 struct BuiltPlugin {
   std::vector<SerializedField> serialized;
-  std::vector<TensorDesc> outputs;  ///< A dimension that depends on data is as large as it may become.
-  std::vector<Shape> shapes;        ///< The same with what getOutputShapes says of such dimensions.
+  std::vector<TensorDesc> outputs;  ///< Dimensions that depend on data have their upper bounds.
+  std::vector<Shape> shapes;        ///< The shapes that getOutputShapes returned, including data sizes.
   std::size_t workspace = 0;
   std::vector<std::int32_t> tactics;
-  std::vector<std::int32_t> aliased;  ///< Of each output the input whose memory it takes; -1: it has its own.
+  std::vector<std::int32_t> aliased;  ///< For each output the input whose memory it uses; -1: its own memory.
 };
 
-/// The calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once with
-/// every dimension symbolic, once with each a size tensor of another layer), getAliasedInput where the plugin has it,
-/// clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize, getFieldsToSerialize; then
-/// re-creation from the serialized fields, which must serialize to the same. Makes no CUDA call and needs no GPU.
-/// `output_layouts` are asked for; empty takes those of the first input. Throws Error naming the call that failed or
-/// broke a rule. `at_runtime` is the creator that re-creates the plugin, if another one has the name that the plugin
-/// says it has. `shape_values` are those of shape inputs, which getOutputShapes alone is told.
+/// Makes the calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once
+/// with symbolic dimensions, once with dimensions that are size tensors of other layers), getAliasedInput if the plugin
+/// implements it, clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
+/// getFieldsToSerialize. Then re-creates the plugin from the serialized fields, which must serialize to the same
+/// fields. Makes no CUDA call and needs no GPU.
+///
+/// `output_layouts` are the requested layouts; empty: that of the first input. `at_runtime` is the creator that
+/// re-creates the plugin, if the plugin's name belongs to another creator. `shape_values` are the values of shape
+/// inputs, which are passed to getOutputShapes only. Throws Error naming the call that failed or broke a rule.
 [[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
                                        std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {},
                                        nvinfer1::IPluginCreatorV3One* at_runtime = nullptr,
@@ -75,20 +77,21 @@ struct BuiltPlugin {
 
 struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
-  bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
-  bool any_order = false;    ///< Sums are made in any order: a later run may give other bits.
-  /// What onShapeChange is told where enqueue gets other sizes, as behind a layer whose sizes depend on data; empty:
-  /// the same.
+  bool capture = true;       ///< Whether to run inside CUDA graph capture and replay as well.
+  bool any_order = false;    ///< Whether the order of sums varies, so that runs may differ.
+  /// The tensors that onShapeChange receives if enqueue receives other sizes, as after a layer whose sizes depend on
+  /// data; empty: the tensors of enqueue.
   std::span<const TensorDesc> announced_inputs = {};
   std::span<const TensorDesc> announced_outputs = {};
 };
 
-/// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
-/// tensor lies between guard bytes; the outputs are poisoned before each run, and those that take the memory of an
-/// input hold its data then. Descriptions say -1 of dimensions that depend on data, as TensorRT's do. Returns the
-/// outputs' bytes, of outputs of such sizes what the plugin may have written; sizes beyond the largest are refused.
-/// Throws Error if a call fails, a guard or another input changes, or a second run or the replay gives other bits where
-/// they may not; afterwards each tactic is set and run under the same guards.
+/// Makes the calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
+/// tensor lies between guard bytes. Before each run outputs are filled with a pattern, and outputs that use the memory
+/// of an input with the input's data. Dimensions that depend on data are -1 in descriptions, as TensorRT passes them.
+///
+/// Returns the bytes of the outputs, truncated to the sizes that the plugin has written. Throws Error if a call fails,
+/// if such a size exceeds its upper bound, if a guard or another input changes, or if a second run or the replay
+/// returns other bits, unless `any_order`. Finally each tactic is set and run under the same guards.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
                                                              const BuiltPlugin& built,
                                                              std::span<const TensorDesc> inputs,

@@ -1,4 +1,4 @@
-// Under which name, version and fields a plugin is found.
+// The name, version and fields under which TensorRT finds a plugin.
 #include "adapters/tensorrt/schema.hpp"
 
 #include <algorithm>

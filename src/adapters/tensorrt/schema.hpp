@@ -1,4 +1,5 @@
-// Under which name, version, namespace and fields a plugin is found: an operator's own, and those of its drop-ins.
+// The name, version, namespace and fields under which TensorRT finds a plugin: an operator's own, and those of its
+// drop-ins.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,10 @@
 namespace graft::tensorrt {
 
 struct SchemaField {
-  std::string name;                          ///< As in PluginField.
-  const AttributeInfo* attribute = nullptr;  ///< The attribute that takes its value; null for a translated field.
+  std::string name;                          ///< The name in PluginField.
+  const AttributeInfo* attribute = nullptr;  ///< The attribute that the field sets; null for a translated field.
   AttributeType type = AttributeType::float_number;
-  bool has_changed_default = false;  ///< Whether OnnxForm::changed_defaults names it.
+  bool has_changed_default = false;  ///< Whether OnnxForm::changed_defaults lists the field.
 };
 
 struct PluginSchema {
@@ -28,13 +29,14 @@ struct PluginSchema {
   [[nodiscard]] const SchemaField* find(const char* field) const;
 };
 
-/// The operator's own, with a field for each attribute: what engines hold. `space` is the plugin namespace, `graft` for
-/// Graft's own operators.
+/// Returns the operator's own schema, with a field for each attribute. Engines store this schema. `space` is the plugin
+/// namespace, `graft` for Graft's own operators.
 [[nodiscard]] PluginSchema own_schema(const OperatorType& type, std::string_view space = onnx_domain);
-/// One for each drop-in, with the fields that its owner gave it, in the empty namespace.
+/// Returns a schema for each drop-in, with its owner's fields, in the empty namespace.
 [[nodiscard]] std::vector<PluginSchema> stand_in_schemas(const OperatorType& type);
-/// Under the name of the standard ONNX operator that it computes, where TensorRT's parser looks for that: version 1 in
-/// the empty namespace. Nothing where it computes none, or the parser makes no plugin of such a node.
+/// Returns a schema under the name of the standard ONNX operator that the operator computes, version 1 in the empty
+/// namespace, where TensorRT's parser looks for it. Returns nothing if the operator computes none, or if the parser
+/// makes no plugin for such a node.
 [[nodiscard]] std::optional<PluginSchema> onnx_schema(const OperatorType& type);
 
 }  // namespace graft::tensorrt
