@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # run_canary.py: builds model.onnx with the TensorRT that is installed here, and names the first node that is wrong.
-"""Needs NumPy, TensorRT's Python (tensorrt or tensorrt_rtx), and PyTorch or cuda-python for memory of the GPU.
+"""Builds model.onnx with the installed TensorRT, and names the first node that computes wrongly.
 
-The network is built with its own outputs alone and run on the inputs beside this file. Where an output differs from the
-CPU's, the tensors inside become outputs too, and the first wrong one, in the order of computation, has right inputs.
-Outputs keep TensorRT from fusing nodes: where all is right with all of them, tensors are taken back until the smallest
-range is left without which the network is wrong again.
+Needs NumPy, TensorRT's Python package (tensorrt or tensorrt_rtx), and PyTorch or cuda-python for GPU memory.
 
-Exit code 0: right. 1: wrong, and canary_report.json says where. 2: TensorRT refuses the network, or something is missing.
+The network is first built with its own outputs only, and run on the inputs in this folder. If an output differs from
+the CPU's, the inner tensors become outputs as well: the first wrong tensor in the order of computation has correct
+inputs. Outputs keep TensorRT from fusing nodes. If all tensors are correct as outputs, tensors are removed from the
+outputs again, to find the smallest range of inner tensors with which the network is wrong.
+
+Exit code 0: correct. 1: wrong, see canary_report.json. 2: TensorRT refuses the network, or a requirement is missing.
 """
 
 import argparse
@@ -24,23 +26,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {
     "FLOAT": np.float32,
     "HALF": np.float16,
-    "BF16": np.uint16,  # NumPy has no such type: the bits
+    "BF16": np.uint16,  # NumPy has no bfloat16: the bits
     "INT8": np.int8,
     "UINT8": np.uint8,
     "INT32": np.int32,
     "INT64": np.int64,
     "BOOL": np.bool_,
 }
-# What a build with coarser arithmetic than the model's may be off by, relative and of the largest: 16 epsilon.
+# The error allowed for a build with coarser arithmetic than the model's: 16 epsilon, relative to an element plus the
+# largest element.
 COARSER = {"typed": 0.0, "tf32": 16 * 2.0**-10, "fp16": 16 * 2.0**-10, "bf16": 16 * 2.0**-7}
 
 
 class RefusedError(Exception):
-    """TensorRT does not take the network, or something is missing."""
+    """TensorRT refuses the network, or a requirement is missing."""
 
 
 class NotBuiltError(RefusedError):
-    """The parser takes the network and the builder does not."""
+    """The parser accepts the network, but the builder refuses it."""
 
 
 class TorchMemory:
@@ -68,7 +71,7 @@ class TorchMemory:
         self.stream.synchronize()
 
     def free(self, block):
-        """PyTorch does it when the last reference is gone."""
+        """Does nothing: PyTorch frees the memory with its last reference."""
 
 
 class CudaMemory:
@@ -76,7 +79,7 @@ class CudaMemory:
         try:
             self.cuda = importlib.import_module("cuda.bindings.runtime")
         except ImportError:
-            self.cuda = importlib.import_module("cuda.cudart")  # of cuda-python before 12.6
+            self.cuda = importlib.import_module("cuda.cudart")  # cuda-python before 12.6
         self.handle = self.call("cudaStreamCreate")
 
     def call(self, name, *arguments):
@@ -131,7 +134,7 @@ def import_tensorrt(wanted):
 
 
 def called(value):
-    """The bindings give some facts as methods, others as attributes."""
+    """Returns a value that is a method in some bindings and an attribute in others."""
     return value() if callable(value) else value
 
 
@@ -147,7 +150,7 @@ class Finding:
     problem: str  # "shape", "not finite", "numbers"
     wrong: int = 0
     compared: int = 0
-    index: list = dataclasses.field(default_factory=list)  # of the element that is furthest off
+    index: list = dataclasses.field(default_factory=list)  # index of the element with the largest error
     expected: object = None
     found: object = None
     allowed: object = None
@@ -162,7 +165,7 @@ class Finding:
 
 
 class Tensor:
-    """What the CPU has for one tensor."""
+    """The CPU's values of one tensor."""
 
     def __init__(self, facts, expected, allowed, coarser):
         self.facts = facts
@@ -179,7 +182,7 @@ class Tensor:
                 np.maximum(allowed_run, coarser * (finite + finite.max(initial=0)), out=allowed_run)
 
     def judge(self, run, array):
-        """Nothing where it is right."""
+        """Returns a Finding if the array differs from the CPU's values, otherwise None."""
         facts = {
             "tensor": self.name,
             "node": self.facts["node"],
@@ -203,7 +206,7 @@ class Tensor:
             wrong = ~same & ~(finite & (noise <= signal * 10 ** (-snr / 10)))
         if not wrong.any():
             return None
-        # Of those that are wrong: NaN and infinities first, then what is furthest beyond its limit.
+        # Of the wrong elements, NaN and infinities come first, then the element that exceeds its limit the most.
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.where(wrong, np.nan_to_num(off / allowed, nan=np.inf), -1)
         worst = int(np.argmax(excess))
@@ -263,13 +266,13 @@ class Canary:
         return f": {self.errors[-1]}" if self.errors else ""
 
     def network_flags(self):
-        """Strongly typed, which TensorRT 11 and RTX always are: the precision is the model's."""
+        """Returns the flag for a strongly typed network, as TensorRT 11 and RTX always build: it keeps the model's types."""
         flag = getattr(self.trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED", None)
         is_typed = self.options.precision in ("typed", "tf32")
         return 1 << int(flag) if is_typed and flag is not None else 0
 
     def parse(self):
-        """The network, and its parser, which has to live as long."""
+        """Returns the network and its parser, which has to outlive the network."""
         network = self.builder.create_network(self.network_flags())
         parser = self.trt.OnnxParser(network, self.logger)
         if parser.parse_from_file(str(HERE / self.manifest["model"])):
@@ -291,7 +294,7 @@ class Canary:
         return {tensor.name: tensor for tensor in every if tensor is not None}
 
     def inner_tensors(self):
-        """Names of the tensors that can become outputs, and of those that TensorRT's network does not have."""
+        """Returns the names of inner tensors that can become outputs, and of those that cannot."""
         network, _parser = self.parse()
         there = self.tensors_of(network)
         names = [tensor.name for tensor in self.tensors if not tensor.is_output]
@@ -333,7 +336,7 @@ class Canary:
         return config
 
     def build(self, marked):
-        """An engine that returns these tensors too."""
+        """Builds an engine that also returns the marked tensors."""
         self.builds += 1
         network, _parser = self.parse()
         there = self.tensors_of(network)
@@ -345,7 +348,7 @@ class Canary:
         return plan
 
     def run(self, marked):
-        """The tensors that are wrong in an engine that returns these too, in the order of computation."""
+        """Returns the wrong tensors of an engine that also returns the marked ones, in the order of computation."""
         plan = self.build(marked)
         if self.memory is None:
             self.memory = open_memory(self.options.memory)
@@ -377,7 +380,7 @@ class Canary:
                     raise RefusedError(f"tensor {name!r} is of type {engine.get_tensor_dtype(name).name}")
                 if name in taken:
                     given = np.asarray(inputs[name])
-                    # bf16 has no type in NumPy's files: two opaque bytes.
+                    # NumPy's files store bf16 as two opaque bytes.
                     array = given.view(np.uint16) if given.dtype.kind == "V" else given.astype(kind, copy=False)
                     arrays[name] = np.ascontiguousarray(array).reshape(given.shape)
                     context.set_input_shape(name, given.shape)
@@ -413,7 +416,7 @@ class Canary:
         return results
 
     def buildable(self, names):
-        """Those with which the builder takes the network; some tensors it does not return."""
+        """Returns the tensors that the builder can return: it refuses some tensors as outputs."""
         if not names:
             return []
         try:
@@ -430,7 +433,7 @@ def groups_of(names, most):
 
 
 def find_first(canary, report):
-    """The first wrong tensor with the tensors inside as outputs; nothing where that makes all of them right."""
+    """Returns the first wrong tensor with inner tensors as outputs, or None if all tensors are correct then."""
     names, report["not_in_network"] = canary.inner_tensors()
     wrong_outputs = []
     for group in groups_of(names, canary.options.most):
@@ -454,9 +457,9 @@ def find_first(canary, report):
 
 
 def find_fusion(canary, names):
-    """The smallest range of tensors that have to stay inside for the network to be wrong, and what is wrong then.
+    """Returns the smallest range of tensors with which the network is wrong if they are not outputs, and the Finding.
 
-    Each step keeps a range with which the network was seen to be wrong: `begin` as late, then `end` as early as can be.
+    Each step keeps a range with which the network was wrong. `begin` is moved as late, then `end` as early as possible.
     """
     last = None
 
@@ -486,7 +489,7 @@ def find_fusion(canary, names):
 
 
 def write_whole(path, text):
-    """A symbolic link of that name is replaced and not followed: it may have come with somebody else's files."""
+    """Writes a file at once. Replaces a symbolic link instead of following it, because it may come from other files."""
     if path.exists() and not path.is_file():
         path.write_text(text)  # a device or a pipe
         return
@@ -498,7 +501,7 @@ def write_whole(path, text):
 
 
 def search(canary, report):
-    """Fills in the report; returns the exit code."""
+    """Fills in the report, and returns the exit code."""
     outputs = canary.run([])
     if not outputs:
         report["verdict"] = "good"
@@ -527,7 +530,7 @@ def search(canary, report):
 
 
 def plain(value):
-    """JSON has no NaN and no infinities."""
+    """Returns a value in which NaN and infinities are strings, because JSON does not support them."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -13,7 +13,7 @@ namespace graft::tensorrt {
 
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
-  /// Makes plugins that carry the name in `own`, Graft's schema of the operator, even if TensorRT requests them by
+  /// Creates plugins that carry the name in `own`, Graft's schema of the operator, even if TensorRT requests them by
   /// another name: an engine then never contains a name that another library may own. `own` has to outlive the creator.
   Creator(PluginSchema schema, const PluginSchema& own);
 

@@ -414,8 +414,8 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
   std::vector<NamedAttribute> adopted;
   for (std::size_t i = 0; i < inputs.size() + outputs.size(); ++i) {
     const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
-    // The scale is -1 if there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX
-    // 1.7).
+    // The scale is -1 where TensorRT has no scale, and 1 for every i8 tensor of a strongly typed network (seen in
+    // TensorRT-RTX 1.7).
     if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
     const std::size_t port = type.port_of(inputs.size(), i);
     if (port >= type.ports.size()) continue;

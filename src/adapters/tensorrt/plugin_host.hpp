@@ -61,9 +61,9 @@ struct BuiltPlugin {
   std::vector<std::int32_t> aliased;  ///< For each output the input whose memory it uses; -1: its own memory.
 };
 
-/// Makes the calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once
-/// with symbolic dimensions, once with dimensions that are size tensors of other layers), getAliasedInput if the plugin
-/// implements it, clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
+/// Performs the calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes,
+/// once with symbolic dimensions, once with dimensions that are size tensors of other layers), getAliasedInput if the
+/// plugin implements it, clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
 /// getFieldsToSerialize. Then re-creates the plugin from the serialized fields, which must serialize to the same
 /// fields. Makes no CUDA call and needs no GPU.
 ///
@@ -85,9 +85,10 @@ struct RunOptions {
   std::span<const TensorDesc> announced_outputs = {};
 };
 
-/// Makes the calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
-/// tensor lies between guard bytes. Before each run outputs are filled with a pattern, and outputs that use the memory
-/// of an input with the input's data. Dimensions that depend on data are -1 in descriptions, as TensorRT passes them.
+/// Performs the calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue.
+/// Each tensor lies between guard bytes. Before each run outputs are filled with a pattern, and outputs that use the
+/// memory of an input with the input's data. Dimensions that depend on data are -1 in descriptions, as TensorRT passes
+/// them.
 ///
 /// Returns the bytes of the outputs, truncated to the sizes that the plugin has written. Throws Error if a call fails,
 /// if such a size exceeds its upper bound, if a guard or another input changes, or if a second run or the replay

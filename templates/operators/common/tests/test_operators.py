@@ -1,7 +1,7 @@
-# The library in graft's commands: each operator computes what its network does, is found in it, and is built.
-"""Of each operator of the library that has a network, beside its definition: <operator>/<operator>_network.py.
+# Tests the library in graft's commands: each operator computes the same as its network, is found in it, and is built.
+"""Tests each operator of the library that has a network next to its definition: <operator>/<operator>_network.py.
 
-`test_operators.py untested` prints what these tests leave out, and why.
+`test_operators.py untested` prints which operators these tests leave out, and why.
 """
 
 import functools
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the operators' folders stay as they are
+sys.dont_write_bytecode = True  # writes no __pycache__ into the operators' folders
 PROJECT = Path(__file__).resolve().parent.parent
 GRAFT = os.environ.get("GRAFT_BIN")
 LIBRARY = os.environ.get("LIBRARY")
@@ -41,7 +41,7 @@ except ImportError as error:
 
 
 def operators():
-    """Of the library, by name."""
+    """Returns the names of the library's operators."""
     command = [GRAFT, "ops", "--operators", LIBRARY, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -50,7 +50,7 @@ def operators():
 
 
 def left_out():
-    """The folders whose line in my_ops.inc is a comment."""
+    """Returns the folders whose line in my_ops.inc is a comment."""
     text = (PROJECT / "my_ops.inc").read_text(encoding="utf-8-sig")
     listed = r"GRAFT_OPERATOR\( *([a-z0-9_]+) *,"
     in_use = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
@@ -58,7 +58,7 @@ def left_out():
 
 
 def networks():
-    """By operator, the modules that have one. The operator is that of the node which `with_operator` writes."""
+    """Returns the path and module of each operator's network. The node in `with_operator` determines the operator."""
     found = {}
     for path in sorted(PROJECT.glob("*/*_network.py")):
         if path.stem != f"{path.parent.name}_network" or path.parent.name in LEFT_OUT:
@@ -94,7 +94,7 @@ class Library(unittest.TestCase):
 
 
 class OfAnOperator:
-    """The tests of one operator, for each of which `load_tests` makes a class."""
+    """The tests of one operator. `load_tests` creates a class for each operator."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -113,9 +113,9 @@ class OfAnOperator:
         return done.returncode, json.loads(done.stdout), done.stderr
 
     def convert(self):
-        """Writes converted.onnx; returns its operators, and why they are not others."""
+        """Writes converted.onnx; returns its operators, and the reasons of `graft convert`."""
         onnx.save(self.network.network(), self.folder / "network.onnx")
-        # 1: what stays in the operator's place is nothing that TensorRT runs.
+        # Exit code 1: TensorRT does not support the nodes that remain instead of the operator.
         convert = ("convert", "network.onnx", "-o", "converted.onnx", "--explain")
         _, answer, why = self.graft(*convert, allowed=(0, 1))
         for miss in answer["near_misses"]:
@@ -126,13 +126,13 @@ class OfAnOperator:
         return [node.op_type for node in onnx.load(self.folder / "converted.onnx").graph.node], why
 
     def require_operator(self):
-        """What a test does with converted.onnx says nothing where the operator is not in it."""
+        """Skips a test if converted.onnx does not contain the operator."""
         operators, _ = self.convert()
         if operators != self.wanted:
             self.skipTest(f"`graft convert` finds no {self.operator}, see test_convert_finds_the_operator")
 
     def make_inputs(self, factor):
-        """Numbers of its range for an input that the network's RANGES name; for others normal ones times the factor."""
+        """Returns random inputs: within the range if RANGES of the network has one, otherwise normal times the factor."""
         random = np.random.default_rng(1)
         types = {each.name: each.type.tensor_type.elem_type for each in self.network.with_operator().graph.input}
         inputs = {}
@@ -160,7 +160,7 @@ class OfAnOperator:
             return inputs, out["y"]
 
     def assert_computes(self, kernels, what):
-        """That the operator's node computes what `expected` does."""
+        """Fails unless the operator's node and `expected` compute the same."""
         inputs, found = self.run_operator(kernels)
         wanted = self.network.expected(
             *(array.astype(np.float64) if array.dtype.kind == "f" else array for array in inputs.values())
@@ -181,7 +181,7 @@ class OfAnOperator:
         self.assert_computes("functions", f"`function` in {self.files}.hpp")
 
     def test_kernel_overflows_where_the_function_does(self):
-        """Of inputs in the thousands, of which exp(x) is infinite; those with a range stay in it."""
+        """Compares results for inputs in the thousands, whose exp(x) is infinite. Inputs with a range stay within it."""
         if self.ranges.keys() >= self.network.SHAPES.keys():
             self.skipTest(f"RANGES in {self.place} says what every input may be")
         _, by_kernel = self.run_operator("own", factor=1000)
@@ -203,7 +203,7 @@ class OfAnOperator:
             )
 
     def test_f16_stays_close(self):
-        """The kernel, and the function, which may have other lines in f16."""
+        """Compares the kernel and the function, which may have other lines in f16, with the network in f32."""
         self.require_operator()
         self.graft("quantize", "converted.onnx", "-o", "f16.onnx", "--precision", "f16")
         ranges = [f"--range={name}={lowest}..{highest}" for name, (lowest, highest) in self.ranges.items()]
@@ -238,7 +238,7 @@ def load_tests(loader, tests, _pattern):
 
 
 def untested():
-    """What these tests leave out."""
+    """Prints which operators these tests leave out."""
     for folder in LEFT_OUT:
         print(f"tests nothing of {folder}: its line in my_ops.inc is a comment")
     if WITHOUT_NETWORK:

@@ -1,4 +1,4 @@
-// SelectRows: the rows of x whose score is above a threshold, in their order. How many there are only the data say.
+// SelectRows: the rows of x whose score is above a threshold, in their order. Their number depends on the data.
 #pragma once
 
 #include <stdexcept>
@@ -24,13 +24,13 @@ struct SelectRows {
                       graft::output("y", "T", "count,C", "those that were selected"),
                       graft::size_output("count", "how many they are")};
   }
-  /// What the ports' types stand for.
+  /// The types that each name in the ports may have.
   static constexpr auto types() {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
-  /// A shape for each output; `count` is output 1. TensorRT times kernels with half of the rows, and sets memory aside
-  /// for all of them.
+  /// Infers the shape of each output; `count` is output 1. TensorRT times kernels with half of the rows, and reserves
+  /// memory for all of them.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {
     if (inputs[0].size() != 2 || inputs[1].size() != 1) {
       throw std::invalid_argument("`x` has rank " + std::to_string(inputs[0].size()) + " and `score` " +
@@ -39,7 +39,7 @@ struct SelectRows {
     const graft::Dim& rows = inputs[0][0];
     return {{graft::data_size(1, ceil_div(rows, 2), rows), inputs[0][1]}, {}};
   }
-  /// What only the sizes at run time can show.
+  /// Checks sizes that are known only at run time.
   static graft::Status check(const graft::Problem& problem) {
     const std::int64_t rows = problem.inputs[0].extents[0];
     const std::int64_t scores = problem.inputs[1].extents[0];
@@ -48,17 +48,17 @@ struct SelectRows {
                                    " elements, allowed is one for each of the " + std::to_string(rows) +
                                    " rows of `x`");
   }
-  /// Where each row goes, or -1.
+  /// Returns the bytes of an array that holds the row of y for each row of x, or -1.
   static std::size_t workspace(const graft::Problem& problem) {
     return static_cast<std::size_t>(problem.inputs[0].extents[0]) * sizeof(std::int64_t);
   }
-  /// The same in standard ONNX operators, for runtimes that do not have this library.
+  /// Returns the operator as standard ONNX operators, for runtimes without this library.
   static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {
     return graft::Function{name,
                            "score32 = Cast<to=1>(score)\n"
                            "limit = Constant<value_float=@threshold>()\n"
                            "selected = Greater(score32, limit)\n"
-                           "x32 = Cast<to=1>(x)\n"  // ONNX's Compress takes no bf16
+                           "x32 = Cast<to=1>(x)\n"  // ONNX's Compress does not support bf16
                            "y32 = Compress<axis=0>(x32, selected)\n"
                            "y = CastLike(y32, x)\n"
                            "ones = Cast<to=7>(selected)\n"

@@ -1,4 +1,4 @@
-// Cases of SelectRows: what its kernels are tested with.
+// Cases of SelectRows: the problems with which its kernels are tested.
 #pragma once
 
 #include "ops/operator_case.hpp"
@@ -6,7 +6,8 @@
 
 namespace my_ops {
 
-/// Every type with many sizes, all rows selected and none, and values at the edges of each type; and what is refused.
+/// Returns cases of every type with many sizes, with all rows and no row selected, and with values at the limits of
+/// each type, and cases that must be refused.
 inline std::vector<graft::ops::OperatorCase> cases(const SelectRows& /*tag*/) {
   using graft::ops::Fill;
   std::vector<graft::ops::OperatorCase> cases;
@@ -37,7 +38,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const SelectRows& /*tag*/) {
   return cases;
 }
 
-/// What `graft bench` times.
+/// Returns the problems that `graft bench` times.
 inline std::vector<graft::ops::TimedCase> timings(const SelectRows& /*tag*/) {
   std::vector<graft::ops::TimedCase> timings;
   for (const graft::DType dtype : {graft::DType::f32, graft::DType::f16, graft::DType::bf16}) {

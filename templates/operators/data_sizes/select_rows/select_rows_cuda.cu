@@ -1,4 +1,4 @@
-// CUDA kernels of SelectRows: one block numbers the rows that are selected, then a thread copies each element.
+// CUDA kernels of SelectRows: one block numbers the selected rows, then each thread copies an element.
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
 #include "select_rows/select_rows.hpp"
@@ -10,7 +10,8 @@ constexpr int threads = 256;
 constexpr int warp = 32;
 constexpr int numbering_threads = 1024;
 
-/// Rows are numbered in their order, so that two runs give the same. `count` is what the size output holds.
+/// Numbers the selected rows in their order, so that two runs give the same result. `count` is the value of the size
+/// output.
 template <class T, class Size>
 __global__ void number_rows(const T* score, std::int64_t* positions, Size* count, std::int64_t rows, float threshold) {
   __shared__ int of_warps[numbering_threads / warp];
@@ -32,7 +33,7 @@ __global__ void number_rows(const T* score, std::int64_t* positions, Size* count
     const int in_earlier_lanes = __popc(selected & ((1U << lane) - 1));
     if (row < rows) positions[row] = is_selected ? before + in_earlier_warps + in_earlier_lanes : -1;
     before += in_all_warps;
-    __syncthreads();  // before of_warps is written again
+    __syncthreads();  // before of_warps is overwritten
   }
   if (threadIdx.x == 0) *count = static_cast<Size>(before);
 }
@@ -70,7 +71,7 @@ graft::Status run_ordered(const SelectRows& op, const graft::Problem& problem, c
 
 }  // namespace
 
-/// Best first: the first that fits is taken.
+/// Returns the kernels, best first. The first one that fits a problem runs.
 std::span<const graft::Variant<SelectRows>> cuda_kernels(const SelectRows& /*op*/) {
   static constexpr std::array variants{graft::Variant<SelectRows>{"ordered", fits, run_ordered}};
   return variants;

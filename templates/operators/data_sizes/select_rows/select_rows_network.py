@@ -1,4 +1,4 @@
-# A network that has SelectRows in standard ONNX operators, as an exporter writes it.
+# A network that contains SelectRows as standard ONNX operators, as an exporter writes it.
 """select_rows_network.py FILE.onnx writes the network."""
 
 import sys
@@ -12,12 +12,12 @@ THRESHOLD = 0.25
 
 
 def expected(x, score):
-    """What the network computes: as many rows as have a score above the threshold."""
+    """Computes the network in NumPy: the rows with a score above the threshold, negated."""
     return -x[score > THRESHOLD]
 
 
 def model_of(nodes):
-    """The nodes, which compute `rows`, and one after them."""
+    """Returns a model of the nodes, which compute `rows`, and one node after them."""
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in SHAPES.items()]
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["count", 6])
     threshold = numpy_helper.from_array(np.array(THRESHOLD, np.float32), "threshold")
@@ -37,7 +37,7 @@ def network():
 
 
 def with_operator():
-    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    """Returns the network with the operator itself, to which `graft convert` converts `network`."""
     return model_of([helper.make_node("SelectRows", ["x", "score"], ["rows"], domain="graft", threshold=THRESHOLD)])
 
 

@@ -19,13 +19,13 @@ struct BetaSwish : graft::Elementwise {
   static constexpr auto attributes() {
     return with_scales(attribute("beta", &BetaSwish::beta, "how steep it is at 0", graft::positive_and_finite()));
   }
-  /// The maths: called with double by the reference kernel, with float by the CUDA kernels.
+  /// Computes one element. The reference kernel calls this function with double, the CUDA kernels with float.
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {
     using std::exp;
     return x / (T(1) + exp(-T(beta) * x));
   }
-  /// The same in standard ONNX operators, for runtimes that do not have this library.
+  /// Returns the operator as standard ONNX operators, for runtimes without this library.
   static std::optional<graft::Function> function(const graft::FunctionInputs& inputs) {
     return graft::function_in_f32(name, inputs.dtype,
                                   "beta = Constant<value_float=@beta>()\n"

@@ -1,4 +1,4 @@
-// Cases of BetaSwish: what its kernels are tested with.
+// Cases of BetaSwish: the problems with which its kernels are tested.
 #pragma once
 
 #include "beta_swish/beta_swish.hpp"
@@ -6,13 +6,14 @@
 
 namespace my_ops {
 
-/// For two sets of attributes every type, layout and many sizes. `roundings`: in sequence, of `apply` in f32.
+/// Returns cases of every type, layout and many sizes for two sets of attributes. `roundings` is the number of f32
+/// roundings that `apply` performs in sequence.
 inline std::vector<graft::ops::OperatorCase> cases(const BetaSwish& /*tag*/) {
   constexpr double roundings = 12;
   return graft::ops::elementwise_cases<BetaSwish>({{{"beta", 1.F}}, {{"beta", 1.5F}}}, roundings);
 }
 
-/// What `graft bench` times.
+/// Returns the problems that `graft bench` times.
 inline std::vector<graft::ops::TimedCase> timings(const BetaSwish& /*tag*/) {
   return graft::ops::in_formats(graft::ops::linear_formats, {{.inputs = {{.extents = {1, 64, 56, 56}}}}});
 }

@@ -1,4 +1,4 @@
-# A network that has BetaSwish in standard ONNX operators, as an exporter writes it.
+# A network that contains BetaSwish as standard ONNX operators, as an exporter writes it.
 """beta_swish_network.py FILE.onnx writes the network."""
 
 import sys
@@ -12,12 +12,12 @@ BETA = 1.5
 
 
 def expected(x):
-    """What the network computes."""
+    """Computes the network in NumPy."""
     return -x / (1 + np.exp(-BETA * x))
 
 
 def model_of(nodes):
-    """The nodes, which compute `activated`, and one after them."""
+    """Returns a model of the nodes, which compute `activated`, and one node after them."""
     beta = onnx.numpy_helper.from_array(np.float32(BETA), "beta")
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in "xy")
     nodes = [*nodes, helper.make_node("Neg", ["activated"], ["y"])]
@@ -37,7 +37,7 @@ def network():
 
 
 def with_operator():
-    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    """Returns the network with the operator itself, to which `graft convert` converts `network`."""
     return model_of([helper.make_node("BetaSwish", ["x"], ["activated"], domain="graft", beta=BETA)])
 
 

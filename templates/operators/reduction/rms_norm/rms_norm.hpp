@@ -24,17 +24,17 @@ struct RmsNorm {
     return std::array{graft::input("x", "T", "...,C", "of rank 1 or more"),
                       graft::output("y", "T", "as x", "of the type of x")};
   }
-  /// What the ports' types stand for.
+  /// The types that each name in the ports may have.
   static constexpr auto types() {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
-  /// A shape for each output. What is thrown here becomes the error of the node.
+  /// Infers the shape of each output. The message of an exception becomes the error of the node.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {
     if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar, allowed is rank 1 or more");
     return {inputs[0]};
   }
-  /// The same in standard ONNX operators, for runtimes that do not have this library.
+  /// Returns the operator as standard ONNX operators, for runtimes without this library.
   static std::optional<graft::Function> function(const graft::FunctionInputs& inputs) {
     return graft::function_in_f32(name, inputs.dtype,
                                   "square = Mul(x32, x32)\n"

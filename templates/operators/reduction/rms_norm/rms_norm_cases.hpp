@@ -1,4 +1,4 @@
-// Cases of RmsNorm: what its kernels are tested with.
+// Cases of RmsNorm: the problems with which its kernels are tested.
 #pragma once
 
 #include "ops/operator_case.hpp"
@@ -6,7 +6,8 @@
 
 namespace my_ops {
 
-/// Every type with rows of many lengths, and values at the edges of each type; and what has to be refused.
+/// Returns cases of every type with rows of many lengths, and with values at the limits of each type, and cases that
+/// must be refused.
 inline std::vector<graft::ops::OperatorCase> cases(const RmsNorm& /*tag*/) {
   using graft::ops::Fill;
   const auto op = graft::ops::make_operator(graft::operator_type<RmsNorm>(), {{"epsilon", 1e-3F}});
@@ -33,7 +34,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const RmsNorm& /*tag*/) {
   return cases;
 }
 
-/// What `graft bench` times.
+/// Returns the problems that `graft bench` times.
 inline std::vector<graft::ops::TimedCase> timings(const RmsNorm& /*tag*/) {
   return graft::ops::in_formats({graft::DType::f32, graft::DType::f16, graft::DType::bf16},
                                 {{.inputs = {{.extents = {128, 1024}}}}});

@@ -1,4 +1,4 @@
-// Reference kernel of RmsNorm: in double, a row after the other.
+// Reference kernel of RmsNorm: computes in double, one row after the other.
 #include <cmath>
 
 #include "ops/reference.hpp"

@@ -1,4 +1,4 @@
-// CUDA kernel of RmsNorm: a warp for each row.
+// CUDA kernel of RmsNorm: one warp per row.
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
 #include "rms_norm/rms_norm.hpp"
@@ -9,7 +9,7 @@ namespace {
 constexpr int threads = 256;
 constexpr int warp = 32;
 
-/// The sum is in double: in f32 the squares of large values would overflow.
+/// Normalizes one row per warp. The sum is in double, because the squares of large values overflow f32.
 template <class T>
 __global__ void rms_norm_rows(const T* x, T* y, std::int64_t rows, std::int64_t columns, float epsilon) {
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) / warp;
@@ -47,7 +47,7 @@ graft::Status run_rows(const RmsNorm& op, const graft::Problem& problem, const g
 
 }  // namespace
 
-/// Best first: the first that fits is taken.
+/// Returns the kernels, best first. The first one that fits a problem runs.
 std::span<const graft::Variant<RmsNorm>> cuda_kernels(const RmsNorm& /*op*/) {
   static constexpr std::array variants{graft::Variant<RmsNorm>{"rows", fits, run_rows}};
   return variants;

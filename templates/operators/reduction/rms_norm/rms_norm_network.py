@@ -1,4 +1,4 @@
-# A network that has RmsNorm in standard ONNX operators, as an exporter writes it.
+# A network that contains RmsNorm as standard ONNX operators, as an exporter writes it.
 """rms_norm_network.py FILE.onnx writes the network."""
 
 import sys
@@ -12,12 +12,12 @@ EPSILON = 1e-3
 
 
 def expected(x):
-    """What the network computes."""
+    """Computes the network in NumPy."""
     return -x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
 
 
 def model_of(nodes):
-    """The nodes, which compute `normal`, and one after them."""
+    """Returns a model of the nodes, which compute `normal`, and one node after them."""
     constants = [
         onnx.numpy_helper.from_array(np.float32(EPSILON), "epsilon"),
         onnx.numpy_helper.from_array(np.float32(2), "two"),
@@ -42,7 +42,7 @@ def network():
 
 
 def with_operator():
-    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    """Returns the network with the operator itself, to which `graft convert` converts `network`."""
     return model_of([helper.make_node("RmsNorm", ["x"], ["normal"], domain="graft", epsilon=EPSILON)])
 
 

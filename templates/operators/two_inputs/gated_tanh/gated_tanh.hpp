@@ -1,4 +1,4 @@
-// GatedTanh: y = tanh(x) * sigmoid(steepness * gate), a value and what decides how much of it passes.
+// GatedTanh: y = tanh(x) * sigmoid(steepness * gate), a value and a gate that decides how much of the value passes.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -23,15 +23,15 @@ struct GatedTanh {
                       graft::input("gate", "T", "as x", "before the sigmoid"),
                       graft::output("y", "T", "as x", "of the type of x")};
   }
-  /// What the ports' types stand for.
+  /// The types that each name in the ports may have.
   static constexpr auto types() {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
-  /// A shape for each output.
+  /// Infers the shape of each output.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0]}; }
 
-  /// What only the sizes at run time can show.
+  /// Checks sizes that are known only at run time.
   static graft::Status check(const graft::Problem& problem) {
     const graft::Extents& x = problem.inputs[0].extents;
     const graft::Extents& gate = problem.inputs[1].extents;
@@ -39,8 +39,8 @@ struct GatedTanh {
     return graft::invalid_argument("GatedTanh: `gate` is " + to_string(gate) + ", allowed is the shape of `x`, " +
                                    to_string(x));
   }
-  /// The same in standard ONNX operators, for runtimes that do not have this library. In f32, as the kernels compute,
-  /// whatever the type of the inputs.
+  /// Returns the operator as standard ONNX operators, for runtimes without this library. It computes in f32, as the
+  /// kernels do, whatever the type of the inputs.
   static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {
     return graft::Function{name,
                            "x32 = Cast<to=f32>(x)\n"

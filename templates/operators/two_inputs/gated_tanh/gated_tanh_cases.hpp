@@ -1,4 +1,4 @@
-// Cases of GatedTanh: what its kernels are tested with.
+// Cases of GatedTanh: the problems with which its kernels are tested.
 #pragma once
 
 #include "gated_tanh/gated_tanh.hpp"
@@ -6,8 +6,8 @@
 
 namespace my_ops {
 
-/// Two sets of attributes, every type with many sizes, and values at the edges of each type; and what has to be
-/// refused.
+/// Returns cases of two sets of attributes and every type with many sizes, and with values at the limits of each type,
+/// and cases that must be refused.
 inline std::vector<graft::ops::OperatorCase> cases(const GatedTanh& /*tag*/) {
   using graft::ops::Fill;
   const auto op = graft::ops::make_operator(graft::operator_type<GatedTanh>(), {});
@@ -38,7 +38,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const GatedTanh& /*tag*/) {
   return cases;
 }
 
-/// What `graft bench` times.
+/// Returns the problems that `graft bench` times.
 inline std::vector<graft::ops::TimedCase> timings(const GatedTanh& /*tag*/) {
   std::vector<graft::ops::TimedCase> timings;
   for (const graft::DType dtype : {graft::DType::f32, graft::DType::f16, graft::DType::bf16}) {

@@ -1,4 +1,4 @@
-// Reference kernel of GatedTanh: in double.
+// Reference kernel of GatedTanh: computes in double.
 #include <cmath>
 
 #include "gated_tanh/gated_tanh.hpp"

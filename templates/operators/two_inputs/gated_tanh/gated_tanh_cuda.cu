@@ -1,4 +1,4 @@
-// CUDA kernel of GatedTanh: a thread for each element, in f32.
+// CUDA kernel of GatedTanh: one thread per element, in f32.
 #include "gated_tanh/gated_tanh.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
@@ -31,7 +31,7 @@ graft::Status run_scalar(const GatedTanh& op, const graft::Problem& problem, con
 
 }  // namespace
 
-/// Best first: the first that fits is taken.
+/// Returns the kernels, best first. The first one that fits a problem runs.
 std::span<const graft::Variant<GatedTanh>> cuda_kernels(const GatedTanh& /*op*/) {
   static constexpr std::array variants{graft::Variant<GatedTanh>{"scalar", fits, run_scalar}};
   return variants;

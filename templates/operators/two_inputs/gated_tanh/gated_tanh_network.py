@@ -1,4 +1,4 @@
-# A network that has GatedTanh in standard ONNX operators, as an exporter writes it.
+# A network that contains GatedTanh as standard ONNX operators, as an exporter writes it.
 """gated_tanh_network.py FILE.onnx writes the network."""
 
 import sys
@@ -12,12 +12,12 @@ STEEPNESS = 1.5
 
 
 def expected(x, gate):
-    """What the network computes."""
+    """Computes the network in NumPy."""
     return -np.tanh(x) / (1 + np.exp(-STEEPNESS * gate))
 
 
 def model_of(nodes):
-    """The nodes, which compute `gated`, and one after them."""
+    """Returns a model of the nodes, which compute `gated`, and one node after them."""
     x, gate, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPES["x"]) for name in ("x", "gate", "y"))
     steepness = onnx.numpy_helper.from_array(np.float32(STEEPNESS), "steepness")
     nodes = [*nodes, helper.make_node("Neg", ["gated"], ["y"])]
@@ -38,7 +38,7 @@ def network():
 
 
 def with_operator():
-    """The same network with the operator itself in it, which `graft convert` makes of the other."""
+    """Returns the network with the operator itself, to which `graft convert` converts `network`."""
     node = helper.make_node("GatedTanh", ["x", "gate"], ["gated"], domain="graft", steepness=STEEPNESS)
     return model_of([node])
 
