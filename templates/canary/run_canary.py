@@ -266,7 +266,10 @@ class Canary:
         return f": {self.errors[-1]}" if self.errors else ""
 
     def network_flags(self):
-        """Returns the flag for a strongly typed network, as TensorRT 11 and RTX always build: it keeps the model's types."""
+        """Returns the flag for a strongly typed network, which keeps the model's types.
+
+        TensorRT 11 and TensorRT-RTX always build strongly typed networks.
+        """
         flag = getattr(self.trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED", None)
         is_typed = self.options.precision in ("typed", "tf32")
         return 1 << int(flag) if is_typed and flag is not None else 0

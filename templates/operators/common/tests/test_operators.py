@@ -132,7 +132,7 @@ class OfAnOperator:
             self.skipTest(f"`graft convert` finds no {self.operator}, see test_convert_finds_the_operator")
 
     def make_inputs(self, factor):
-        """Returns random inputs: within the range if RANGES of the network has one, otherwise normal times the factor."""
+        """Returns random inputs: within their range in the network's RANGES, or normal numbers times the factor."""
         random = np.random.default_rng(1)
         types = {each.name: each.type.tensor_type.elem_type for each in self.network.with_operator().graph.input}
         inputs = {}
@@ -181,7 +181,7 @@ class OfAnOperator:
         self.assert_computes("functions", f"`function` in {self.files}.hpp")
 
     def test_kernel_overflows_where_the_function_does(self):
-        """Compares results for inputs in the thousands, whose exp(x) is infinite. Inputs with a range stay within it."""
+        """Compares results of inputs in the thousands, whose exp(x) is infinite. Inputs with a range stay within it."""
         if self.ranges.keys() >= self.network.SHAPES.keys():
             self.skipTest(f"RANGES in {self.place} says what every input may be")
         _, by_kernel = self.run_operator("own", factor=1000)
