@@ -396,8 +396,8 @@ bool is_finite(const HostTensor& tensor) {
   return finite;
 }
 
-/// Describes the first result that is NaN, or infinite with inputs of Fill::normal; returns an empty string where none
-/// is.
+/// Describes the first result that is NaN, or infinite with inputs of Fill::normal. Returns an empty string if there is
+/// no such result.
 std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
   const auto found = std::find_if(expected.numbers.begin(), expected.numbers.end(), [&](float number) {
     return std::isnan(number) || (std::isinf(number) && fill == Fill::normal);

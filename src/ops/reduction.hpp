@@ -13,7 +13,7 @@ namespace graft::ops {
 /// kind are merged and axes of size 1 dropped: NCHW over {1} is kept [N, HW], reduced [C].
 struct ReductionPlan {
   Extents kept_extents;
-  Extents kept_strides;  ///< In elements.
+  Extents kept_strides;  ///< Strides in elements.
   Extents reduced_extents;
   Extents reduced_strides;
   std::int64_t kept_count = 1;

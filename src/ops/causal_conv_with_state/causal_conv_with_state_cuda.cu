@@ -18,7 +18,7 @@ constexpr int usual_taps = 4;
 template <class T>
 __device__ float activated(const CausalTask<T>& task, float sum) {
   if (!task.has_silu) return sum;
-  // __expf is faster than expf and its error does not change a result of 16 bits.
+  // __expf is faster than expf and accurate to 16 bits or more; f16 has 11 bits and bf16 has 8.
   const float power = std::is_same_v<T, float> ? expf(-sum) : __expf(-sum);
   return __fdividef(sum, 1.F + power);
 }
