@@ -1,4 +1,4 @@
-// What a region that only moves elements does to each axis.
+// The axis maps of a region that only moves elements: for each axis, the input index of each output index.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace graft::passes {
 
-/// What one run of a movement does, axis by axis: element [i, j, ...] of y is element [axes[0][i], axes[1][j], ...] of
-/// x, and `constant` where one of those is `outside`.
+/// The map of each axis that one run of a movement showed: element [i, j, ...] of y is element [axes[0][i], axes[1][j],
+/// ...] of x, or `constant` where one of these entries is `outside`.
 struct AxisMaps {
   static constexpr std::int64_t outside = -1;
   std::vector<std::int64_t> x_dims;
   std::vector<std::vector<std::int64_t>> axes;
-  double constant = 0;  ///< Of the elements outside, if there are any.
+  double constant = 0;  ///< The value of the elements that do not come from x; 0 if there are none.
 };
 
-/// What runs of a movement on numbered elements showed.
+/// The result of running a movement on numbered elements.
 struct LearnedMovement {
-  std::vector<AxisMaps> runs;  ///< One for each set of sizes; empty where it is no movement along the axes.
-  std::string reason;          ///< Why it is none, if that is known.
-  std::size_t elements = 0;    ///< Of the results of its runs.
+  std::vector<AxisMaps> runs;  ///< An entry per set of sizes that was run; empty if the region has no axis maps.
+  std::string reason;          ///< Why `runs` is empty, if known.
+  std::size_t elements = 0;    ///< The number of elements of y in all runs.
 };
 
 }  // namespace graft::passes

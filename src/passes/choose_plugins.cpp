@@ -1,5 +1,10 @@
-// Pass choose_plugins: decides for every node that an operator of Graft can stand for how TensorRT will run it, and
-// says why.
+// Pass choose_plugins: decides for every node that a Graft operator can compute whether TensorRT runs it as a native
+// layer, as standard operators or as a plugin, and records the reason.
+//
+//   graft::LeakyReLU<alpha=0.1>(x)   becomes   LeakyRelu<alpha=0.1>(x)          if TensorRT has one layer for it
+//   LeakyRelu<alpha=0.1>(x)          becomes   graft::LeakyReLU<alpha=0.1>(x)   with PluginMode::always
+//   graft::Op(x)                     becomes   the body of its ONNX function    with PluginMode::never, and in the body
+//                                                                               of an If, Loop or Scan
 #include <fmt/format.h>
 
 #include <functional>
@@ -19,14 +24,13 @@
 namespace graft::passes {
 namespace {
 
-/// A standard operator that one of Graft's has as its native form, read off that form: `y =
-/// LeakyRelu<alpha=@alpha>(x)`.
+/// The Graft operator whose native form is exactly one standard node, for example `y = LeakyRelu<alpha=@alpha>(x)`.
 struct NativeForm {
   const OperatorType* type = nullptr;
-  std::map<std::string, std::string, std::less<>> attributes;  ///< The standard operator's, to Graft's.
+  std::map<std::string, std::string, std::less<>> attributes;  ///< The Graft attribute for each standard attribute.
 };
 
-/// By the type of the standard operator.
+/// Native forms, keyed by the type of the standard operator.
 using NativeForms = std::map<std::string, NativeForm, std::less<>>;
 
 NativeForms native_forms() {
@@ -57,7 +61,8 @@ std::optional<DType> dtype_of(const onnx::Node& node) {
   return x == nullptr || !x->type ? std::nullopt : to_dtype(*x->type);
 }
 
-/// Graft's operator in the place of a standard one; null where it has none for this node.
+/// Returns the Graft operator that computes the same as a standard node, or null if no operator fits this node or its
+/// types.
 std::shared_ptr<Operator> operator_for_native(const NativeForms& forms, const onnx::Node& node) {
   const auto found = node.domain.empty() ? forms.find(node.op_type) : forms.end();
   const auto dtype = dtype_of(node);
@@ -97,7 +102,8 @@ Proposal proposal_for(onnx::Node& node, std::string replacement, std::string rea
   return proposal;
 }
 
-/// Replaces a node of Graft by standard ones with `replace`, and says whether that was done.
+/// Replaces a Graft node with standard nodes by calling `replace_node`. Returns false if the rewrite is rejected or
+/// nothing reads the outputs of the node.
 bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, const std::string& reason,
              bool (*replace_node)(onnx::Node&), std::string by_definition = "") {
   Proposal proposal = proposal_for(node, std::move(replacement), reason);
@@ -109,8 +115,9 @@ bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, cons
   return rewriter.apply(proposal);
 }
 
-/// Says that a node runs as a plugin, and writes the reason on it, where inspect and build find it. Nothing of one
-/// whose operator does not take the types of its inputs: no plugin runs that, as the verdict on the node says.
+/// Records that a node runs as a plugin and writes the reason into its metadata, where inspect and build read it. Does
+/// nothing if the operator does not accept the types of the node's inputs: no plugin runs such a node, and the verdict
+/// on the node says so.
 void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
   const onnx::OperatorMatch match = onnx::find_operator_for(node);
@@ -119,8 +126,9 @@ void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, con
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
 }
 
-/// Of a node that lies where TensorRT builds no plugin. Regions of bodies often have shapes that nothing tells, so that
-/// they cannot be run by themselves; the function that a node carries defines what it computes.
+/// Replaces a Graft node in the body of an If, Loop or Scan, where TensorRT builds no plugin: by its native form,
+/// otherwise by the body of its ONNX function. The shapes in such bodies are often unknown, so that the region cannot
+/// be run by itself; the function that a node carries defines what the node computes.
 void choose_without_plugin(Rewriter& rewriter, onnx::Node& node, const Operator& op, const std::string& refusal) {
   using enum OperatorChoice::Kind;
   const NodeRef who = ref_of(node);
@@ -176,7 +184,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
       return;
     }
   }
-  node.metadata.erase(std::string(onnx::reason_note));  // of an earlier conversion, which may have been asked otherwise
+  node.metadata.erase(std::string(onnx::reason_note));  // from an earlier conversion, perhaps with other options
   const std::string reason = mode == PluginMode::never
                                  ? "no plugins were asked for, but standard operators cannot take its place here"
                                  : reason_for_plugin(node);

@@ -1,10 +1,11 @@
-// If nodes whose condition is a constant: the branch that is taken stands in their place.
+// Replaces an If node whose condition is constant by the nodes of the branch that runs.
 //
 //   before                                    after
 //   y = If<then = {a = Neg(x)},               a = Neg(x)
 //          else = {b = Squeeze(x)}>(true)
 //
-// Exporters write them where a shape decides. Behind such a node no shape is known as long as both branches are there.
+// Exporters write such nodes where the condition depends on a shape. The shape of the result of an If is unknown while
+// both branches are present.
 #include "passes/constant_branches.hpp"
 
 #include <fmt/format.h>
@@ -19,14 +20,15 @@
 namespace graft::passes {
 namespace {
 
-/// The attribute with the branch that an If takes; empty where its condition is not a constant.
+/// Returns the attribute that holds the branch which an If runs, or an empty string if its condition is not constant.
 std::string_view constant_branch(const onnx::Node& node) {
   if (!node.is("If") || node.input(0) == nullptr) return "";
   const auto constant = node.input(0)->constant();
   return onnx::taken_branch(constant ? constant->numbers() : std::nullopt);
 }
 
-/// One at a time: sub-graphs go with their node.
+/// Inlines the first If whose condition is constant, and returns whether there was one. The caller repeats this,
+/// because removing an If removes its sub-graphs, over which the loop iterates.
 bool inline_first(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (onnx::Node* node : graph->nodes()) {

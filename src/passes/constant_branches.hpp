@@ -1,11 +1,11 @@
-// If nodes whose condition is a constant: the branch that is taken stands in their place.
+// Replaces an If node whose condition is constant by the nodes of the branch that runs.
 #pragma once
 
 namespace graft::passes {
 
 class Rewriter;
 
-/// Whether there was any. Shapes are not inferred again.
+/// Inlines every If node whose condition is constant, and returns whether there was any. Does not infer shapes again.
 bool inline_constant_branches(Rewriter& rewriter);
 
 }  // namespace graft::passes

@@ -1,8 +1,9 @@
-// Writes the axes of a Transpose that are counted from the last one as ONNX has them: Transpose<perm=[0, -1, 1]>(x) ->
-// Transpose<perm=[0, 2, 1]>(x)
+// Pass count_axes_from_front: replaces negative axes in the permutation of a Transpose.
 //
-// TensorRT takes such a permutation for what is meant, ONNX Runtime refuses the model, and the passes that follow read
-// permutations as ONNX has them.
+//   Transpose<perm=[0, -1, 1]>(x)   becomes   Transpose<perm=[0, 2, 1]>(x)
+//
+// TensorRT accepts negative axes in `perm`. ONNX does not have them: ONNX Runtime refuses the model, and the passes
+// that follow expect axes from 0 on.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -1,9 +1,10 @@
-// Takes away the mode of GridSample where it is the default: y = GridSample<mode="linear">(x, grid) -> GridSample(x,
-// grid)
+// Pass drop_default_modes: removes the mode of a GridSample where it is the default.
 //
-// Operator set 20 gave bilinear and bicubic new names. The parsers of TensorRT-RTX 1.4 and 1.5 do not know these and
-// sample the nearest pixel without a word, measured by reading the layer that they make; without a name they
-// interpolate. Users saw the same in the full TensorRT up to 11.1.
+//   GridSample<mode="linear">(x, grid)   becomes   GridSample(x, grid)
+//
+// Operator set 20 renamed the modes bilinear and bicubic. The parsers of TensorRT-RTX 1.4 and 1.5 do not recognize the
+// new names and sample the nearest pixel without a message, measured by reading the layer that they create; without the
+// attribute they interpolate. Users saw the same in the full TensorRT up to 11.1.
 #include "onnx/node_ref.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"

@@ -1,9 +1,13 @@
-// Pass fold_constants: what depends on nothing but constants is computed now, and a branch whose condition is one of
-// them takes the place of its If.
+// Pass fold_constants: computes what depends only on constants, and replaces an If whose condition is constant by the
+// branch that runs.
 //
-// Left as they are: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT wants to see (but for
-// biases of 32 bits, which ONNX Runtime's quantizer writes and TensorRT refuses); results that are much larger than
-// what they are made from; outputs of the network.
+//   Mul(x, Add(a, b))          becomes   Mul(x, c)       where a and b are constants and c = a + b
+//   Shape(x)                   becomes   [1, 3, 8, 8]    where x always has this shape
+//   Constant<value=[1, 2]>()   becomes   an initializer
+//
+// The pass leaves out: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT must see (except for
+// biases of 32 bits, which ONNX Runtime's quantizer writes and TensorRT refuses); results that are much larger than the
+// constants that they are computed from; outputs of the network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,18 +33,19 @@
 namespace graft::passes {
 namespace {
 
-/// A result may take at most this number of bytes more than the constants it is made from.
+/// The number of bytes by which a result may exceed the constants that it is computed from.
 constexpr std::int64_t allowed_growth = 1 << 20;
-/// Results that are computed in one run.
+/// The engine computes results in one run until they reach this number of bytes.
 constexpr std::int64_t bytes_at_once = 1 << 26;
 
-/// Random results are no constants, Dropout's neither in training; TensorRT finds int8 by the nodes that scale
-/// integers.
+/// Returns whether a node is never folded: random operators, Dropout, whose result is random in training, and the nodes
+/// that scale integers, by which TensorRT recognizes int8.
 bool is_left_alone(const onnx::Node& node) {
   return has_trait(node, onnx::trait::random | onnx::trait::scales_integers) || node.is("Dropout");
 }
 
-/// Nothing where a dimension is not known, or the product exceeds 64 bits.
+/// Returns the size of a tensor in bytes, or nothing if its type or a dimension is unknown or the product exceeds 64
+/// bits.
 std::optional<std::int64_t> bytes_of(const onnx::Value& value) {
   if (!value.type || !value.shape) return std::nullopt;
   std::int64_t count = 1;
@@ -52,14 +57,14 @@ std::optional<std::int64_t> bytes_of(const onnx::Value& value) {
   return bits / 8;
 }
 
-/// Types that the CPU engine computes exactly.
+/// Returns whether the CPU engine computes the type of a value exactly.
 bool is_calculable(const onnx::Value& value) {
   return value.type && (*value.type == onnx::ElementType::f64 || to_dtype(*value.type) != std::nullopt);
 }
 
 class ConstantRegion {
  public:
-  /// `most_bytes`: of one tensor. Without that, results doubled again and again would grow without end.
+  /// `most_bytes` limits one tensor. Without a limit, results that are doubled again and again would grow without end.
   ConstantRegion(onnx::Graph& graph, std::int64_t most_bytes) : most_bytes_(most_bytes) {
     for (onnx::Node* node : graph.nodes()) {
       if (can_fold(*node)) members_.insert(node);
@@ -72,12 +77,13 @@ class ConstantRegion {
     }
   }
 
-  /// The values that the rest of the graph reads.
+  /// The results that nodes outside the region read.
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
-  /// What goes with one result, the last ones of many.
+  /// Returns the nodes that are folded into one result. Of more than 32 nodes, only those close to the result are
+  /// listed.
   [[nodiscard]] Rewriter::Subject nodes_of(const onnx::Value& result) const {
-    constexpr std::size_t most = 32;  // the report would grow with the square of the graph
+    constexpr std::size_t most = 32;  // with all nodes, the report would grow with the square of the graph
     Rewriter::Subject subject;
     std::unordered_set<const onnx::Node*> seen;
     std::vector<const onnx::Node*> waiting{result.producer};
@@ -103,7 +109,8 @@ class ConstantRegion {
     return value.constant().has_value() || (value.producer != nullptr && members_.contains(value.producer));
   }
 
-  /// Integers by 0, or the lowest one by -1: the processor stops the program.
+  /// Returns whether an integer division may stop the program: by 0, or of the lowest integer by -1. A divisor that is
+  /// not constant yet may be either.
   [[nodiscard]] static bool may_trap(const onnx::Node& node) {
     const onnx::Value* divisor = node.is("Div") || node.is("Mod") ? node.input(1) : nullptr;
     if (divisor == nullptr || !divisor->type || !is_integer(*divisor->type)) return false;
@@ -112,8 +119,8 @@ class ConstantRegion {
     return !numbers || std::any_of(numbers->begin(), numbers->end(), [](std::int64_t n) { return n == 0 || n == -1; });
   }
 
-  /// The engine's Max, Min and Clip take the other number where one is NaN. A number that is not there yet is looked at
-  /// in the next round.
+  /// Returns whether the engine may lose a NaN: its Max, Min and Clip return the other number where one is NaN. An
+  /// input that is not constant yet counts as NaN; the next round checks it again.
   [[nodiscard]] static bool may_lose_nan(const onnx::Node& node) {
     if (!node.is("Max") && !node.is("Min") && !node.is("Clip")) return false;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [](const onnx::Value* input) {
@@ -160,7 +167,7 @@ class ConstantRegion {
   std::vector<onnx::Value*> results_;
 };
 
-/// Puts a constant in the place of a value, under the value's own name.
+/// Replaces a value by a constant that takes over the value's name.
 void replace_by_constant(onnx::Graph& graph, onnx::Value& value, onnx::TensorData tensor) {
   std::string name = value.name;
   onnx::Value* constant = graph.add_constant(name, std::move(tensor));
@@ -169,7 +176,7 @@ void replace_by_constant(onnx::Graph& graph, onnx::Value& value, onnx::TensorDat
   graph.rename(*constant, std::move(name));
 }
 
-/// Tensors of Constant nodes become initializers, which every reader takes for weights.
+/// Replaces Constant nodes by initializers, which every reader treats as weights.
 void constants_to_initializers(Rewriter& rewriter, onnx::Graph& graph) {
   std::size_t count = 0;
   for (onnx::Node* node : graph.nodes()) {
@@ -187,7 +194,7 @@ void constants_to_initializers(Rewriter& rewriter, onnx::Graph& graph) {
                   "by definition: the bytes are the same");
 }
 
-/// Shape of a tensor whose dimensions in question are all fixed.
+/// Returns the result of a Shape node if all dimensions that it returns are fixed.
 std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
   if (!node.is("Shape") || node.input(0) == nullptr) return std::nullopt;
   const Shape* shape = shapes.of(*node.input(0));
@@ -207,7 +214,7 @@ std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const Prove
   return onnx::TensorData::from_ints(dims);
 }
 
-/// Whether there was anything to fold; the same below.
+/// Replaces Shape nodes whose dimensions are fixed by constants, and returns whether there were any.
 bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes) {
   bool folded = false;
   for (onnx::Node* node : graph.nodes()) {
@@ -223,14 +230,15 @@ bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& sha
 
 using Computed = std::unordered_map<const onnx::Value*, onnx::TensorData>;
 
-/// Computed by the CPU engine, all in one run since each run takes a while. Where it refuses, halves of them are
-/// tried; what it refuses alone is not among the results, and runs where it ran before.
+/// Computes results with the CPU engine, all in one run, since each run takes a while. If the engine refuses the run,
+/// each half is computed by itself. A result that the engine refuses alone is left out of `computed` and stays in the
+/// graph.
 void compute(const runtime::Engine& engine, const onnx::Model& model, std::span<onnx::Value* const> results,
              Computed& computed) {
   std::vector<const onnx::Value*> outputs;
   std::vector<std::pair<const onnx::Value*, const onnx::Value*>> sources;
   for (const onnx::Value* result : results) {
-    // The engine does not see through copies.
+    // The engine does not look through Identity nodes.
     const onnx::Value* value = result;
     while (value->producer != nullptr && value->producer->is("Identity")) value = value->producer->input(0);
     if (auto constant = value->constant()) {
@@ -261,7 +269,7 @@ void compute(const runtime::Engine& engine, const onnx::Model& model, std::span<
   }
 }
 
-/// Bytes of all constants of the graphs: what folding makes of them may not take much more.
+/// Returns the number of bytes of all constants of the graphs, from which the limit for folded results follows.
 std::int64_t constant_bytes(const std::vector<onnx::Graph*>& graphs) {
   std::int64_t bytes = 0;
   for (const onnx::Graph* graph : graphs) {
@@ -272,7 +280,8 @@ std::int64_t constant_bytes(const std::vector<onnx::Graph*>& graphs) {
   return bytes;
 }
 
-/// `room`: bytes that results may take, which are counted down.
+/// Folds the constant nodes of a graph, and returns whether there were any. Subtracts the size of the results from
+/// `room`, the number of bytes that results may still take.
 bool fold_region(Rewriter& rewriter, onnx::Graph& graph, std::int64_t& room) {
   bool folded = false;
   const ConstantRegion region(graph, room);
@@ -309,7 +318,7 @@ void fold_constants(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) constants_to_initializers(rewriter, *graph);
   const std::int64_t taken = constant_bytes(rewriter.graphs());
   std::int64_t room = std::max(allowed_growth, rewriter.most_constant_bytes(2 * taken + 8 * allowed_growth) - taken);
-  // A size that has just become a constant tells how large the next result is.
+  // A round may fold a size on which the size of the next result depends.
   constexpr int most_rounds = 16;
   for (int round = 0; round < most_rounds; ++round) {
     if (inline_constant_branches(rewriter)) {

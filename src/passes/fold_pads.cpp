@@ -1,9 +1,16 @@
-// Pass fold_pads: a Pad before a convolution or a pool becomes the padding of that layer, where that is exact. Pass
-// unwrap_pads: a Pad of an image that is made a volume for it, as paddle2onnx writes every F.pad, pads the image.
+// Pass fold_pads: turns a Pad before a convolution or a pool into padding of that layer, where that is exact.
 //
-// TensorFlow and PyTorch write tf.pad or ZeroPad2d before a layer without padding. A convolution pads with zeros; an
-// average pool counts its padding only with count_include_pad; a max pool pads with what is smaller than any number, so
-// the Pad has to fill in -infinity, or zeros beside numbers that are not negative.
+//   Conv(Pad(x, 1))            becomes   Conv<pads=[1, 1, 1, 1]>(x)
+//   AveragePool(Pad(x, 1))     becomes   AveragePool<pads=[1, 1, 1, 1], count_include_pad=1>(x)
+//   MaxPool(Pad(Relu(x), 1))   becomes   MaxPool<pads=[1, 1, 1, 1]>(Relu(x))
+//
+// Pass unwrap_pads: pads an image directly instead of a volume that is made of it, as paddle2onnx writes every F.pad.
+//
+//   Squeeze(Pad(Unsqueeze(x)))   becomes   Pad(x), where the added axes are not padded
+//
+// TensorFlow and PyTorch write tf.pad or ZeroPad2d before a layer without padding. A convolution pads with zeros. An
+// average pool counts its padding only with count_include_pad. A max pool pads with a value below any number, so the
+// Pad must fill in -infinity, or zeros if no number of its input is negative.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +32,7 @@ namespace {
 using Pads = std::vector<std::int64_t>;
 
 struct Padding {
-  Pads pads;  ///< Of the spatial axes: all begins, then all ends.
+  Pads pads;  ///< The padding of the spatial axes: all begins, then all ends.
   double value = 0;
 };
 
@@ -60,7 +67,7 @@ std::optional<Padding> padding_of(const onnx::Node& pad, std::string& why_not) {
   return padding;
 }
 
-/// Nothing below zero can come out of what makes this value.
+/// Returns whether the node that computes this value never returns a number below 0.
 bool is_not_negative(const onnx::Value& value) {
   const onnx::Node* node = value.producer;
   if (node == nullptr) return false;
@@ -71,7 +78,7 @@ bool is_not_negative(const onnx::Value& value) {
   return has_trait(*node, onnx::trait::not_negative);
 }
 
-/// Why the layer cannot pad by itself; empty where it can.
+/// Returns why the layer cannot pad by itself, or an empty string if it can.
 std::string obstacle_of(const onnx::Node& layer, const Padding& padding, const onnx::Value& x) {
   const std::size_t count = padding.pads.size();
   const Pads own = layer.ints("pads").value_or(Pads(count, 0));
@@ -123,7 +130,8 @@ void propose(Rewriter& rewriter, onnx::Node& pad, onnx::Node& layer, const Paddi
                                                        onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
                     }};
   if (layer.is("MaxPool") && padding.value == 0) {
-    // What makes the numbers, none of them negative, is part of the proof.
+    // The region of the proof includes the node that computes numbers of at least 0, without which the rewrite is not
+    // exact.
     onnx::Node* source = pad.input(0)->producer;
     proposal.nodes.insert(proposal.nodes.begin(), source);
     proposal.inputs.clear();
@@ -134,7 +142,8 @@ void propose(Rewriter& rewriter, onnx::Node& pad, onnx::Node& layer, const Paddi
   rewriter.apply(proposal);
 }
 
-/// The axes of a Squeeze or Unsqueeze, of a tensor of this rank, from the front.
+/// Returns the axes of a Squeeze or Unsqueeze, sorted and counted from the front. `rank` is the rank of the larger
+/// tensor.
 std::vector<std::int64_t> axes_of(const onnx::Node& node, std::int64_t rank) {
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   auto axes = constant ? constant->ints().value_or(Pads{}) : Pads{};
@@ -143,7 +152,7 @@ std::vector<std::int64_t> axes_of(const onnx::Node& node, std::int64_t rank) {
   return axes;
 }
 
-/// The pads of the axes that are not listed; nothing where one of those is padded.
+/// Returns the pads of the axes that are not listed, or nothing if a listed axis is padded.
 std::optional<Pads> pads_without(const Pads& pads, const std::vector<std::int64_t>& axes) {
   const auto rank = static_cast<std::int64_t>(pads.size() / 2);
   Pads result;
@@ -175,7 +184,7 @@ void unwrap_pad(Rewriter& rewriter, onnx::Node& squeeze) {
   const auto rank = static_cast<std::int64_t>(all->size() / 2);
   const auto axes = axes_of(*unsqueeze, rank);
   const auto pads = pads_without(*all, axes);
-  // The pads are those of all axes of the one tensor and of all axes of the other, which are at least one.
+  // The remaining pads must be those of all axes of x, which has at least one.
   const bool fits = pads && !pads->empty() && *x_rank == static_cast<std::int64_t>(pads->size() / 2);
   if (!fits || axes.empty() || axes != axes_of(squeeze, rank)) return;
   if (*x_rank + static_cast<std::int64_t>(axes.size()) != rank) return;
@@ -187,7 +196,7 @@ void unwrap_pad(Rewriter& rewriter, onnx::Node& squeeze) {
                   .outputs = {squeeze.output()},
                   .replacement = fmt::format("Pad<mode=\"{}\"> with pads [{}]", mode, fmt::join(*pads, ", ")),
                   .reason = "the axes that are added for the Pad are not padded",
-                  // OpenVINO cannot wrap, so there is nothing to run.
+                  // OpenVINO does not have the mode wrap, so that there is nothing to run.
                   .by_definition = mode == "wrap" ? "by definition: a Pad pads each axis by itself" : "",
                   .edit = [x = unsqueeze->input(0)->name, y = squeeze.output()->name, sizes = *pads, mode,
                            filling](onnx::Graph& edited) {

@@ -1,9 +1,11 @@
-// Pass fold_transposes: a transposition before a flattening and products with constant matrices becomes another order
-// of the rows of these matrices.
+// Pass fold_transposes: removes a Transpose before a flattening and products with constant matrices by reordering the
+// rows of these matrices.
 //
-// A network whose channels come last flattens height, width, channels, and its fully connected layers were trained in
-// that order. Read with channels first, it needs a transposition before the flattening, or every number meets the wrong
-// weight. The order of the rows is as good, and costs nothing at run time.
+//   MatMul(Flatten(Transpose(x)), w)   becomes   MatMul(Flatten(x), v), where v has the rows of w in another order
+//
+// A network with channels last flattens height, width, channels, and its fully connected layers were trained in that
+// order. When it is read with channels first, it needs a Transpose before the flattening, or every number would meet
+// the wrong weight. Reordered rows compute the same and cost nothing at run time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,19 +20,20 @@
 namespace graft::passes {
 namespace {
 
-/// Beside larger matrices a transposition takes no time, and their copies would take memory.
+/// The most bytes of matrices that are reordered. Compared with larger matrices a Transpose takes no time, and copies
+/// of them would take memory.
 constexpr std::int64_t most_folded_bytes = 32 << 20;
 
-/// What lies after a transposition.
+/// The nodes after a Transpose, or why they cannot be folded.
 struct Found {
-  onnx::Value* x = nullptr;           ///< Before it.
-  std::vector<onnx::Node*> reshapes;  ///< To [N, K].
-  std::vector<onnx::Node*> products;  ///< MatMul or Gemm.
-  std::vector<std::int64_t> places;   ///< places[k]: which element of a flat item of x is element k after it.
+  onnx::Value* x = nullptr;           ///< The input of the Transpose.
+  std::vector<onnx::Node*> reshapes;  ///< The nodes that flatten to [N, K].
+  std::vector<onnx::Node*> products;  ///< The MatMul and Gemm nodes.
+  std::vector<std::int64_t> places;  ///< places[k] is the index, in a flat item of x, of element k after the Transpose.
   std::string obstacle;
 };
 
-/// Which element of a row-major tensor of `dims` each element of the transposed one is.
+/// Returns, for each element of the transposed tensor, its index in a row-major tensor of `dims`.
 std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
                                     const std::vector<std::int64_t>& permutation) {
   const std::size_t rank = dims.size();
@@ -53,7 +56,8 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
   return places;
 }
 
-/// The dimensions of one item, if all are known and the first axis, that of the batch, stays where it is.
+/// Returns the dimensions of one item, or nothing if one is unknown, the item is too large, or the first axis, that of
+/// the batch, is moved.
 std::optional<std::vector<std::int64_t>> item_dims(const onnx::Node& transpose) {
   const auto permutation = transpose.ints("perm");
   const onnx::Value* x = transpose.input(0);
@@ -77,7 +81,7 @@ bool is_flat(const onnx::Value& value, std::int64_t count) {
          (*value.shape)[1].value() == count;
 }
 
-/// Why the rows of this product's matrix cannot be put in another order; empty where they can.
+/// Returns why the rows of this product's matrix cannot be reordered, or an empty string if they can.
 std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::int64_t count) {
   const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
   if (!is_product || use.index != 0) return fmt::format("{} reads it too", onnx::describe(product));
@@ -93,7 +97,8 @@ std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::in
   return "";
 }
 
-/// Everything after the transposition must become products; otherwise it stays, and nothing is gained.
+/// Returns the nodes after a Transpose if every reader of its result flattens it. If one reader needs the Transpose,
+/// the Transpose stays, and nothing is gained.
 std::optional<Found> find(const onnx::Node& transpose) {
   const auto dims = item_dims(transpose);
   const onnx::Value* y = transpose.output();
@@ -103,7 +108,7 @@ std::optional<Found> find(const onnx::Node& transpose) {
   for (const std::int64_t dim : *dims) count *= dim;
   std::int64_t bytes = 0;
   for (const onnx::Use& use : y->uses) {
-    // A Reshape may also read the shape of what it reshapes.
+    // The target of a Reshape may be computed from the shape of its input.
     if (use.node->is("Shape")) continue;
     onnx::Value* flat = use.node->output();
     const bool flattens = (use.node->is("Reshape") || use.node->is("Flatten")) && use.index == 0 && flat != nullptr;
@@ -130,7 +135,7 @@ std::optional<Found> find(const onnx::Node& transpose) {
   return found;
 }
 
-/// Row (or column) k moves to places[k].
+/// Returns a copy of the matrix whose row (or column) k has moved to places[k].
 onnx::TensorData reordered(const onnx::TensorData& matrix, const std::vector<std::int64_t>& places, bool columns) {
   const auto size = static_cast<std::size_t>(bits_of(matrix.type) / 8);
   const auto width = static_cast<std::size_t>(matrix.dims[1]) * size;
@@ -155,7 +160,7 @@ onnx::TensorData reordered(const onnx::TensorData& matrix, const std::vector<std
 
 void edit(onnx::Graph& graph, const std::string& x, const std::vector<std::string>& outputs,
           const std::vector<onnx::TensorData>& matrices) {
-  // Where the transposition is, which comes before all of the products.
+  // The Flatten is inserted at the Transpose, which comes before all of the products.
   const onnx::Node& reshape = *graph.find(outputs.front())->producer->input(0)->producer;
   onnx::Node* flatten = graph.add_node("Flatten", {graph.find(x)}, {x + "/flat"}, reshape.input(0)->producer);
   flatten->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));

@@ -1,4 +1,4 @@
-// Compares windows and lengths with sizes that were fixed.
+// Finds windows of pools and lengths of reshapes that fit only the sizes of the file.
 #include "passes/frozen_sizes.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ using Numbers = std::vector<std::int64_t>;
 
 bool is_dynamic(const Dim& dim) { return !dim.is_constant(); }
 
-/// Through what moves elements, but does not change them: is the result one vector for each item?
+/// Returns whether the value is flattened to one vector for each item, perhaps after nodes that only move elements.
 bool is_flattened(const onnx::Value& value) {
   return std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
     const onnx::Node& node = *use.node;
@@ -31,7 +31,8 @@ bool is_flattened(const onnx::Value& value) {
   });
 }
 
-/// Whether `count` windows are one of the usual ways to divide a size. Windows of 2 and 3 halve images everywhere.
+/// Returns whether `count` windows are one of the usual ways to divide a size. Windows of 2 and 3 are excluded, because
+/// they halve images in all networks.
 bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::int64_t stride) {
   const std::int64_t ceiling = (size + count - 1) / count;
   const std::int64_t floor = size / count;
@@ -71,8 +72,8 @@ std::optional<std::string> frozen_window(const onnx::Node& node, const onnx::Mod
   return std::nullopt;
 }
 
-/// A reshape to a length that takes a factor of the sizes which are dynamic: at other sizes it fails, or puts parts of
-/// an image into the batch.
+/// Returns a clause for messages if a Reshape has a constant length that contains a factor of dynamic sizes. At other
+/// sizes such a Reshape fails, or moves parts of an image into the batch.
 std::optional<std::string> frozen_length(const onnx::Node& node) {
   if (!node.is("Reshape") || node.input(0) == nullptr || !node.input(0)->shape || node.input(1) == nullptr) {
     return std::nullopt;
@@ -123,7 +124,7 @@ std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& model,
     infer_shapes(declared);
     return find_frozen_sizes(declared, dynamic);
   } catch (const Error&) {
-    return find_frozen_sizes(onnx::Model(), dynamic);  // a file that needs the shapes declares none
+    return find_frozen_sizes(onnx::Model(), dynamic);  // a file that cannot be read without the shapes declares none
   }
 }
 

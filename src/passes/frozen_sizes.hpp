@@ -1,4 +1,4 @@
-// Sizes of the images that a network was made for, which its constants still hold.
+// Nodes whose constants fit only the image sizes that a network was exported with.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,18 @@ namespace graft::passes {
 
 struct FrozenSize {
   NodeRef node;
-  std::string text;  ///< What it holds, and what follows.
+  std::string text;  ///< A clause for messages: the constant, and the sizes that it fits.
 };
 
-/// Nodes of the main graph that hold for the sizes which the file declares, where these are dynamic now: windows that
-/// take the whole image or follow from its size, and reshapes to lengths that do. `declared` is the model with the
-/// sizes of its file, whose tensors have the same names. The shapes of both are inferred.
+/// Returns the nodes of the main graph that fit only the sizes which the file declares, although these sizes are
+/// dynamic: windows that cover the whole image or follow from its size, and reshapes to lengths that do. `declared` is
+/// the model with the sizes of its file, whose tensors have the same names. The shapes of both models must have been
+/// inferred.
 [[nodiscard]] std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& declared, const onnx::Model& dynamic);
 
-/// The same for a model that was read with these shapes of its inputs; nothing where none of them is dynamic.
-/// `read_declared` reads it with the sizes of its file; where it throws Error, the file declares none.
+/// Returns the nodes of a model, read with these input shapes, that fit only the sizes of its file; empty if no shape
+/// is dynamic. `read_declared` reads the model with the sizes of its file. If `read_declared` throws Error, the file
+/// declares no sizes.
 [[nodiscard]] std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& model,
                                                         const std::map<std::string, Shape, std::less<>>& shapes,
                                                         const std::function<onnx::Model()>& read_declared);

@@ -1,4 +1,4 @@
-// Finding, reading and proposing, for the fusion passes.
+// Matches patterns and proposes the operator that each match stands for.
 #include "passes/fuse.hpp"
 
 #include <fmt/format.h>

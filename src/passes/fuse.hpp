@@ -1,4 +1,4 @@
-// What the fusion passes share: find a pattern, read an operator off it, propose the change.
+// Functions that the fusion passes share: match a pattern, read an operator from the match, propose the rewrite.
 #pragma once
 
 #include <functional>
@@ -23,21 +23,24 @@ struct Fusion {
   Fusion(std::string reason) : obstacle(std::move(reason)) {}        // NOLINT(google-explicit-constructor)
 };
 
-/// Replaces each match, whose only input is called x, by the operator that `read` finds in it.
+/// Replaces each match by the operator that `read` returns for it. The only input of the pattern is named x.
 void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, std::string_view why,
           const std::function<Fusion(const onnx::Match&)>& read);
 
-/// Conditions on x that all fusions of floating-point operators have: a type that Graft's kernels have, and a result of
-/// the rank of x, which no constant of more dimensions raises. Empty where they hold.
+/// Returns the first condition on x that does not hold, or an empty string. All fusions of floating-point operators
+/// need a type that Graft's kernels have, a known rank of x, and a result of the same rank, which a constant with more
+/// dimensions would raise.
 [[nodiscard]] std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name);
 
-/// Whether a fusion of what computes y from x into `op` with so many inputs leads anywhere, see Rewriter::is_wanted.
+/// Returns whether fusing the nodes that compute y from x into `op` is useful, see Rewriter::is_wanted. `inputs` is the
+/// number of inputs of the operator.
 [[nodiscard]] bool is_wanted(Rewriter& rewriter, const Operator& op, const onnx::Value& x, const onnx::Value& y,
                              std::size_t inputs = 1);
 
-/// The nodes that make y from `inputs` and constants, in topological order. Nothing where y depends on something else,
-/// or where an inner value that is no number of a shape is needed elsewhere; `why_not` then says so. What nodes of
-/// which `may_stay` is true make may be needed elsewhere: they stay then.
+/// Returns the nodes that compute y from `inputs` and constants, in topological order. Returns nothing, and sets
+/// `why_not`, if y depends on another value, or if an inner value is used outside the region. Integers, which are
+/// computed from shapes, may be used outside, and so may the results of a node for which `may_stay` returns true: such
+/// a node stays in the graph.
 [[nodiscard]] std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
                                                                     const onnx::Value& y, std::string& why_not,
                                                                     bool (*may_stay)(const onnx::Node&) = nullptr);

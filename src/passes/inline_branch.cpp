@@ -1,4 +1,5 @@
-// Copies the branch node by node; its values get their names once the branch is gone.
+// Copies the branch node by node. The copies of its values get their names after the branch, which holds the names, is
+// removed.
 #include "passes/inline_branch.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ class BranchInliner {
       if (node_.outputs[i] != nullptr) graph_.replace_all_uses(*node_.outputs[i], *look_up(branch_.outputs()[i]));
     }
     graph_.remove_node(node_);
-    // The names are free once the branch is gone.
+    // The names are free after the branch is removed.
     for (const auto& [value, name] : made_) {
       if (!value->is_output()) graph_.rename(*value, graph_.unique_name(name));
     }

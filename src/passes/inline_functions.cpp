@@ -1,4 +1,7 @@
-// Pass inline_functions: calls of model-local functions that are not Graft's give way to the functions' bodies.
+// Pass inline_functions: replaces calls of model-local functions, except the functions of Graft operators, by the
+// bodies of the functions.
+//
+//   y = my::Swish(x)   becomes   s = Sigmoid(x); y = Mul(x, s), where my::Swish is a function of the model
 #include <fmt/format.h>
 
 #include "onnx/functions.hpp"

@@ -1,4 +1,4 @@
-// Reads the fusions of a library of operators; the pass that tries them is in user_rules.cpp.
+// Reads the fusions of a library of operators. The pass that applies them is in user_rules.cpp.
 #include "passes/library_fusions.hpp"
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@
 namespace graft::passes {
 namespace {
 
-/// Nothing, or comments alone.
+/// Returns whether a file of rules holds nothing, or only comments.
 bool is_empty(const char* text) {
   try {
     return YAML::Load(text).IsNull();
   } catch (const YAML::Exception&) {
-    return false;  // which parse_rules says, with the place
+    return false;  // parse_rules reports the error and its place
   }
 }
 

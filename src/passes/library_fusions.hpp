@@ -1,4 +1,4 @@
-// The fusions that libraries of operators bring: rules of the kind `match`, read from the library.
+// The fusions of libraries of operators: rules of the kind `match` that the library holds.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace graft::passes {
 
-/// Throws Error naming library, file, line and column for what is no such rule, or makes an operator that the library
-/// does not have.
+/// Returns the fusions of a library. Throws Error naming library, file, line and column for a rule that is not a
+/// fusion, or whose operator the library does not have.
 [[nodiscard]] std::vector<Rule> library_fusions(const OperatorLibrary& library);
 
 }  // namespace graft::passes

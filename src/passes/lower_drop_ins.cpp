@@ -1,5 +1,7 @@
-// Pass lower_drop_ins: nodes named after plugins of other libraries (LReLU_TRT, l2norm_helper) become Graft's
-// operators, and those of any domain that name an operator of a loaded library become nodes of that.
+// Pass lower_drop_ins: replaces nodes that are named after plugins of other libraries by Graft operators, and nodes of
+// any domain that name an operator of a loaded library by that operator.
+//
+//   LReLU_TRT<negSlope=0.1>(x)   becomes   graft::LeakyReLU<alpha=0.1>(x)
 #include <fmt/format.h>
 
 #include "graft/registry.hpp"

@@ -1,8 +1,11 @@
-// Passes merge_transposes and merge_equal_nodes: of nodes that compute the same from the same, one stays.
+// Passes merge_transposes and merge_equal_nodes: keep one of several nodes that have the same operator, attributes and
+// inputs.
 //
-// Exporters write a shape, a reduction or a transposition once for each place that needs it. Constants are the same
-// where their bytes are. Transpositions are merged before patterns are looked for, which want one input; other nodes
-// after that, since patterns want inner values that nothing else needs.
+//   a = Shape(x); b = Shape(x); y = Mul(a, b)   becomes   a = Shape(x); y = Mul(a, a)
+//
+// Exporters write a shape, a reduction or a Transpose once for each place that needs it. Constants are the same if
+// their bytes are. Transposes are merged before patterns are matched, because a pattern expects one input; other nodes
+// are merged afterwards, because patterns need inner values that nothing else reads.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,13 +27,14 @@
 namespace graft::passes {
 namespace {
 
-/// Two nodes of the operator give different results, or are what a rewrite of numbers must not join.
+/// Returns whether equal nodes of this operator stay separate: random operators and Dropout, because their results
+/// differ, and Constant, because a rewrite of numbers must not join them.
 bool is_kept_apart(const onnx::Node& node) {
   return (onnx::traits_of(node.op_type) & onnx::trait::random) != 0 || node.op_type == "Dropout" ||
          node.op_type == "Constant";
 }
 
-/// Larger constants are compared by their place in memory.
+/// Constants of more bytes are compared by their address in memory.
 constexpr std::size_t most_compared_bytes = 1 << 12;
 
 std::string text_of(const onnx::TensorData& tensor) {
@@ -41,7 +45,7 @@ std::string text_of(const onnx::TensorData& tensor) {
   return text.append(tensor.bytes.view());
 }
 
-/// False for kinds that are not compared.
+/// Appends an attribute to `text`. Returns false for kinds of attributes that are not compared.
 bool add_text(std::string& text, const onnx::NodeAttribute& attribute) {
   if (const auto* tensor = attribute.get<onnx::TensorData>()) {
     text += text_of(*tensor);
@@ -58,8 +62,8 @@ bool add_text(std::string& text, const onnx::NodeAttribute& attribute) {
   return true;
 }
 
-/// Which nodes give the same for the same: operators of ONNX but random ones, Graft's own, and functions made of such.
-/// Of anybody else's operators nothing is known; they may keep a state.
+/// Decides which nodes return the same results for the same inputs: operators of ONNX except random ones, Graft's own,
+/// and functions that consist of such nodes. Operators of other domains may keep a state.
 class Determinism {
  public:
   explicit Determinism(const onnx::Model& model) : model_(model) {}
@@ -73,7 +77,7 @@ class Determinism {
 
  private:
   bool holds_for(const onnx::FunctionDefinition& function) {
-    // One that calls itself is refused elsewhere; here it ends.
+    // A function that calls itself counts as not deterministic, which ends the recursion. It is refused elsewhere.
     const auto [known, is_new] = functions_.try_emplace(&function, false);
     if (!is_new) return known->second;
     bool all = true;
@@ -91,7 +95,7 @@ class Merger {
  public:
   explicit Merger(Rewriter& rewriter) : rewriter_(rewriter), determinism_(rewriter.model()) {}
 
-  /// Nodes of this type; of any where it is empty.
+  /// Merges equal nodes of this type, or of all types if `op_type` is empty.
   void run(onnx::Graph& graph, std::string_view op_type = "") {
     std::unordered_map<std::string, onnx::Node*> first;
     for (onnx::Node* node : graph.nodes()) {
@@ -104,7 +108,7 @@ class Merger {
   }
 
  private:
-  /// The same for nodes that give the same; empty for one that is left alone.
+  /// Returns a key that is equal for nodes with the same results, or an empty string for a node that is not merged.
   std::string key_of(const onnx::Node& node) {
     if (!determinism_.holds_for(node) || !node.subgraphs().empty() || node.outputs.empty() || !node.opaque.empty())
       return "";
@@ -130,7 +134,7 @@ class Merger {
     for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
       const onnx::Value* a = kept.outputs[i];
       const onnx::Value* b = other.outputs[i];
-      // Each output of the network keeps a node of its own.
+      // Each output of the network needs its own node.
       if ((a == nullptr) != (b == nullptr) || (b != nullptr && b->is_output())) return;
     }
     rewriter_.record({.nodes = {ref_of(other)}}, onnx::describe(kept), "both compute the same from the same",

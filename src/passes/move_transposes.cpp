@@ -1,9 +1,14 @@
-// Pass move_transposes: a transposition before a node that treats all elements alike goes after it.
+// Pass move_transposes: moves a Transpose below a node that treats all elements alike, and merges two Transposes in a
+// row.
 //
-// Networks whose channels come last (TensorFlow) are read with a transposition before each convolution and one after
-// it. Moved down, the second of one layer meets the first of the next, and both go (remove_identities). A transposition
-// that moves elements of one row alone (7x7 images of one channel, pooled images of 1x1) becomes part of the Reshape
-// after it.
+//   Relu(Transpose(x))                           becomes   Transpose(Relu(x))
+//   Concat<axis=3>(Transpose(x), Transpose(y))   becomes   Transpose(Concat<axis=1>(x, y)), with perm=[0, 2, 3, 1]
+//   Transpose<perm=p>(Transpose<perm=q>(x))      becomes   one Transpose of x, or x
+//   Reshape(Transpose(x), shape)                 becomes   Reshape(x, shape), where the Transpose only moves axes of 1
+//
+// Networks whose channels come last (TensorFlow) are read with a Transpose before each convolution and one after it.
+// Moved down, the second Transpose of one layer meets the first of the next, and both are removed (remove_identities).
+// The last line applies to 7x7 images of one channel and to pooled images of 1x1.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -40,7 +45,7 @@ bool is_permutation_of(const Permutation& permutation, std::size_t rank) {
   return sorted == all;
 }
 
-/// The transposition that makes a value, if its permutation is written and the rank known.
+/// Returns the permutation of the Transpose that computes a value, if the permutation is written and the rank known.
 std::optional<Permutation> transposition_of(const onnx::Value* value) {
   if (value == nullptr || value->producer == nullptr || !value->producer->is("Transpose")) return std::nullopt;
   const onnx::Node& node = *value->producer;
@@ -53,7 +58,8 @@ std::optional<Permutation> transposition_of(const onnx::Value* value) {
 
 constexpr std::int64_t most_constant = 1 << 16;
 
-/// A constant as it has to be before the transposition, broadcasting included. Nothing for one of too many elements.
+/// Returns a constant as it must be before the Transpose, broadcasting included. Returns nothing for a constant that is
+/// empty, has a higher rank or has more than most_constant elements.
 std::optional<onnx::TensorData> before_transposition(const onnx::TensorData& tensor, const Permutation& permutation) {
   const std::size_t rank = permutation.size();
   const std::int64_t count = tensor.element_count();
@@ -94,18 +100,18 @@ std::optional<std::vector<std::int64_t>> constant_ints(const onnx::Value* value)
   return constant ? constant->ints() : std::nullopt;
 }
 
-/// What takes the place of an input.
+/// The new input of a moved node.
 struct ReplacedInput {
-  std::string value;                       ///< The name of a value, or
-  std::optional<onnx::TensorData> tensor;  ///< a constant.
+  std::string value;                       ///< The name of a value; empty for a constant or an absent input.
+  std::optional<onnx::TensorData> tensor;  ///< The constant, if the input is one.
 };
 
-/// The node as it is before the transposition.
+/// A node as it must be before the Transpose.
 struct Move {
-  std::vector<ReplacedInput> inputs;  ///< Both empty for an input that is absent.
+  std::vector<ReplacedInput> inputs;  ///< Both members are empty for an absent input.
   std::optional<std::int64_t> axis;
   std::optional<std::vector<std::int64_t>> axes;
-  std::vector<Permutation> outputs;  ///< The transposition after each output; empty for none.
+  std::vector<Permutation> outputs;  ///< The permutation after each output; empty for no Transpose.
 };
 
 ReplacedInput keep(const onnx::Value* value) { return {value == nullptr ? "" : value->name, std::nullopt}; }
@@ -129,7 +135,7 @@ std::optional<std::vector<std::int64_t>> moved_axes(const std::vector<std::int64
   return result;
 }
 
-/// The order of the axes that are left once some are gone, counted anew.
+/// Returns the order of the axes that are left without `gone`, numbered anew; empty if they are in order.
 Permutation without_axes(const Permutation& permutation, const std::vector<std::int64_t>& gone) {
   Permutation left;
   for (const std::int64_t axis : permutation) {
@@ -170,7 +176,7 @@ std::optional<Move> move_elementwise(const onnx::Node& node, const Permutation& 
   return move;
 }
 
-/// Every input the same transposition, or a constant; the attribute `axis` moves.
+/// Moves a Concat whose inputs are constants or have the same Transpose, and changes its attribute `axis`.
 std::optional<Move> move_concat(const onnx::Node& node, const Permutation& permutation) {
   Move move;
   for (const onnx::Value* input : node.inputs) {
@@ -258,7 +264,7 @@ std::optional<Move> move_along_axis(const onnx::Node& node, const Permutation& p
   return move;
 }
 
-/// Where the axes that are longer than 1 keep their order, transposing changes nothing but the shape.
+/// Moves a Reshape if the axes longer than 1 keep their order, so that the Transpose changes nothing but the shape.
 std::optional<Move> move_reshape(const onnx::Node& node, const Permutation& permutation) {
   const onnx::Value* x = node.input(0)->producer->input(0);
   const auto dims = constant_ints(node.input(1));
@@ -304,7 +310,7 @@ std::optional<Move> move_of(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// What is known of the shape before a transposition.
+/// Returns what is known of the shape before a Transpose.
 std::optional<Shape> untransposed(const std::optional<Shape>& shape, const Permutation& permutation) {
   if (!shape || permutation.empty()) return shape;
   Shape result(shape->size(), Dim(0));
@@ -346,7 +352,7 @@ void edit(onnx::Graph& graph, const std::string& output, const Move& move) {
   }
 }
 
-/// Two transpositions become one, or none: what follows has to pass what is left only.
+/// Merges two Transposes in a row into one, or none, so that the nodes after them need to pass only one.
 void merge(Rewriter& rewriter, onnx::Node& outer) {
   const auto first = transposition_of(outer.input(0));
   const auto second = transposition_of(outer.output());
@@ -355,7 +361,7 @@ void merge(Rewriter& rewriter, onnx::Node& outer) {
   Permutation both;
   for (const std::int64_t axis : *second) both.push_back((*first)[static_cast<std::size_t>(axis)]);
   const bool none_left = std::is_sorted(both.begin(), both.end());
-  if (none_left && outer.output()->is_output()) return;  // remove_identities knows when an output can go
+  if (none_left && outer.output()->is_output()) return;  // remove_identities checks whether an output can be replaced
   const onnx::Value& x = *inner.input(0);
   rewriter.apply({.nodes = {&inner, &outer},
                   .inputs = {inner.input(0)},
@@ -381,7 +387,7 @@ void merge(Rewriter& rewriter, onnx::Node& outer) {
 
 void move_transposes(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
-    // In topological order, so that one transposition goes down through all that lets it pass.
+    // In topological order, so that one Transpose moves below all nodes that allow it.
     for (onnx::Node* node : graph->nodes()) {
       if (!node->subgraphs().empty()) continue;
       if (node->is("Transpose")) merge(rewriter, *node);

@@ -1,7 +1,7 @@
-// Finds regions that only move elements, and learns what they do by running them on numbered elements.
+// Finds regions that only move elements, and learns their axis maps by running them on numbered elements.
 //
 // Frameworks write a reflection or a repetition in dozens of ways, with slices, flips, gathers, tiles, expansions and
-// reshapes in any order. What they all have in common is the result, so that is what is looked at.
+// reshapes in any order. The ways have only the result in common, so the result is compared.
 #include "passes/movement.hpp"
 
 #include <fmt/format.h>
@@ -28,18 +28,19 @@
 namespace graft::passes {
 namespace {
 
-constexpr std::size_t most_nodes = 256;          // of one movement; longer ones are no padding
+constexpr std::size_t most_nodes = 256;          // of one movement; larger regions are not padding
 constexpr std::int64_t most_elements = 1 << 24;  // of x or y in a run
 
-/// Also what fills in a constant: a run on numbered elements tells it from the others.
+/// Returns whether a node only moves elements. Pad counts as such: a run on numbered elements distinguishes the
+/// constants that it fills in from moved elements.
 bool is_mover(const onnx::Node& node) { return has_trait(node, onnx::trait::moves_data) || node.is("Pad"); }
 
-/// A constant tensor, or one whose elements are all the same whatever its shape turns out to be.
+/// Returns whether a value is a constant, or all its elements are the same whatever its shape is.
 bool is_filling(const onnx::Value& value) {
   return value.constant().has_value() || (value.producer != nullptr && value.producer->is("ConstantOfShape"));
 }
 
-/// The tensors that a mover copies elements from; the others are indices and shapes.
+/// Returns the tensors that a mover copies elements from. Its other inputs are indices, shapes and fillings.
 std::vector<onnx::Value*> data_inputs(const onnx::Node& node) {
   std::vector<onnx::Value*> result;
   const std::size_t count = node.is("Concat") ? node.inputs.size() : 1;
@@ -50,7 +51,7 @@ std::vector<onnx::Value*> data_inputs(const onnx::Node& node) {
   return result;
 }
 
-/// Every axis as long as before or longer, as far as is known, and one perhaps longer.
+/// Returns whether every axis of y is as long as in x or longer, as far as is known, and one axis may be longer.
 bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std::int64_t, std::int64_t)) {
   if (!x.shape || !y.shape || x.shape->size() != y.shape->size()) return false;
   bool grows = false;
@@ -67,15 +68,15 @@ bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std
   return grows;
 }
 
-/// The tensors that y depends on alone, farthest first.
+/// Returns the tensors on which y depends alone, farthest first.
 std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<const onnx::Node*, std::size_t>& order) {
   std::vector<onnx::Value*> result;
-  // By the place of what makes them: the last one is opened first, so whenever one alone is left, all paths meet there.
-  // The outputs of a Split have one place and are opened together.
+  // Values by the position of their producers. The last one is expanded first, so that all paths meet in a value that
+  // is left alone. The outputs of a Split have one position and are expanded together.
   std::set<std::pair<std::size_t, onnx::Value*>> open;
   const auto place = [&](const onnx::Value& value) {
     const auto found = value.graph == y.graph ? order.find(value.producer) : order.end();
-    return found == order.end() ? 0 : found->second + 1;  // an input, or from a node that a fusion has made
+    return found == order.end() ? 0 : found->second + 1;  // an input, or the result of a node that a fusion has added
   };
   open.emplace(place(y), &y);
   for (std::size_t opened = 0; opened < most_nodes; ++opened) {
@@ -86,7 +87,7 @@ std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<co
     const auto first_of_last = open.lower_bound({last, nullptr});
     const bool of_one_node =
         std::all_of(first_of_last, open.end(), [&](const auto& entry) { return entry.second->producer == &node; });
-    if (!of_one_node) break;  // two inputs
+    if (!of_one_node) break;  // values of two producers
     open.erase(first_of_last, open.end());
     for (onnx::Value* input : data_inputs(node)) open.emplace(place(*input), input);
     if (open.empty()) break;
@@ -95,7 +96,8 @@ std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<co
   return result;
 }
 
-/// Constants of the moved type as f32: moving is the same in every type, and the engine counts in this one.
+/// Converts values and constants of the moved type to f32. Moving is the same in every type, and the runs number
+/// elements in f32.
 void use_f32(onnx::Model& region, onnx::ElementType type) {
   if (type == onnx::ElementType::f32) return;
   const auto converted = [](const onnx::TensorData& tensor) {
@@ -116,8 +118,8 @@ void use_f32(onnx::Model& region, onnx::ElementType type) {
   }
 }
 
-/// Where elements go must not depend on what they are: a Gather by the places of the largest ones is no movement,
-/// though all its nodes lie between x and y.
+/// Returns whether the place that an element moves to does not depend on the values of elements. A Gather by the places
+/// of the largest elements is not a movement, though all its nodes lie between x and y.
 bool moves_blindly(const onnx::Value& x, const std::vector<onnx::Node*>& nodes) {
   std::unordered_set<const onnx::Value*> data{&x};
   for (const onnx::Node* node : nodes) {
@@ -158,15 +160,16 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
   return result;
 }
 
-/// Which element of x each element of y is, counted row by row; below 0 for a constant.
+/// The source of each element of y: the index of an element of x, counted row by row, or a value below 0 for a
+/// constant.
 struct MovedElements {
   std::vector<std::int64_t> x_dims;
   std::vector<std::int64_t> y_dims;
   std::vector<std::int64_t> sources;
-  std::vector<float> numbers;  ///< Of the constants.
+  std::vector<float> numbers;  ///< The elements of y in the first run, which holds the constants.
 };
 
-/// The movement by itself.
+/// Returns the movement as a model of its own, in f32.
 onnx::Model region_of(const onnx::Model& model, const Movement& movement) {
   onnx::Model region = extract(model, {movement.x}, {movement.y});
   use_f32(region, *movement.x->type);
@@ -181,7 +184,8 @@ class Runner {
         region_(region),
         compiled_(engine.compile(region)) {}
 
-  /// Throws Error for sizes that do not fit the region. `dims`: of symbols that are neither.
+  /// Runs the region on numbered elements. `dims` holds the sizes of further symbols. Throws Error for sizes that do
+  /// not fit the region.
   MovedElements run(std::int64_t batch, std::int64_t size, std::map<std::string, std::int64_t, std::less<>> dims) {
     verify::InputOptions options;
     options.dims = std::move(dims);
@@ -192,7 +196,8 @@ class Runner {
     MovedElements found;
     found.x_dims = sizes.at(x_);
     const std::int64_t count = check_count(found.x_dims);
-    // The place in base `digit`, both parts exact in f32; then negative, which tells a place from a constant.
+    // Two runs hold the index in base `digit`, so that both digits are exact in f32. A third run with negative numbers
+    // distinguishes an index from a constant.
     constexpr std::int64_t digit = 4096;
     const auto low = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i % digit; });
     const auto high = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i / digit; });
@@ -242,7 +247,7 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
   return strides;
 }
 
-/// The map of each axis; nothing, and the reason, where the axes do not move independently.
+/// Returns the map of each axis, or nothing, with a reason if known, if the axes do not move independently.
 std::optional<AxisMaps> separate(const MovedElements& elements, std::string& reason) {
   const std::size_t rank = elements.x_dims.size();
   if (elements.y_dims.size() != rank) return std::nullopt;
@@ -291,8 +296,8 @@ std::optional<AxisMaps> separate(const MovedElements& elements, std::string& rea
   return maps;
 }
 
-/// A movement, and sizes of it that may be any from `least_opened` on: large images are run as small ones, and
-/// movements that differ in such sizes alone are learned once.
+/// A movement whose sizes `opened` may have any value from `least_opened` on: large images are run as small ones, and
+/// movements that differ only in such sizes are learned once.
 struct Sized {
   onnx::Model region;
   std::vector<std::string> opened = {};
@@ -307,13 +312,14 @@ Sized sized(onnx::Model region) {
   const auto dims = input_shapes(region, ones).at(region.graph().inputs().front()->name);
   auto opened = count_of(dims) > few_elements ? verify::with_open_sizes(region, region) : std::nullopt;
   if (!opened || opened->largest_named > most_named) return {.region = std::move(region)};
-  // Slices and borders are shorter than the sizes then, as they are in the network.
+  // Slices and borders are then shorter than the sizes, as they are in the network.
   return {.region = std::move(opened->before),
           .opened = std::move(opened->symbols),
           .least_opened = 2 * opened->largest_named + 1};
 }
 
-/// Of a few sizes, or of the only one. Empty where it cannot be run or is no such movement.
+/// Runs a movement of a few sizes, or of its only size, and returns its axis maps. They are empty if the region cannot
+/// be run or does not move whole axes.
 LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   LearnedMovement learned;
   try {
@@ -324,8 +330,8 @@ LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
       check_count(fixed);
     }
     Runner runner(engine, movement.region);
-    // Odd and even lengths, so that no accident of one length passes for a rule, and the shortest one, where slices
-    // give less than they are asked for.
+    // Odd and even lengths, so that no coincidence at one length is learned as a rule, and the shortest length, at
+    // which slices return fewer elements than requested.
     constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> sizes{{{2, 11}, {3, 16}, {1, 1}}};
     for (const auto& [batch, size] : sizes) {
       MovedElements found;
@@ -335,7 +341,7 @@ LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
         found = runner.run(batch, size, std::move(dims));
       } catch (const Error&) {
         if (learned.runs.size() < 2) throw;
-        break;  // too short for it, as one element is for a mirror
+        break;  // the last size may be too short, as one element is for a reflection
       }
       learned.elements += found.sources.size();
       auto maps = separate(found, learned.reason);
@@ -351,7 +357,8 @@ LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   return learned;
 }
 
-/// An axis that has one element at all sizes is broadcast, which is neither padding nor upsampling.
+/// Returns whether an axis of one element at all sizes is repeated, which is a broadcast, and neither padding nor
+/// upsampling.
 bool broadcasts(const std::vector<AxisMaps>& runs) {
   for (std::size_t axis = 0; axis < runs[0].axes.size(); ++axis) {
     const bool always_one = std::all_of(runs.begin(), runs.end(), [&](const AxisMaps& run) {
@@ -367,10 +374,11 @@ bool is_real(const onnx::Value& value) {
   return value.type && to_dtype(*value.type) && is_floating_point(*value.type) && value.shape;
 }
 
-/// Each region is run by itself, and in a chain of movements every part is one: 240 nodes of a hostile file took 50 s
-/// where regions of 20'000 were looked at.
+/// The most nodes in regions that were run and not rewritten. Each region is run by itself, and in a chain of movements
+/// every part is a region: 240 nodes of a hostile file took 50 s with a limit of 20'000 nodes.
 constexpr std::size_t most_in_vain = 3'000;
-/// An element takes about 60 ns in all runs together: 26 doublings of a tensor took 30 s where nobody counted.
+/// The most elements in the results of all regions. An element takes about 60 ns in all runs together: 26 doublings of
+/// a tensor took 30 s without a limit.
 constexpr std::size_t most_elements_learned = std::size_t{1} << 25U;
 
 class Finder {
@@ -412,7 +420,8 @@ class Finder {
       auto nodes = nodes_between({x}, y, why_not);
       if (nodes && !moves_blindly(*x, *nodes)) continue;
       auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
-      // One node is one layer of TensorRT's own. A Gather is worth replacing: it reads an index for each element.
+      // A single node is already one layer of TensorRT. Only a Gather is worth replacing, because it reads an index for
+      // each element.
       const bool is_asked_for = y.producer->is("Pad") && rewriter_.options().plugins == PluginMode::always;
       if (movement && movement->nodes.size() == 1 && !y.producer->is("Gather") && !is_asked_for) continue;
       if (movement && fuse(*movement, why_not)) return;
@@ -448,7 +457,8 @@ class Finder {
     return true;
   }
 
-  /// A network repeats its movements, which both patterns and every round of the passes look at.
+  /// Returns what learn() found for a movement. Results are kept, because networks repeat movements, and both patterns
+  /// and every round of the passes try each of them.
   const LearnedMovement& learned_of(const Movement& movement) {
     static const LearnedMovement none;
     try {
@@ -458,7 +468,7 @@ class Finder {
       if (is_new) elements_learned_ += known->second.elements;
       return known->second;
     } catch (const Error&) {
-      return none;  // it cannot be cut out
+      return none;  // the region cannot be extracted
     }
   }
 
@@ -470,7 +480,7 @@ class Finder {
   std::unordered_map<const onnx::Node*, std::size_t> order_;
   std::unordered_set<const onnx::Node*> taken_;
   std::size_t in_vain_ = 0;           // nodes in the regions that were run and not rewritten
-  std::size_t elements_learned_ = 0;  // of the results of all regions that were run
+  std::size_t elements_learned_ = 0;  // in the results of all regions that were run
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Regions that only move elements (slices, concatenations, repetitions), and what they do to each axis.
+// Regions that only move elements (slices, concatenations, repetitions), and their axis maps.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace graft::passes {
 
-/// From `x` to `y` elements of x are copied, and constants put between them; nothing is computed.
+/// A region from `x` to `y` that copies elements of x and inserts constants, and computes nothing.
 struct Movement {
   onnx::Value* x = nullptr;
   onnx::Value* y = nullptr;
-  std::vector<onnx::Node*> nodes;  ///< In topological order, those that compute shapes included.
+  std::vector<onnx::Node*> nodes;  ///< The nodes in topological order, with those that compute shapes.
 };
 
-/// The operator found in a movement, or why there is none. `maps` holds one entry for each set of sizes that was tried:
-/// one where the sizes are fixed.
+/// The rewrite of a movement, or the reason why it has none. The `maps` of ReadMovement hold one entry per set of sizes
+/// that was run: only one if the sizes are fixed.
 struct MovementFusion {
-  std::function<void(onnx::Graph&)> edit;  ///< Empty where there is none.
+  std::function<void(onnx::Graph&)> edit;  ///< Empty if there is no rewrite.
   std::string replacement;
   std::string why;
   std::string obstacle;
@@ -31,9 +31,10 @@ struct MovementFusion {
 };
 using ReadMovement = std::function<MovementFusion(const Movement&, const std::vector<AxisMaps>& maps)>;
 
-/// Looks in the main graph for movements after which some axis is longer and none shorter, follows each from the
-/// farthest tensor that it depends on alone, and replaces it by what `read` finds. `pattern` is the name for near
-/// misses; `may_become` says whether an axis of so many elements may become one of so many.
+/// Finds movements in the main graph after which some axis is longer and none is shorter, and replaces each by the
+/// rewrite that `read` returns. A movement begins at the farthest possible tensor on which alone its result depends.
+/// `pattern` names the near misses. `may_become` returns whether an axis with the first number of elements may become
+/// one with the second.
 void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
                     const ReadMovement& read);
 

@@ -1,4 +1,4 @@
-// Names as rules write them: exact, with `*` and `?`, or regular expressions.
+// Matches names as rules write them: exact, with `*` and `?`, or regular expressions.
 #include <fmt/format.h>
 #include <re2/re2.h>
 
@@ -10,7 +10,8 @@
 namespace graft::passes {
 namespace {
 
-/// The regular expression of a name with `*` and `?`; each is a group, so that `rename` can use what it took.
+/// Returns the regular expression of a name with `*` and `?`. Each wildcard is a group, so that `rename` can use the
+/// characters that it matched.
 std::string expression_of(const std::string& glob) {
   std::string result;
   for (const char c : glob) {
@@ -45,7 +46,7 @@ bool NamePattern::matches(const std::string& name) const {
 
 std::string NamePattern::renamed(const std::string& name, const std::string& to) const {
   if (!expression_) return to;
-  // $0 to $9 is all that can be asked for, and RE2's time grows with the groups that it has to tell of.
+  // Rules can use only $0 to $9, and RE2's time grows with the number of groups that it returns.
   constexpr int most = 10;
   std::vector<re2::StringPiece> groups(
       static_cast<std::size_t>(std::min(expression_->NumberOfCapturingGroups() + 1, most)));

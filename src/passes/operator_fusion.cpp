@@ -1,4 +1,4 @@
-// The order of the operators' fusions.
+// Orders the fusions of operators.
 #include "passes/operator_fusion.hpp"
 
 #include <fmt/format.h>

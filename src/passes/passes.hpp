@@ -1,5 +1,5 @@
-// The passes that the pipeline is made of, apart from the fusions of operators (operator_fusion.hpp). One file each;
-// each says there what it does and why that is right.
+// The passes of the pipeline, except the fusions of operators (operator_fusion.hpp). The first comment of each file
+// shows what its passes replace, and why that is right.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ struct Pass {
   std::string_view name;
   std::string_view why;
   void (*run)(Rewriter&) = nullptr;
-  bool is_guard = false;  ///< Runs where it is asked for alone: ConvertOptions::only or guards.
+  bool is_guard = false;  ///< Whether the pass runs only if ConvertOptions::only or guards lists it.
 };
 
 void inline_functions_of_exporters(Rewriter& rewriter);
@@ -34,11 +34,11 @@ void merge_equal_nodes(Rewriter& rewriter);
 void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
 void remove_empty_checks(Rewriter& rewriter);
-// The rules of the user, see rule_file.hpp, by their stage.
+// The user's rules, one pass per stage; see rule_file.hpp.
 void apply_interface_rules(Rewriter& rewriter);
 void apply_rules_before(Rewriter& rewriter);
 void apply_rules_after(Rewriter& rewriter);
-// What libraries of operators bring, see library_fusions.hpp.
+// The fusions of libraries of operators, see library_fusions.hpp.
 inline constexpr std::string_view library_pass = "fuse_library_operators";
 void fuse_library_operators(Rewriter& rewriter);
 

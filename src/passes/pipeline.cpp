@@ -1,4 +1,4 @@
-// The passes in their order, with the reason for the place of each, and the loop that runs them.
+// The ordered list of passes, with the reason for the position of each, and the loop that runs them.
 #include "passes/pipeline.hpp"
 
 #include <fmt/format.h>
@@ -58,7 +58,8 @@ constexpr std::array passes_before_fusions = {
          fuse_library_operators},
 };
 
-// Here the fusions of operators come in, see operator_fusion.hpp: each operator's folder says what its own runs after.
+// The fusions of operators run here, see operator_fusion.hpp. The folder of each operator names the fusion that its own
+// must run after.
 
 constexpr std::array passes_after_fusions = {
     Pass{"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
@@ -71,9 +72,9 @@ constexpr std::array passes_after_fusions = {
          choose_plugins},
 };
 
-/// Where passes of the caller's own come in.
+/// The pass before which the caller's passes run.
 constexpr std::string_view last_pass = "choose_plugins";
-/// Rules see the names of the original, but one operator set.
+/// The pass after which the user's rules run. They see the names of the original model, and one operator set.
 constexpr std::string_view pass_before_rules = "upgrade_opset";
 
 constexpr Pass interface_rules{"rules_interface", "the user's names, shapes, inputs and outputs, before anything else",
@@ -90,8 +91,8 @@ std::vector<Pass> all_passes() {
   return all;
 }
 
-/// Passes of the pipeline find nothing in what they have made. Rules of the user are about the model that was given,
-/// and passes of the caller may do the same again.
+/// Returns whether a pass runs in every round. Passes of the pipeline do: they find nothing to rewrite in their own
+/// results. The user's rules are about the original model, and the caller's passes might repeat a rewrite.
 bool runs_again(const Pass& pass) {
   return std::any_of(pipeline().begin(), pipeline().end(), [&](const Pass& each) { return each.name == pass.name; });
 }
@@ -130,7 +131,8 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
   return is_of_rules(pass) || ((options.only.empty() || lists(options.only)) && !lists(options.without));
 }
 
-/// Of inputs that rules have renamed or cut off, the shape is in the model already.
+/// Infers shapes from the inputs. Shapes in the options of inputs that rules have renamed or removed are left out,
+/// because the model holds them already.
 void infer(onnx::Model& model, const ConvertOptions& options) {
   std::map<std::string, Shape, std::less<>> shapes = options.input_shapes;
   if (!options.rules.empty()) {
@@ -146,10 +148,10 @@ void infer(onnx::Model& model, const ConvertOptions& options) {
   }
 }
 
-/// Where the passes still find something to do after so many rounds, two of them undo each other.
+/// The most rounds. If passes still rewrite the model after them, two passes revert each other.
 constexpr int most_rounds = 16;
 
-/// Whether a pass made a rewrite.
+/// Runs a pass, and returns whether it rewrote anything.
 bool run_pass(const Pass& pass, Rewriter& rewriter, ConvertReport& report) {
   const auto start = std::chrono::steady_clock::now();
   const std::size_t before = report.rewrites.size();
@@ -185,7 +187,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
   } else {
     infer_shapes(model, options.input_shapes);
   }
-  // A node that no runtime will take is bad input, and no pass could make it right.
+  // A node that no runtime accepts is an error in the input, which no pass can fix.
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (const onnx::Node* node : graph->nodes()) {
       try {
@@ -195,7 +197,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
       }
     }
   }
-  // What a pass makes may be something for a pass before it: the passes run until none finds anything.
+  // An earlier pass may match the result of a later one, so the passes run until none rewrites anything.
   bool goes_on = true;
   for (int round = 0; goes_on && round < most_rounds; ++round) {
     goes_on = false;
@@ -208,7 +210,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
     }
   }
   rewriter.finish();
-  // What layers were in the network that was imported matters to rules alone.
+  // Only rules read the layer types of an imported network.
   model.graph().for_each_node([](onnx::Node& node) { node.metadata.erase(std::string(onnx::layer_type_note)); });
   attach_functions(model);
   remove_unused_functions(model);
@@ -230,7 +232,7 @@ ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const C
                             setting_name(Setting::without_proofs)));
   }
   if (!options.prove || options.prove_each) return run_passes(engine, model, options);
-  const onnx::Model original = model.clone();  // without the weights, which copies share
+  const onnx::Model original = model.clone();  // this does not copy weights, which clones share
   try {
     return run_passes(engine, model, options);
   } catch (const NotAlike&) {

@@ -1,4 +1,4 @@
-// Converts a model: the ordered pipeline of passes, each of which proves what it changes.
+// Converts a model with the ordered pipeline of passes, each of which proves its changes.
 #pragma once
 
 #include <functional>
@@ -19,39 +19,41 @@
 namespace graft::passes {
 
 enum class PluginMode : std::uint8_t {
-  automatic,  ///< A plugin where there is no native layer that is exact and as fast.
-  always,     ///< A plugin wherever an operator of Graft can stand.
-  never,      ///< Standard operators only, where they can express it.
+  automatic,  ///< A plugin runs where no native layer is exact and as fast.
+  always,     ///< A plugin runs wherever a Graft operator can compute the node.
+  never,      ///< Standard operators run wherever they can express the node.
 };
 
 struct ConvertOptions {
   PluginMode plugins = PluginMode::automatic;
   std::vector<std::string> only;     ///< Passes to run; empty: all.
   std::vector<std::string> without;  ///< Passes to leave out.
-  std::vector<std::string> guards;   ///< Guards to run beside the passes that run without being asked for.
-  /// Why no plugin may stand in the body of an If, Loop or Scan, which reports quote; empty where TensorRT builds one
-  /// there. The default is what every release that was measured does.
+  std::vector<std::string> guards;   ///< Guards to run in addition to the passes that always run.
+  /// The reason, which reports quote, why no plugin can be in the body of an If, Loop or Scan; empty if TensorRT builds
+  /// plugins there. The default holds for every release that was measured.
   std::string refusal_of_plugins_in_bodies = "TensorRT builds no plugin in the body of an If, Loop or Scan";
-  bool prove = true;        ///< Without proof every rewrite is made as it is.
-  bool prove_each = false;  ///< Also those that differ from a proven one in the values of weights alone.
+  bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.
+  bool prove_each = false;  ///< Whether rewrites are also proven that differ from a proven one only in weights.
   verify::ProofOptions proof;
   /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
   /// most this number of times, since that may take long.
   std::size_t whole_model_proofs = 8;
-  std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the shapes in the file.
-  /// Of the user, see read_rules; a pass cannot be chosen to run without them. Not done: ConvertReport::rules says why.
+  std::map<std::string, Shape, std::less<>> input_shapes;  ///< Shapes that replace those in the file.
+  /// The user's rules, see read_rules. Their passes run whatever `only` and `without` list. ConvertReport::rules holds
+  /// the reason why a rule was not applied.
   std::vector<Rule> rules;
-  std::vector<Pass> extra_passes;  ///< Run once, after the fusions, before plugins are chosen.
+  std::vector<Pass> extra_passes;  ///< Passes that run once, after the fusions and before choose_plugins.
   /// Called before each pass.
   std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };
 
-/// The passes in the order in which they run.
+/// Returns the passes in the order in which they run.
 [[nodiscard]] std::span<const Pass> pipeline();
 
-/// Rewrites the model in place, running the passes until none finds anything more, and says what was done. Afterwards
-/// every node of Graft carries its ONNX function where it has one, so that the model runs anywhere. Converting a
-/// converted model changes nothing. Throws Error for an unknown pass name and for a model that contradicts itself.
+/// Rewrites the model in place, running the passes until none rewrites anything, and returns what was done. Afterwards
+/// every node of Graft carries its ONNX function if it has one, so that the model runs in every runtime. Converting a
+/// converted model changes nothing. Throws Error for an unknown pass name, for a model that contradicts itself, and if
+/// rewrites must be proven and the engine cannot run.
 ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft::passes

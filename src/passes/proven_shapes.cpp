@@ -1,4 +1,4 @@
-// Infers the shapes of a copy, from its inputs alone.
+// Infers the shapes of a copy of the model, from its inputs alone.
 #include "passes/proven_shapes.hpp"
 
 #include <vector>
@@ -12,7 +12,7 @@ ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone())
   const std::vector<onnx::Graph*> copies = graphs_of(copy_);
   for (std::size_t i = 0; i < copies.size(); ++i) {
     copies_.emplace(originals[i], copies[i]);
-    if (i == 0) continue;  // the main graph, whose inputs the caller vouches for
+    if (i == 0) continue;  // the main graph, for whose input shapes the caller answers
     for (onnx::Value* input : copies[i]->inputs()) input->shape.reset();
   }
   infer_shapes(copy_, {});

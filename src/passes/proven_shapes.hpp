@@ -8,13 +8,14 @@
 
 namespace graft::passes {
 
-/// What a file merely declares of inner values does not count: it keeps the old sizes when somebody makes the inputs of
-/// a model dynamic. Made on a copy, so it stays good while the model is changed, for values that keep their names.
+/// The shapes that follow from the inputs of the network. Shapes that a file declares for inner values are ignored:
+/// they keep the old sizes when somebody makes the inputs of a model dynamic. The shapes are inferred on a copy, so
+/// that they stay valid while the model changes, for values that keep their names.
 class ProvenShapes {
  public:
   explicit ProvenShapes(Rewriter& rewriter);
 
-  /// Null where it does not follow.
+  /// Returns the shape of a value, or null if the shape does not follow from the inputs.
   [[nodiscard]] const Shape* of(const onnx::Value& value) const;
 
  private:

@@ -1,4 +1,6 @@
-// Pass remove_dead: nodes and constants that no output needs.
+// Pass remove_dead: removes nodes and constants that no output needs.
+//
+//   a = Neg(x); y = Relu(x)   becomes   y = Relu(x), where only y is an output
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace graft::passes {
 
 void remove_dead(Rewriter& rewriter) {
   std::vector<onnx::Graph*> graphs = rewriter.graphs();
-  // Those inside first: a dead If takes its branches with it.
+  // Inner graphs first: a dead If takes its branches with it.
   std::reverse(graphs.begin(), graphs.end());
   for (onnx::Graph* graph : graphs) {
     std::vector<NodeRef> before;

@@ -1,4 +1,5 @@
-// Pass remove_empty_checks: an If that gives an empty tensor where its input is empty, and else selects from the input.
+// Pass remove_empty_checks: replaces an If that returns an empty tensor for an empty input, and otherwise selects from
+// the input, by the branch that selects.
 //
 //   before                                            after
 //   n = Size(boxes)                                   b = Concat(Reshape(boxes, [-1]), [-inf])
@@ -7,13 +8,13 @@
 //                  ...                                y = NonMaxSuppression(...)
 //                  s = NonMaxSuppression(...)}>(n == 0)
 //
-// PyTorch writes it for `if boxes.numel() == 0: return torch.empty(0)`, and torchvision's detectors suppress boxes in
-// the other branch. TensorRT takes sizes that data decide at the top level of a network alone, so such a branch has to
-// stand there. On no boxes it selects none by itself, but for the maximum, which ONNX does not define for no numbers
-// before operator set 20: -inf among the numbers changes no maximum.
+// PyTorch writes such an If for `if boxes.numel() == 0: return torch.empty(0)`; the other branch, in torchvision's
+// detectors, suppresses boxes. TensorRT accepts operators whose output size depends on data only at the top level of a
+// network, so the nodes of such a branch must move there. For no boxes they select none by themselves. Only the maximum
+// of no numbers is not defined in ONNX before operator set 20: -inf among the numbers changes no other maximum.
 //
-// Only where the branch holds a node whose size data decide: any other If is one that TensorRT runs. The proof is made
-// with inputs that have no elements too.
+// The pass rewrites only an If whose branch holds a node with such an output: TensorRT runs any other If. The proof
+// also runs inputs that have no elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,12 +37,12 @@
 namespace graft::passes {
 namespace {
 
-/// Whether it gives the elements of its first input, in as many or fewer axes.
+/// Returns whether a node returns the elements of its first input, perhaps in another shape.
 bool keeps_elements(const onnx::Node& node) {
   return node.is("Identity") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Reshape") || node.is("Flatten");
 }
 
-/// Whether a reduction gives one number, of all elements.
+/// Returns whether a reduction computes one number from all elements.
 bool reduces_all(const onnx::Node& node) {
   std::optional<std::vector<std::int64_t>> axes = node.ints("axes");
   if (const onnx::Value* given = node.input(1)) {
@@ -60,7 +61,8 @@ std::optional<double> constant_number(const onnx::Value* value) {
   return numbers ? std::optional(numbers->front()) : std::nullopt;
 }
 
-/// Whether it leaves a count that is not 0 what it is, or makes another of it that is not 0: narrow integers wrap.
+/// Returns whether a Cast maps no count other than 0 to 0. Integers of other types than i64 and i32 are excluded,
+/// because narrow ones wrap.
 bool keeps_zero_apart(const onnx::Node& cast) {
   using onnx::ElementType;
   if (!cast.is("Cast") || cast.output() == nullptr || !cast.output()->type) return false;
@@ -72,8 +74,8 @@ bool has_one_element(const onnx::Value& value) {
   return value.shape && std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim == 1; });
 }
 
-/// Returns the tensor of which the value is one size, or the product of several: where it is 0 the tensor has no
-/// elements. Null for any other value.
+/// Returns the tensor whose size, or the product of several sizes, the value is. If the value is 0, the tensor has no
+/// elements. Returns null for any other value.
 onnx::Value* counted_tensor(const onnx::Value* value) {
   bool is_one_number = false;
   while (value != nullptr && value->producer != nullptr) {
@@ -95,7 +97,7 @@ onnx::Value* counted_tensor(const onnx::Value* value) {
   return nullptr;
 }
 
-/// The result of a comparison; nothing for another operator.
+/// Returns the result of a comparison, or nothing for another operator.
 std::optional<bool> compare(const onnx::Node& node, double left, double right) {
   if (node.is("Equal")) return left == right;
   if (node.is("Greater")) return left > right;
@@ -105,11 +107,11 @@ std::optional<bool> compare(const onnx::Node& node, double left, double right) {
   return std::nullopt;
 }
 
-/// A condition that says whether a count is 0.
+/// A condition that distinguishes a count of 0 from all others.
 struct EmptyCheck {
-  onnx::Value* tensor = nullptr;        ///< That has no elements where the count is 0.
-  bool if_empty = false;                ///< The condition where it is.
-  std::vector<onnx::Node*> nodes = {};  ///< That compute the condition from the count.
+  onnx::Value* tensor = nullptr;        ///< The tensor that has no elements if the count is 0.
+  bool if_empty = false;                ///< The condition for a count of 0.
+  std::vector<onnx::Node*> nodes = {};  ///< The nodes that compute the condition from the count.
 };
 
 /// Reads a comparison of a count with a number.
@@ -123,7 +125,7 @@ std::optional<EmptyCheck> read_comparison(const onnx::Node& node) {
     };
     const auto if_empty = holds(0);
     if (!if_empty) return std::nullopt;
-    // The comparisons are monotonous but for Equal, which of three counts tells two apart from one at most.
+    // All comparisons but Equal are monotonic in the count, and Equal holds for at most one of the three counts.
     const bool tells_0_apart = holds(1) != if_empty && holds(2) != if_empty &&
                                holds(static_cast<double>(std::numeric_limits<std::int64_t>::max())) != if_empty;
     if (tells_0_apart) return EmptyCheck{tensor, *if_empty};
@@ -137,7 +139,7 @@ std::optional<EmptyCheck> read_condition(const onnx::Value* condition) {
   while (condition != nullptr && condition->producer != nullptr) {
     onnx::Node& node = *condition->producer;
     std::optional<EmptyCheck> check = read_comparison(node);
-    // A number as a condition holds where it is not 0.
+    // A Cast of a number to a condition is true unless the number is 0.
     const bool is_cast =
         node.is("Cast") && node.input(0) != nullptr && node.input(0)->type != onnx::ElementType::boolean;
     if (onnx::Value* tensor = is_cast ? counted_tensor(node.input(0)) : nullptr) check = EmptyCheck{tensor, false};
@@ -157,16 +159,15 @@ std::optional<EmptyCheck> read_condition(const onnx::Value* condition) {
   return std::nullopt;
 }
 
-/// An If that can go.
+/// An If that can be replaced by one of its branches.
 struct RemovableIf {
   EmptyCheck check;
-  std::string_view kept;           ///< The attribute with the branch that stays.
-  std::string_view other;          ///< The one with the branch that gives no elements.
-  std::string sized_by_data = {};  ///< An operator in the branch that stays.
+  std::string_view kept;           ///< The attribute with the branch that is kept.
+  std::string_view other;          ///< The attribute with the branch without elements.
+  std::string sized_by_data = {};  ///< An operator in the kept branch whose size data decide.
 };
 
-/// Whether the one branch gives constants of no elements, whose shapes are not known to be others than those of the
-/// other branch.
+/// Returns whether all outputs of `branch` are constants without elements whose shapes may be those of `other`.
 bool gives_no_elements(const onnx::Graph& branch, const onnx::Graph& other) {
   for (std::size_t i = 0; i < branch.outputs().size(); ++i) {
     const auto constant = branch.outputs()[i]->constant();
@@ -204,7 +205,8 @@ std::optional<RemovableIf> read_if(const onnx::Node& node) {
   return found.sized_by_data.empty() ? std::nullopt : std::optional(std::move(found));
 }
 
-/// The number that changes no maximum, or no minimum, of this type; nothing for other types than those of coordinates.
+/// Returns the number that changes no maximum, or no minimum, of this type, or nothing for types that coordinates do
+/// not have.
 std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
   using onnx::ElementType;
   switch (type) {
@@ -219,8 +221,8 @@ std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
   }
 }
 
-/// Adds a number to the operand of each maximum and minimum of all elements, which then has a result where there are no
-/// elements.
+/// Appends a neutral number to the operand of each maximum and minimum of all elements, which then has a result for an
+/// empty operand.
 void extend_reductions(onnx::Graph& branch) {
   for (onnx::Node* node : branch.nodes()) {
     const bool is_maximum = node->is("ReduceMax");
@@ -276,7 +278,7 @@ Proposal propose(onnx::Node& node, const RemovableIf& found) {
 void remove_empty_checks(Rewriter& rewriter) {
   onnx::Graph& graph = rewriter.model().graph();
   if (graph.opset() < onnx::working_opset) return;
-  // An If in a body gains nothing: what stays would stand in the body.
+  // Only the main graph: in a body, the nodes of the branch would still be inside a body.
   for (onnx::Node* node : graph.nodes()) {
     const auto found = read_if(*node);
     if (!found) continue;

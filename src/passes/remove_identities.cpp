@@ -1,7 +1,10 @@
-// Pass remove_identities: nodes whose result is their input, bit for bit.
+// Pass remove_identities: removes nodes whose result is their input, bit for bit.
 //
-// Adding +0 is not among them: it turns -0 into +0. Adding -0, subtracting +0, multiplying and dividing by 1 change
-// nothing, NaN and infinities included.
+//   Identity(x), Mul(x, 1), Reshape(x, the shape of x)             becomes   x
+//   Transpose<perm=[0, 2, 3, 1]>(Transpose<perm=[0, 3, 1, 2]>(x))   becomes   x
+//
+// Additions of +0 stay: they turn -0 into +0. Adding -0, subtracting +0, multiplying and dividing by 1 change nothing,
+// NaN and infinities included.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,10 +22,10 @@ namespace {
 constexpr std::string_view by_onnx = "by definition of the operator in ONNX";
 
 struct Sameness {
-  onnx::Value* x = nullptr;  ///< What the node's first output is.
+  onnx::Value* x = nullptr;  ///< The value that the node's first output equals.
   std::string reason;
   std::string_view by_definition;
-  onnx::Node* partner = nullptr;  ///< A second node that goes, if nothing else needs it.
+  onnx::Node* partner = nullptr;  ///< A second node to remove, if nothing else needs it.
 };
 
 bool all_are(const onnx::TensorData& constant, double number) {
@@ -40,7 +43,7 @@ bool is_constant(const onnx::Value* value, double number) {
   return constant && all_are(*constant, number);
 }
 
-/// Dropout outside training: the operator's default, or training_mode given as false.
+/// Returns whether a Dropout is outside training: training_mode is absent or false.
 bool drops_nothing(const onnx::Node& node) {
   if (node.input(2) == nullptr) return true;
   const auto training = node.input(2)->constant();
@@ -119,7 +122,7 @@ std::optional<Sameness> sameness_of(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// Whether the readers of y can read x in its place: a graph's output needs a value of its own.
+/// Returns whether the readers of y can read x instead. An output of the graph needs a value of its own.
 bool can_take_place(const onnx::Value& x, const onnx::Value& y, const onnx::Node& node) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != nullptr && !node.outputs[i]->is_unused()) return false;

@@ -1,4 +1,4 @@
-// Counting and naming in reports.
+// Counts and describes rewrites for reports.
 #include "passes/report.hpp"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ std::string replaced_text(const Rewrite& rewrite) {
 }
 
 std::vector<std::string> rejection_warnings(const ConvertReport& report) {
-  // A network repeats itself: what goes wrong at one of its layers goes wrong at all of them.
+  // Networks repeat layers: a rewrite that is rejected at one layer is rejected at all of them, and reported once.
   std::vector<std::pair<std::string, std::vector<const Rewrite*>>> alike;
   for (const Rewrite& rewrite : report.rejected) {
     if (rewrite.pass.starts_with("rules_")) continue;

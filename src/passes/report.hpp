@@ -1,4 +1,4 @@
-// What a conversion did, what it nearly did, and why.
+// The report of a conversion: rewrites that were made, rewrites that were nearly made, and the reasons.
 #pragma once
 
 #include <cstddef>
@@ -13,48 +13,49 @@ namespace graft::passes {
 
 /// How a rewrite was proven.
 enum class ProofKind : std::uint8_t {
-  own,           ///< By runs of its own, or by definition.
-  spot_check,    ///< By a few runs of its own; one of its kind by all of them.
-  one_of_a_kind  ///< By the runs of another, from which it differs in the values of weights alone.
+  own,           ///< The rewrite was run itself, or holds by definition.
+  spot_check,    ///< The rewrite had a few runs; another of its kind had all of them.
+  one_of_a_kind  ///< Only another rewrite was run, which differs in the values of weights alone.
 };
-/// "own", "spot check", "one of a kind".
+/// Returns "own", "spot check" or "one of a kind".
 [[nodiscard]] std::string_view to_string(ProofKind kind);
 
-/// One change that a pass made or wanted to make.
+/// A change that a pass made or proposed.
 struct Rewrite {
   std::string pass;
-  std::vector<NodeRef> nodes;  ///< The nodes that go.
-  std::string others;          ///< What goes besides, and is no node: "3 Constant nodes", "tensor 'x'"; mostly empty.
-  std::string replacement;     ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
-  std::string reason;          ///< Why it may be done.
-  std::string proof;           ///< What was run to prove it; of a rejected one, what disagreed.
+  std::vector<NodeRef> nodes;  ///< The nodes that are removed.
+  std::string others;  ///< Things other than nodes that are removed: "3 Constant nodes", "tensor 'x'"; mostly empty.
+  std::string replacement;  ///< The new nodes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
+  std::string reason;       ///< Why the change is right.
+  std::string proof;        ///< The runs that proved the rewrite, or the reason why it was rejected.
   ProofKind proof_kind = ProofKind::own;
-  std::string place = {};  ///< Of a library's fusion: "my_ops/swish_fusion.yaml:2:3". Otherwise empty.
+  std::string place = {};  ///< The place of a library's fusion, "my_ops/swish_fusion.yaml:2:3". Otherwise empty.
 };
 
-/// What a rewrite is about, a text for each: "3 Constant nodes", "node 'conv1' (Conv)".
+/// Returns a string for each thing that a rewrite replaces: "3 Constant nodes", "node 'conv1' (Conv)".
 [[nodiscard]] std::vector<std::string> replaced_texts(const Rewrite& rewrite);
-/// The same in a line: a number where there are many.
+/// Returns one line about what a rewrite replaces: the strings of replaced_texts if there are at most two, otherwise a
+/// count.
 [[nodiscard]] std::string replaced_text(const Rewrite& rewrite);
 
 /// A place where a pattern began to match and failed.
 struct NearMissNote {
   std::string pass;
-  std::string pattern;  ///< "L2Normalize, epsilon_mode max".
-  NodeRef node;         ///< Where the pattern's last node was tried.
+  std::string pattern;  ///< The name of the pattern: "L2Normalize, epsilon_mode max".
+  NodeRef node;         ///< The node that was compared with the pattern's last node.
   std::size_t matched_nodes = 0;
-  std::size_t pattern_nodes = 0;  ///< That it has in all.
-  std::string reason;             ///< The first condition that failed.
-  bool is_of_library = false;     ///< The pattern is that of a library which the user loaded.
+  std::size_t pattern_nodes = 0;  ///< The number of nodes in the whole pattern.
+  std::string reason;             ///< The first condition that does not hold.
+  bool is_of_library = false;     ///< Whether the pattern is from a library that the user loaded.
 
-  /// Of the pattern, from 0 to 1.
+  /// Returns the part of the pattern that matched, from 0 to 1.
   [[nodiscard]] double share() const;
 };
-/// Whether the first says more to who asks why nothing was rewritten: the user's own patterns do, then what comes
-/// nearer.
+/// Returns whether `a` is more useful than `b` to a user who wants to know why nothing was rewritten: patterns of the
+/// user's own libraries come first, then those of which a larger share matched.
 [[nodiscard]] bool is_nearer(const NearMissNote& a, const NearMissNote& b);
 
-/// How a node that an operator of Graft stands for will run in TensorRT.
+/// How TensorRT will run a node that a Graft operator can compute.
 struct OperatorChoice {
   enum class Kind { native, plugin, function };
   NodeRef node;
@@ -62,24 +63,25 @@ struct OperatorChoice {
   Kind kind = Kind::plugin;
   std::string reason;
 };
-/// "native", "plugin", "function".
+/// Returns "native", "plugin" or "function".
 [[nodiscard]] std::string_view to_string(OperatorChoice::Kind kind);
 
-/// What became of one rule of the user.
+/// The result of applying one of the user's rules.
 struct RuleOutcome {
   std::string place;  ///< "rules.yaml:3:5"
   std::string rule;   ///< "replace operator `Conv` by graft::Convolution"
   std::string reason;
   bool optional = false;
-  std::size_t matched = 0;         ///< Places in the model that the rule is about.
-  std::size_t applied = 0;         ///< Of those, where it was done.
-  std::vector<std::string> notes;  ///< Where it was not: why. Where nothing matched: what came nearest.
+  std::size_t matched = 0;         ///< Places in the model that the rule matches.
+  std::size_t applied = 0;         ///< The matched places where the rule was applied.
+  std::vector<std::string> notes;  ///< Why the rule was not applied at a place, or, if nothing matched, the places that
+                                   ///< came nearest.
 
-  /// Nothing matched, or something was not done, and the rule is not optional.
+  /// Returns whether a rule that is not optional matched nothing, or was not applied at every place.
   [[nodiscard]] bool failed() const { return !optional && (matched == 0 || applied < matched); }
 };
 
-/// One entry of the pipeline as it was run.
+/// A pass of the pipeline, with the sums of all its runs.
 struct PassSummary {
   std::string pass;
   std::string why;
@@ -91,24 +93,25 @@ struct ConvertReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
   std::vector<Rewrite> rejected;  ///< Rejected because the proof failed, or left out because nothing could be proven.
-  std::vector<NearMissNote> near_misses;  ///< In the order of is_nearer.
+  std::vector<NearMissNote> near_misses;  ///< The nearest first, see is_nearer.
   std::vector<OperatorChoice> choices;
-  std::vector<std::string> warnings;  ///< What rewrites assume, with the node.
-  std::vector<RuleOutcome> rules;     ///< In the order in which they ran.
+  std::vector<std::string> warnings;  ///< Assumptions of rewrites, each with its node.
+  std::vector<RuleOutcome> rules;     ///< The rules in the order in which they ran.
   std::size_t proofs_run = 0;
   double proof_seconds = 0;
-  std::size_t proofs_reused = 0;  ///< The same region with the same shapes had been proven before.
-  std::size_t spot_checks = 0;    ///< Of proofs_run: those of rewrites alike to a proven one.
-  std::size_t proofs_alike = 0;   ///< Not run: all but the values of weights was proven before.
+  std::size_t proofs_reused = 0;  ///< Proofs that were reused: the same region with the same shapes.
+  std::size_t spot_checks = 0;    ///< The number of proofs_run that were spot checks.
+  std::size_t proofs_alike = 0;   ///< Rewrites that were not run, because all but the values of their weights had been
+                                  ///< proven.
 
-  /// Those of `pass`.
+  /// Returns the number of rewrites that `pass` made.
   [[nodiscard]] std::size_t count(std::string_view pass) const;
 };
 
-/// A line for each kind of rewrite that was rejected, with the first place and cause; those that rules asked for aside,
-/// whose outcomes say it.
+/// Returns a line for each kind of rejected rewrite, with the first place and its cause. Rewrites that the user's rules
+/// request are left out, because RuleOutcome reports them.
 [[nodiscard]] std::vector<std::string> rejection_warnings(const ConvertReport& report);
-/// What rewrites assume, and these.
+/// Returns the assumptions of rewrites, followed by rejection_warnings.
 [[nodiscard]] std::vector<std::string> all_warnings(const ConvertReport& report);
 
 }  // namespace graft::passes

@@ -1,4 +1,4 @@
-// Proves changes on copies of their regions, makes them, and writes down what happened.
+// Proves changes on copies of their regions, applies them to the model, and records them.
 #include "passes/rewriter.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::string_view as_asked = "not proven, as asked for";
 
-/// Adds the seconds of its life.
+/// Adds the seconds between its construction and its destruction to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -41,10 +41,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Nodes that the matcher looks through, so that they can lie inside a region without having been matched.
+/// Returns whether the matcher looks through a node, so that the node can lie inside a region without having been
+/// matched.
 bool is_transparent(const onnx::Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
 
-/// Why an operator in the region refuses its attributes or the sizes that are known; empty where none does.
+/// Returns why an operator in the region refuses its attributes or the known sizes, or an empty string if none does.
 std::string refusal_of(const onnx::Model& region) {
   try {
     region.graph().for_each_node(onnx::check_operator);
@@ -58,8 +59,8 @@ bool is_shape_number(const onnx::Value& value) {
   return value.type == onnx::ElementType::i64 || value.type == onnx::ElementType::i32;
 }
 
-/// What the proposal gives, and what else of its nodes is used outside: an edit that changes such a value, which the
-/// proposal forgot to name, must not slip through.
+/// Returns the outputs of the proposal, and all other values of its nodes that are used outside. An edit that changes
+/// such a value, which the proposal forgot to name, must fail the proof.
 std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
   const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
   std::vector<const onnx::Value*> result(proposal.outputs.begin(), proposal.outputs.end());
@@ -75,9 +76,9 @@ std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
   return result;
 }
 
-/// Where a region begins: the inputs it is said to have, and what else its nodes read. Integers that are computed
-/// from shapes have to fit the tensors of the region, so the region goes back to the tensors that they are the shapes
-/// of.
+/// Returns the values where a region begins: the inputs of the proposal, and all other values that its nodes read.
+/// Integers that are computed from shapes must fit the tensors of the region, so the region goes back to the tensors
+/// whose shapes they are.
 std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
   std::vector<const onnx::Value*> result;
@@ -120,7 +121,8 @@ std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   return result;
 }
 
-/// Real numbers, of which a rewrite looks at one by one; a few of them may be an epsilon, or a factor that decides.
+/// The fewest floating-point numbers that count as weights. A rewrite may read fewer numbers one by one: they may be an
+/// epsilon, or a factor that decides.
 constexpr std::size_t fewest_weights = 9;
 
 bool is_weight(const onnx::TensorData& tensor) {
@@ -128,8 +130,8 @@ bool is_weight(const onnx::TensorData& tensor) {
          tensor.numbers().has_value();
 }
 
-/// What a rewrite may depend on in weights, but for their values: a ReLU lets positive factors through, a zero cannot
-/// be divided by.
+/// Returns the properties of weights, other than their values, on which a rewrite may depend: a ReLU lets positive
+/// factors through, and zero cannot be a divisor.
 template <class Numbers>
 std::string nature_of(const Numbers& numbers) {
   constexpr double large = 1e4;  // the square is beyond f16
@@ -153,7 +155,7 @@ std::string nature_of(const Numbers& numbers) {
                      beyond, whole, same);
 }
 
-/// Operators have weights as attributes.
+/// Replaces weights that are attributes of an operator by their properties.
 void forget_weights(onnx::Node& node) {
   for (auto& [name, attribute] : node.attributes) {
     if (const auto* list = attribute.get<std::vector<float>>(); list != nullptr && list->size() >= fewest_weights) {
@@ -165,8 +167,9 @@ void forget_weights(onnx::Node& node) {
   }
 }
 
-/// The model as text in which names play no part: the same for two regions that compute the same on the same shapes.
-/// Weights, of which the strings that are kept would be full, are there as digests, or not at all.
+/// Returns the model as a string that does not depend on names: it is the same for two regions that compute the same on
+/// the same shapes. The strings are kept, so large constants are in them as hashes. If `with_weights` is false, weights
+/// are in them only as their properties.
 std::string anonymous_text(const onnx::Model& model, bool with_weights = true) {
   onnx::Model copy = model.clone();
   copy.doc.clear();
@@ -202,15 +205,15 @@ std::string anonymous_text(const onnx::Model& model, bool with_weights = true) {
   return serialize_onnx(copy);
 }
 
-/// What rewrites that are alike have in common: all but names, the values of weights, and sizes that neither region
-/// names.
+/// Returns a string that is the same for rewrites that are alike: they differ only in names, in the values of weights,
+/// and in sizes that neither region names.
 std::string kind_of(const onnx::Model& before, const onnx::Model& after) {
   const auto opened = verify::with_open_sizes(before, after);
   return anonymous_text(opened ? opened->before : before, false) +
          anonymous_text(opened ? opened->after : after, false);
 }
 
-/// The last node stands for the others.
+/// Describes a proposal by its last node.
 std::string nodes_text(const Proposal& proposal) {
   return proposal.nodes.empty() ? "another" : onnx::describe(*proposal.nodes.back());
 }
@@ -222,7 +225,8 @@ std::string anchor_of(const onnx::Node& node) {
   return onnx::describe(node);
 }
 
-/// A sub-graph as a model of its own: what it reads from the graphs around it becomes inputs, or constants.
+/// Returns a sub-graph as a model of its own. Values that it reads from the graphs around it become inputs or
+/// constants.
 onnx::Model model_of_subgraph(const onnx::Model& model, const onnx::Graph& graph) {
   onnx::Model result;
   result.ir_version = model.ir_version;
@@ -276,7 +280,7 @@ void fix_shapes(onnx::Model& region, const std::map<std::string, Shape, std::les
   infer_shapes(region, shapes);
 }
 
-/// Makes the change, and writes on each node that is new what it stands for.
+/// Applies the edit, and notes on each new node which tensors it stands for.
 void edit_and_note_origin(const Proposal& proposal) {
   std::vector<std::string> tensors;
   for (const onnx::Node* node : proposal.nodes) {
@@ -285,7 +289,8 @@ void edit_and_note_origin(const Proposal& proposal) {
     }
   }
   onnx::Graph& graph = *proposal.outputs.front()->graph;
-  // Not by comparing the graph's nodes before and after: thousands of edits of a long chain took seconds.
+  // The graph lists the new nodes: to compare its nodes before and after took seconds for thousands of edits of a long
+  // chain.
   for (onnx::Node* node : graph.nodes_added_by([&] { proposal.edit(graph); })) note_origin(*node, tensors);
 }
 
@@ -296,7 +301,7 @@ void collect_graphs(onnx::Graph& graph, std::vector<onnx::Graph*>& result) {
   }
 }
 
-/// The graph that has a value of this name: the main graph or one inside it.
+/// Returns the graph that has a value of this name, the main graph or one inside it, or null.
 const onnx::Graph* find_graph_of(const onnx::Graph& graph, const std::string& value) {
   if (graph.find_local(value) != nullptr) return &graph;
   const onnx::Graph* found = nullptr;
@@ -424,7 +429,7 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   onnx::Model after = before.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
-  // The whole model would be refused for the same.
+  // The whole model would be refused for the same reason.
   if (std::string why = refusal_of(after); !why.empty()) return {false, std::move(why)};
 
   Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal), proposal.emptied);
@@ -432,7 +437,7 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
       compiles(after)) {
     return {true, proposal.where_engine_lacks_it};
   }
-  // A verdict on the whole model holds for this place in it alone, so it is not kept for regions that look the same.
+  // A verdict on the whole model holds for this place only, so it is not kept for regions that look the same.
   if (!verdict.proven && verdict.could_not_run) return prove_whole_model(proposal, verdict.text);
   return verdict;
 }
@@ -628,10 +633,10 @@ void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near)
 void Rewriter::end() { model_.graph().remove_dead(); }
 
 void Rewriter::finish() {
-  std::unordered_set<std::string> given;  // by nodes that are there
+  std::unordered_set<std::string> given;  // ids of the nodes that the model has now
   std::as_const(model_).graph().for_each_node([&](const onnx::Node& node) { given.insert(ref_of(node).id); });
   std::erase_if(report_.choices, [&](const OperatorChoice& choice) { return !given.contains(choice.node.id); });
-  // What could not be proven in one round may have been in the next.
+  // A rewrite that could not be proven in one round may have been proven in a later one.
   std::erase_if(report_.rejected, [&](const Rewrite& rejected) {
     return std::any_of(report_.rewrites.begin(), report_.rewrites.end(), [&](const Rewrite& made) {
       return made.pass == rejected.pass && made.replacement == rejected.replacement && made.nodes == rejected.nodes;
@@ -697,7 +702,7 @@ std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> 
 
 namespace {
 
-/// Weights can be attributes: more than a few numbers are counted.
+/// Returns a value as a string. Lists of more than a few numbers, such as weights, are shortened.
 std::string short_text(const AttributeValue& value) {
   const auto shortened = [&](const auto& list) {
     constexpr std::size_t few = 8;
@@ -715,7 +720,7 @@ std::string to_text(const Operator& op) {
   std::string attributes;
   for (const AttributeInfo& info : op.type().attributes) {
     const AttributeValue value = op.get(info.name).value_or(info.default_value);
-    // The scales matter to int8 alone; at 1 they would only hide what matters.
+    // Scales matter only to int8; at their default they would hide the other attributes.
     if (info.name.ends_with("_scale") && value == info.default_value) continue;
     attributes += fmt::format("{}{}={}", attributes.empty() ? "" : ", ", info.name, short_text(value));
   }

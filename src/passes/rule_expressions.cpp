@@ -1,4 +1,4 @@
-// Evaluates the expressions that rules give attributes by: arithmetic over what was matched.
+// Evaluates expressions in rules: arithmetic over the constants and attributes that were matched.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -27,7 +27,7 @@ class Expression {
 
   RuleValue::Data run() {
     skip_spaces();
-    // A name alone may stand for anything, a text as well.
+    // A name alone may have a value of any type, also a string.
     const std::size_t start = position_;
     if (accept('@')) {
       const std::string name = read_name();

@@ -1,4 +1,4 @@
-// Reads rules from YAML. Everything that can be said without the model is said here, with line and column.
+// Reads rules from YAML. All errors that can be found without the model are reported here, with line and column.
 #include "passes/rule_file.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ constexpr std::size_t most_rule_bytes = std::size_t{4} << 20U;
 struct KindInfo {
   std::string_view key;
   Kind kind;
-  std::vector<std::string> options;  ///< Beside those of all kinds.
+  std::vector<std::string> options;  ///< The keys of this kind, without those of all kinds.
 };
 
 const std::vector<KindInfo>& kinds() {
@@ -54,7 +54,7 @@ const std::vector<KindInfo>& kinds() {
   return all;
 }
 
-/// Rules as a whole, of the values that YamlReader reads.
+/// Reads whole rules. YamlReader reads their single values.
 class Reader : private YamlReader {
  public:
   using YamlReader::YamlReader;
@@ -139,7 +139,7 @@ class Reader : private YamlReader {
     read_operator(node, rule);
     if (const auto value = find(node, "int8")) {
       rule.int8.emplace();
-      if (!rule.with.computes_in_int8()) return;  // which is refused once the whole rule is read
+      if (!rule.with.computes_in_int8()) return;  // check_together refuses this once the whole rule is read
       check_keys(*value, {rule.with.input_scale(), rule.with.output_scale()}, "`int8`");
       rule.int8 = Rule::Int8{.input_scale = scale_of(*value, rule.with.input_scale()),
                              .output_scale = scale_of(*value, rule.with.output_scale())};
@@ -221,7 +221,7 @@ class Reader : private YamlReader {
     }
   }
 
-  // ---- The operator that comes
+  // ---- The new operator
 
   void read_operator(const YAML::Node& node, Rule& rule) const {
     const auto with = find(node, "with");
@@ -243,7 +243,8 @@ class Reader : private YamlReader {
     }
   }
 
-  /// "libmy_ops.so has Snake; Graft's are L2Normalize, ...": whose they are, those of the user first.
+  /// Lists all operators by their origin, those of the user's libraries first: "libmy_ops.so has Snake; Graft's are
+  /// L2Normalize, ...".
   static std::string lists_of_operators() {
     std::string text;
     for (const OperatorLibrary& library : operator_libraries()) {
@@ -487,7 +488,7 @@ class Reader : private YamlReader {
              joined({names.begin(), names.end()})));
   }
 
-  /// `beta: beta` for `beta: "@beta"`.
+  /// Throws Error for `beta: beta` where `beta: "@beta"` is meant.
   static void check_is_no_constant(const Rule& rule, const std::string& name, const RuleValue& value) {
     const auto* text = std::get_if<std::string>(&value.data);
     if (text == nullptr || !rule.pattern->constant_names().contains(*text)) return;
@@ -500,7 +501,9 @@ class Reader : private YamlReader {
                     value.place.to_string(), name, *text, *text));
   }
 
-  /// `@name` at one place is also how a pattern says that an input has to be a constant, or an attribute to be there.
+  /// Throws Error for a constant of the pattern that nothing reads, if the new operator seems to need it: the operator
+  /// has an attribute of that name, or the pattern reads the constant from an attribute at one place only. Any other
+  /// `@name` that is not read is allowed: it only requires that an input is constant, or that an attribute is present.
   void check_may_be_unread(const YAML::Node& node, const Rule& rule, const std::string& name) const {
     const onnx::Pattern::Capture& constant = rule.pattern->constant_names().at(name);
     const bool is_given = std::any_of(rule.attributes.begin(), rule.attributes.end(),
@@ -512,7 +515,7 @@ class Reader : private YamlReader {
                              "another name where the default is meant",
                              name, rule.with.to_string()));
     }
-    // Of an operator of Graft's kind, which has attributes of its own for what the network's nodes compute.
+    // A Graft operator has attributes of its own for what the network's nodes compute.
     if (own == nullptr && rule.with.graft != nullptr && rule.prove && constant.of_attribute && constant.places == 1) {
       fail(node, fmt::format("the pattern has @{0}, and nothing reads it; give it to an attribute of {1}, as in "
                              "{{attribute: \"@{0}\"}}, or leave it out of the braces",
@@ -520,7 +523,7 @@ class Reader : private YamlReader {
     }
   }
 
-  /// What a rule reads of its pattern has to be there, whether or not a network matches it.
+  /// Throws Error if a rule reads a name that its pattern does not have, whether or not a network matches the pattern.
   void check_names(const YAML::Node& node, const Rule& rule) const {
     const auto& values = rule.pattern->value_names();
     const auto& constants = rule.pattern->constant_names();

@@ -1,4 +1,5 @@
-// The rules that a user writes for a model: what they say, read from YAML and checked as far as that goes without one.
+// The rules that a user writes for a model: their content, read from YAML and checked as far as possible without a
+// model.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ struct Place {
   std::string file;
   int line = 0;
   int column = 0;
-  [[nodiscard]] std::string to_string() const;  ///< "rules.yaml:3:5"
+  [[nodiscard]] std::string to_string() const;  ///< Returns "rules.yaml:3:5".
 };
 
 /// A name as a rule writes it: exact, with `*` for any characters and `?` for one, or a regular expression after `re:`,
@@ -37,11 +38,12 @@ struct Place {
 class NamePattern {
  public:
   NamePattern() = default;
-  /// Throws Error naming the place for a regular expression that is none.
+  /// Throws Error naming the place for an invalid regular expression.
   NamePattern(std::string text, Place place);
 
   [[nodiscard]] bool matches(const std::string& name) const;
-  /// What `to` becomes for a name that matches: $1 is what the first `*`, `?` or group took, $0 the name, $$ a dollar.
+  /// Returns the new name for a name that matches: `to`, in which $1 is the match of the first `*`, `?` or group, $0
+  /// the name, and $$ a dollar. Returns a name that does not match as it is.
   [[nodiscard]] std::string renamed(const std::string& name, const std::string& to) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool is_exact() const { return !expression_; }
@@ -53,7 +55,7 @@ class NamePattern {
   std::shared_ptr<const re2::RE2> expression_;
 };
 
-/// A value as a rule writes it. A text with an @ is an expression over what was matched, see evaluate.
+/// A value as a rule writes it. A string with an @ is an expression over what was matched, see evaluate.
 struct RuleValue {
   using Data = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                             std::vector<std::string>>;
@@ -63,52 +65,53 @@ struct RuleValue {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// `@epsilon`, `1 / @cap`, `-(@alpha + 1) * 2`, `sqrt(@x)`: arithmetic, element by element where lists take part.
-/// `value_of` gives what a name stands for. Throws Error naming the place.
+/// Evaluates an expression such as `@epsilon`, `1 / @cap`, `-(@alpha + 1) * 2` or `sqrt(@x)`: arithmetic, element by
+/// element where lists take part. `value_of` returns the value of a name. Throws Error naming the place.
 [[nodiscard]] RuleValue evaluate(const RuleValue& expression,
                                  const std::function<std::optional<RuleValue::Data>(const std::string&)>& value_of);
 
-/// What an attribute of that type takes; nothing where the value is of another type. Whole numbers serve as real ones,
-/// one number as a list of one.
+/// Returns the value as an attribute of `type`, or nothing if the value is of another type. Integers serve as
+/// floating-point numbers, one number as a list of one.
 [[nodiscard]] std::optional<AttributeValue> to_attribute(const RuleValue& value, AttributeType type);
-/// The same without a type that is known: as it is written.
+/// Returns the value as an attribute of the type in which it is written.
 [[nodiscard]] AttributeValue to_attribute(const RuleValue& value);
 
-/// What a tensor has to be.
+/// Conditions on a tensor.
 struct TensorCondition {
   std::optional<onnx::ElementType> dtype;
   std::optional<std::size_t> rank;
   std::optional<std::vector<std::string>> shape;  ///< Sizes, names of dimensions, or "any".
 };
 
-/// Which nodes a rule is about: all that is given has to hold.
+/// The conditions that select the nodes of a rule: all that are given must hold.
 struct Selector {
-  std::optional<NamePattern> op;          ///< "Conv", "my.domain::Thing".
-  std::optional<NamePattern> name;        ///< Of the node or of one of its outputs.
+  std::optional<NamePattern> op;          ///< The operator: "Conv", "my.domain::Thing".
+  std::optional<NamePattern> name;        ///< The name of the node or of one of its outputs.
   std::optional<NamePattern> scope;       ///< All nodes below this name make one region.
-  std::optional<NamePattern> layer;       ///< Of the network that was imported; its nodes make one region.
-  std::optional<NamePattern> layer_type;  ///< The same, "Convolution" of Caffe.
+  std::optional<NamePattern> layer;       ///< A layer of the imported network; its nodes make one region.
+  std::optional<NamePattern> layer_type;  ///< The type of such a layer: "Convolution" of Caffe.
   std::vector<std::pair<std::string, RuleValue>> attributes;
   std::map<std::size_t, TensorCondition> inputs;
 };
 
-/// How many inputs and outputs a node may have.
+/// The number of inputs and outputs that a node may have.
 struct PortCounts {
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
 };
 
-/// The operator that comes.
+/// The operator that a rule inserts.
 struct RuleOperator {
   const OperatorType* graft = nullptr;  ///< Null for operators that are not Graft's.
   std::string domain;
   std::string op_type;
-  bool is_plugin = false;  ///< Of somebody else's library, with version and name space.
+  bool is_plugin = false;  ///< Whether this is a plugin of another library, with version and namespace.
   std::string plugin_version;
   std::string plugin_namespace;
   [[nodiscard]] std::string to_string() const;
-  /// The attributes with the scales of the first input and output; empty where Graft does not store those in 8 bits.
+  /// Returns the attribute that holds the scale of the first input, or of the first output below; empty if Graft does
+  /// not store that tensor in 8 bits.
   [[nodiscard]] std::string input_scale() const {
     return graft == nullptr ? "" : std::string(graft->ports.front().scale);
   }
@@ -116,7 +119,7 @@ struct RuleOperator {
     return graft == nullptr ? "" : std::string(graft->ports[graft->input_count()].scale);
   }
   [[nodiscard]] bool computes_in_int8() const { return !input_scale().empty() && !output_scale().empty(); }
-  /// Nothing for operators that are neither Graft's nor ONNX's.
+  /// Returns nothing for operators that are neither Graft's nor ONNX's.
   [[nodiscard]] std::optional<PortCounts> port_counts() const;
 };
 
@@ -138,18 +141,18 @@ struct Rule {
     cut,
   };
   enum class Stage : std::uint8_t {
-    interface,  ///< Before everything else: names, shapes, inputs and outputs.
-    before,     ///< In the names of the original, before anything is cleaned up or fused.
-    after,      ///< On what the fusions left.
+    interface,  ///< Rules about names, shapes, inputs and outputs, which run before everything else.
+    before,     ///< Rules in the names of the original, which run before anything is cleaned up or fused.
+    after,      ///< Rules that run on the result of the fusions.
   };
 
-  /// One line of a rule that is a table: a name and what it gets.
+  /// An entry of a rule that is a table: a name and its new value.
   struct Entry {
     NamePattern name;
     RuleValue value;
   };
-  /// Scales of the first input and output, for the operators of Graft that compute in int8. A rule has them under the
-  /// names of the attributes in which those ports have theirs.
+  /// The scales of the first input and output, for Graft operators that compute in int8. In a rule they have the names
+  /// of the attributes that hold the scales of these ports.
   struct Int8 {
     double input_scale = 1;
     double output_scale = 1;
@@ -158,39 +161,40 @@ struct Rule {
   Place place;
   Kind kind = Kind::replace;
   Stage stage = Stage::before;
-  std::string text;  ///< For people: "replace scope `a/l2_normalize` by graft::L2Normalize".
+  std::string text;  ///< A description: "replace scope `a/l2_normalize` by graft::L2Normalize".
   bool optional = false;
   bool changes_result = false;
   bool prove = true;
   std::string reason;
 
-  Selector select;                               ///< replace, remove, set; of `match` what its last node has to be.
+  Selector select;                               ///< replace, remove, set
   std::shared_ptr<const onnx::Pattern> pattern;  ///< match
   RuleOperator with;                             ///< replace, match
   std::optional<std::vector<RuleValue>> inputs;
   std::vector<std::string> outputs;
   std::vector<std::pair<std::string, RuleValue>> attributes;
   std::optional<Int8> int8;
-  std::size_t input = 0;              ///< remove: which one takes the node's place.
+  std::size_t input = 0;              ///< remove: the index of the input that replaces the node's output
   std::vector<Entry> entries;         ///< rename, rename_nodes, shape, dtype, fix, constant
   std::vector<NamePattern> names;     ///< add_outputs, drop_outputs
   std::vector<NamePattern> from, to;  ///< cut
   std::string symbol;                 ///< dynamic_batch
 };
 
-/// "; did you mean x?", or what stands there where nothing known is near.
+/// Returns "; did you mean x?", or `otherwise` if no known word is near.
 [[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                                        std::string_view otherwise = "");
 
-/// Reads a file of rules. Throws Error naming file, line and column: text that is no YAML, unknown keys and operators,
-/// with the nearest known one, attributes that an operator does not have or of another type, what contradicts itself.
+/// Reads a file of rules. Throws Error naming file, line and column for text that is not YAML, unknown keys and
+/// operators, with the nearest known one, attributes that an operator does not have or of another type, and rules that
+/// contradict themselves.
 [[nodiscard]] std::vector<Rule> read_rules(const std::filesystem::path& path);
-/// The same from memory; `name` is for messages.
+/// Reads rules from a string. `name` is the name of the file in messages.
 [[nodiscard]] std::vector<Rule> parse_rules(const std::string& text, const std::string& name);
 
-/// The shapes that rules of the kind `shape` give, for readers that need them while they read.
+/// Returns the shapes that rules of the kind `shape` set for exact names, for readers that need shapes while they read.
 [[nodiscard]] std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rules);
-/// One dimension as it is written: a size, or a name. Throws Error naming the place.
+/// Returns one dimension as it is written: a size, or a name. Throws Error naming the place.
 [[nodiscard]] Dim parse_dim(const std::string& text, const Place& place);
 
 }  // namespace graft::passes

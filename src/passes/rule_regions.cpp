@@ -1,4 +1,5 @@
-// Conditions are tried in one order, so that the node for which the most hold is the one that came nearest.
+// Selects the nodes of rules. Conditions are tested in one order, so that the nearest node is the one for which the
+// most hold.
 #include "passes/rule_regions.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ std::string full_type_of(const onnx::Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "::" + type_of(node);
 }
 
-/// The importers call what a layer consists of `layer:part`.
+/// Returns the layer of a node. Importers name the nodes of a layer `layer:part`.
 std::string layer_of(const onnx::Node& node) {
   std::string name = name_of(node);
   name.resize(std::min(name.find(':'), name.size()));
@@ -40,7 +41,7 @@ std::string layer_of(const onnx::Node& node) {
   return name;
 }
 
-/// The part of a node's name that a scope matches; nothing where the node lies elsewhere.
+/// Returns the part of a node's name that a scope matches, or nothing if the node lies outside the scope.
 std::optional<std::string> scope_of(const onnx::Node& node, const NamePattern& scope) {
   const std::string name = layer_of(node);
   for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
@@ -74,7 +75,7 @@ RuleValue::Data to_data(const AttributeValue& value) {
   return std::vector<double>(floats.begin(), floats.end());
 }
 
-/// Numbers of any kind, and lists of one like their only element.
+/// Returns numbers of any type, or nothing for strings. A list of one number is the same as the number.
 std::optional<std::vector<double>> numbers_of(const RuleValue::Data& data) {
   if (const auto* integer = std::get_if<std::int64_t>(&data)) return std::vector{static_cast<double>(*integer)};
   if (const auto* number = std::get_if<double>(&data)) return std::vector{*number};
@@ -111,7 +112,7 @@ std::string failure_of(const TensorCondition& condition, const onnx::Value* valu
   return fmt::format("input {} is {}, the rule wants [{}]", index, type_text(*value), fmt::join(wanted, ", "));
 }
 
-/// How many conditions held before the first that did not.
+/// The number of conditions that held, and the first that did not.
 struct Trial {
   std::size_t held = 0;
   std::string failure;
@@ -160,7 +161,7 @@ Trial try_node(const Selector& selector, const onnx::Node& node) {
   return trial;
 }
 
-/// Names like the one that nothing has.
+/// Returns a note that lists the nearest names, for a name that no node has.
 std::vector<std::string> near_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
   std::set<std::string> names;
   const auto collect = [&](const std::function<std::string(const onnx::Node&)>& name) {

@@ -1,4 +1,4 @@
-// Finds what a rule of the user is about: nodes, or all nodes of a scope or of an imported layer.
+// Selects the nodes of a user's rule: single nodes, or all nodes of a scope or of an imported layer.
 #pragma once
 
 #include <optional>
@@ -11,33 +11,34 @@
 
 namespace graft::passes {
 
-/// Nodes that a rule takes together, in topological order, and what goes in and out.
+/// Nodes that a rule treats as one, in topological order, with their inputs and outputs.
 struct Region {
   std::string name;  ///< For messages: "node 'conv1' (Conv)", "scope `a/b`, 6 nodes".
   onnx::Graph* graph = nullptr;
   std::vector<onnx::Node*> nodes;
-  std::vector<onnx::Value*> inputs;   ///< No constants; of a single node all of them, null where one is absent.
-  std::vector<onnx::Value*> outputs;  ///< What is used outside, or is an output of the graph.
-  bool is_group = false;              ///< All nodes of a scope or a layer.
+  std::vector<onnx::Value*> inputs;   ///< The inputs but constants; of a single node all, null for an absent one.
+  std::vector<onnx::Value*> outputs;  ///< The values that are used outside, or are outputs of the graph.
+  bool is_group = false;              ///< Whether the region is a whole scope or layer.
 };
 
-/// A region of these nodes; inputs and outputs follow.
+/// Returns the region of these nodes, with its inputs and outputs.
 [[nodiscard]] Region make_region(std::string name, std::vector<onnx::Node*> nodes);
 
 struct Selection {
   std::vector<Region> regions;
-  std::vector<std::string> nearest;  ///< Where there are none: the nodes that came nearest, and what they lack.
+  std::vector<std::string> nearest;  ///< If there are no regions: the nearest nodes, and the conditions that failed.
 };
 
 [[nodiscard]] Selection select(const Selector& selector, const std::vector<onnx::Graph*>& graphs);
 
-/// The name of a node, or of its first output where it has none.
+/// Returns the name of a node, or of its first output if the node has no name.
 [[nodiscard]] std::string name_of(const onnx::Node& node);
 
-/// The value of an attribute, ONNX's default where there is one and it is not written; also where a newer operator set
-/// has made an input of it. Nothing where it is absent, or neither number nor text.
+/// Returns the value of an attribute, or ONNX's default if the attribute is not written. An attribute that is an input
+/// in newer operator sets is read from that input. Returns nothing if the attribute is absent, or neither a number nor
+/// a string.
 [[nodiscard]] std::optional<RuleValue::Data> attribute_data(const onnx::Node& node, std::string_view name);
-/// The same of a constant: one number for a scalar, otherwise a list.
+/// Returns the value of a constant: one value for a scalar, otherwise a list.
 [[nodiscard]] std::optional<RuleValue::Data> constant_data(const onnx::TensorData& tensor);
 
 }  // namespace graft::passes

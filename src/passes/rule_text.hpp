@@ -1,4 +1,4 @@
-// What the readers of rules share: numbers in strings, and lists of names in messages.
+// Functions that the readers of rules share: numbers in strings, and lists of names in messages.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace graft::passes {
 
-/// Nothing where the text is no decimal integer of 64 bits.
+/// Returns the number, or nothing if the string is not a decimal integer of 64 bits.
 [[nodiscard]] std::optional<std::int64_t> to_integer(const std::string& text);
-/// Nothing where the text is no decimal number; ".inf" and "inf" are infinite, as YAML writes it.
+/// Returns the number, or nothing if the string is not a decimal number. ".inf" and "inf" are infinite, as in YAML.
 [[nodiscard]] std::optional<double> to_number(const std::string& text);
-/// "a, b, c", or "none".
+/// Returns "a, b, c", or "none".
 [[nodiscard]] std::string joined(const std::vector<std::string>& names);
 
 }  // namespace graft::passes

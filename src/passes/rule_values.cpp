@@ -1,4 +1,4 @@
-// The values of rules: numbers in strings, places, dimensions, and what attributes they become.
+// Converts values of rules: numbers in strings, places, dimensions and attributes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

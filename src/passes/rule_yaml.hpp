@@ -1,4 +1,4 @@
-// What YAML holds at a place of a file of rules: strings, values and names, or an error that names the place.
+// Reads strings, values and names from the YAML of a file of rules. Errors name the place.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -14,16 +14,16 @@
 
 namespace graft::passes {
 
-/// All methods throw Error with the line and column of a node that is something else.
+/// Reads values from YAML nodes. All methods throw Error with the line and column of a node of another kind.
 class YamlReader {
  public:
   explicit YamlReader(std::string name) : name_(std::move(name)) {}
 
-  /// Of the file, for messages.
+  /// Returns the name of the file, for messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Place place_of(const YAML::Node& node) const;
   [[noreturn]] void fail(const YAML::Node& node, const std::string& message) const;
-  /// Nothing where the map has no such key.
+  /// Returns the value of a key, or nothing if the map does not have the key.
   [[nodiscard]] static std::optional<YAML::Node> find(const YAML::Node& map, std::string_view key);
   void check_keys(const YAML::Node& map, const std::vector<std::string>& allowed, std::string_view what) const;
   [[nodiscard]] std::string text_of(const YAML::Node& node, std::string_view what) const;

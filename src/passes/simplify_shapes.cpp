@@ -1,9 +1,13 @@
-// Pass simplify_shapes: shapes that a network computes although they are known, and reshapes of reshapes.
+// Pass simplify_shapes: replaces shapes that a network computes although they are known by constants, and merges
+// reshapes in a row.
+//
+//   Reshape(x, Concat(Gather(Shape(x), 0), [-1]))   becomes   Reshape(x, [-1, 768])      where x is [N, 3, 16, 16]
+//   Squeeze(Reshape(Flatten(x), s), 1)              becomes   Reshape(x, t)
+//   Expand(x, computed), Tile(x, computed)          becomes   Expand(x, t), Tile(x, t)   with a constant t
 //
 // Exporters write x.view(x.size(0), -1) as Shape, Gather, Concat and Reshape, TensorFlow as Shape, StridedSlice, Pack
-// and Reshape. Where the shapes before and after follow from the inputs of the network, a constant with 0 ("as it was")
-// and -1 ("what is left") says the same, also for a size that is not known yet. Several Reshape, Flatten, Squeeze and
-// Unsqueeze in a row become one Reshape. The same for the shape of Expand and the repetitions of Tile.
+// and Reshape. If the shapes before and after follow from the inputs of the network, a constant with 0 ("as it was")
+// and -1 ("what is left") expresses the same, also for a dynamic size.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,19 +31,19 @@ using Numbers = std::vector<std::int64_t>;
 bool only_reshapes(const onnx::Value* value) {
   if (value == nullptr || value->producer == nullptr || value->producer->graph != value->graph) return false;
   const onnx::Node& node = *value->producer;
-  return has_trait(node, onnx::trait::view) && !node.is("Identity");  // remove_identities takes those
+  return has_trait(node, onnx::trait::view) && !node.is("Identity");  // remove_identities removes these
 }
 
 bool is_computed(const onnx::Value* value) { return value != nullptr && !value->constant(); }
 
-/// The constant that Reshape needs to make `after` of `before`; nothing where 0 and one -1 do not say it.
+/// Returns the constant with which Reshape turns `before` into `after`, or nothing if 0 and one -1 cannot express it.
 std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
   const auto is_open = [](const Dim& dim) { return !dim.is_constant(); };
-  // 0 stands for a copy, so that no axis can be said to be empty.
+  // In the constant, 0 means a copy, so that no axis can be made empty.
   if (std::any_of(after.begin(), after.end(), [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; })) {
     return std::nullopt;
   }
-  // Sizes that the reshape itself demands of the input: they cannot be known, nor tried out.
+  // Dynamic sizes of the input that only the reshape itself restricts: they cannot be inferred or tried out.
   const auto is_lost = [&](const Dim& dim) {
     return is_open(dim) && std::find(after.begin(), after.end(), dim) == after.end();
   };
@@ -67,7 +71,7 @@ std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
   return target;
 }
 
-/// What Expand is asked for: 1 where the axis stays as it is.
+/// Returns the shape input of Expand, with 1 for an axis that stays as it is, or nothing if a new size is dynamic.
 std::optional<Numbers> expansion_of(const Shape& before, const Shape& after) {
   if (after.size() < before.size()) return std::nullopt;
   const std::size_t added = after.size() - before.size();
@@ -101,7 +105,7 @@ std::optional<Numbers> repetitions_of(const Shape& before, const Shape& after) {
   return repetitions;
 }
 
-/// One node of this type, with a constant for its shape, in the place of what makes y.
+/// Replaces the nodes that compute y by one node of this type, whose second input is a constant.
 void propose(Rewriter& rewriter, std::vector<onnx::Node*> nodes, onnx::Value& x, onnx::Value& y,
              const std::string& op_type, const Numbers& numbers) {
   const std::string reason = nodes.size() > 1
@@ -127,7 +131,7 @@ void simplify_reshape(Rewriter& rewriter, onnx::Node& node, const ProvenShapes& 
   onnx::Value& y = *node.output();
   const Shape* after = shapes.of(y);
   if (after == nullptr) return;
-  // From the farthest tensor on, so that as many as possible become one.
+  // The farthest tensor is tried first, so that as many nodes as possible become one.
   std::vector<onnx::Node*> row;
   for (onnx::Value* value = &y; only_reshapes(value); value = value->producer->input(0)) row.push_back(value->producer);
   const bool computes = node.is("Reshape") && is_computed(node.input(1));
@@ -171,7 +175,7 @@ void simplify(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes
 
 void simplify_shapes(Rewriter& rewriter) {
   const ProvenShapes shapes(rewriter);
-  // The ends of rows first: what they no longer need is not worth a rewrite of its own.
+  // The ends of rows first: nodes that these no longer need are not worth a rewrite of their own.
   for (onnx::Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, true);
   rewriter.end();
   for (onnx::Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, false);

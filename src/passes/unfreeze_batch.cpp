@@ -1,13 +1,13 @@
-// Pass unfreeze_batch: a batch that the inputs declare dynamic, and that nodes inside hold for 1.
-//
-// Exporters that trace with a batch of 1 write `x.reshape(1, 768, 196)` and a class token of [1, 1, 768] where the
-// network has the batch: it then runs with that one alone, whatever its inputs declare.
+// Pass unfreeze_batch: changes nodes that fit only a batch of 1, where the inputs declare a dynamic batch.
 //
 //   Reshape(x, [1, 768, 196])      becomes  Reshape(x, [-1, 768, 196]), where x is [batch, 768, 14, 14]
 //   Concat(token, x, axis 1)       becomes  Concat(Expand(token, [batch, 1, 1]), x)
 //
-// What a larger batch would have given cannot be run, so the proof is of items: each one of a batch of 2 and of 3 has
-// to become what the original makes of it alone.
+// Exporters that trace with a batch of 1 write `x.reshape(1, 768, 196)` and a class token of [1, 1, 768] where the
+// network has the batch: the model then runs with a batch of 1 only, whatever its inputs declare.
+//
+// The original cannot run a larger batch, so the proof compares items: each item of batches of 1, 2 and 3 must become
+// what the original computes from it alone.
 #include "passes/unfreeze_batch.hpp"
 
 #include <fmt/format.h>
@@ -35,20 +35,20 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 constexpr std::array<std::int64_t, 3> proven_batches{1, 2, 3};
 
-/// One node that holds for a batch of 1, and what it becomes.
+/// A node that fits only a batch of 1, and its replacement.
 struct Frozen {
   NodeRef node;
-  std::string output;               ///< By which it is found in a copy.
-  std::string text;                 ///< What it holds.
-  Numbers target;                   ///< Of a Reshape.
-  std::vector<std::size_t> tokens;  ///< Of a Concat: inputs of a batch of 1.
-  std::size_t batched = 0;          ///< Of a Concat: an input that has the batch.
+  std::string output;               ///< The name of its output, by which a copy finds the node.
+  std::string text;                 ///< A clause for messages: what fits only a batch of 1.
+  Numbers target;                   ///< The new target of a Reshape.
+  std::vector<std::size_t> tokens;  ///< The inputs of a Concat with a batch of 1.
+  std::size_t batched = 0;          ///< An input of a Concat that has the batch.
   [[nodiscard]] std::string replacement() const {
     return target.empty() ? "Concat of a token for each item" : fmt::format("Reshape [{}]", fmt::join(target, ", "));
   }
 };
 
-/// How often a dimension holds the batch: what it is for a batch of 1, if it is that times the batch.
+/// Returns the size that a dimension has for a batch of 1, if the dimension is that size times the batch.
 std::optional<std::int64_t> per_item(const Dim& dim, const std::string& batch) {
   const auto at = [&](std::int64_t size) {
     return dim.evaluate([&](const std::string& name) { return name == batch ? std::optional(size) : std::nullopt; });
@@ -62,7 +62,8 @@ std::optional<std::int64_t> per_item(const Dim& dim, const std::string& batch) {
   return one;
 }
 
-/// The target of a Reshape that takes every element of one item, and none of another.
+/// Returns the new target of a Reshape whose constant target holds exactly the elements of one item, or nothing for any
+/// other node.
 std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string& batch) {
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   auto target = constant ? constant->ints() : std::nullopt;
@@ -93,7 +94,8 @@ std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string
   return std::nullopt;
 }
 
-/// A Concat of tensors of the batch with others of a batch of 1.
+/// Returns the replacement of a Concat of tensors that have the batch with tensors of a batch of 1, or nothing for any
+/// other node.
 std::optional<Frozen> frozen_concat(const onnx::Node& node, const std::string& batch) {
   Frozen frozen;
   bool has_batch = false;
@@ -158,7 +160,7 @@ void unfreeze(onnx::Graph& graph, const Frozen& frozen) {
   }
 }
 
-/// The symbol that the inputs declare for the batch; nothing where they do not agree on one.
+/// Returns the symbol that the inputs declare for the batch, or nothing if they do not declare exactly one.
 std::optional<std::string> batch_of(const onnx::Model& model) {
   std::set<std::string> names;
   for (const onnx::Value* input : model.graph().inputs()) {
@@ -173,8 +175,8 @@ bool has_batch(const onnx::Value& value, const std::string& batch) {
   return value.shape && !value.shape->empty() && value.shape->front() == Dim::symbol(batch);
 }
 
-/// All of them, in a copy in which they follow the batch. One that comes after another is seen when that has been
-/// mended.
+/// Changes all such nodes in a copy of the model, so that they follow the batch, and returns them. A node after another
+/// one is found in a later round, when shapes have been inferred again.
 std::vector<Frozen> find_and_unfreeze(onnx::Model& model, const std::string& batch) {
   std::vector<Frozen> all;
   constexpr int most_rounds = 4096;
@@ -204,7 +206,8 @@ onnx::TensorData item_of(const onnx::TensorData& tensor, std::int64_t index) {
   return item;
 }
 
-/// Each item of a batch becomes what the original makes of it alone. Otherwise, what is not so.
+/// Compares each item of a batch with what the original computes from it alone. Returns the first difference, or an
+/// empty string.
 std::string disagreement(const runtime::Engine& engine, const onnx::Model& original, const onnx::Model& mended,
                          const std::string& batch, const verify::ProofOptions& options, std::size_t& runs) {
   const std::unique_ptr<runtime::CompiledModel> alone = engine.compile(original);
@@ -246,7 +249,7 @@ std::string disagreement(const runtime::Engine& engine, const onnx::Model& origi
 void unfreeze_batch(Rewriter& rewriter) {
   onnx::Model& model = rewriter.model();
   const auto batch = batch_of(model);
-  if (!batch || model.graph().opset() < 15) return;  // before that, Shape takes no part of a shape
+  if (!batch || model.graph().opset() < 15) return;  // before, Shape has no start and no end
   onnx::Model mended = model.clone();
   std::vector<Frozen> frozen;
   std::string trouble;

@@ -1,5 +1,7 @@
-// Pass upgrade_opset: models of old operator sets come to the one that the functions of Graft's operators are written
-// in.
+// Pass upgrade_opset: raises models of older operator sets to the one in which the functions of Graft operators are
+// written.
+//
+//   Squeeze<axes=[1]>(x), in operator set 11   becomes   Squeeze(x, [1]), in operator set 17
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
@@ -25,8 +27,8 @@ void upgrade_model_opset(Rewriter& rewriter) {
     rewriter.record_rejected(whole, replacement, reason, error.what());
     return;
   }
-  // Most operators only took other inputs and attributes. Those that others compute now are compared, each alone: a
-  // model with operators that only TensorRT knows cannot be run as a whole.
+  // Most operators only get other inputs and attributes. Nodes that other operators compute now are compared one by
+  // one: a model with operators that only TensorRT has cannot be run as a whole.
   std::size_t compared = 0;
   for (const onnx::RaisedNode& node : raised) {
     if (!node.computed_anew || node.outputs.empty()) continue;

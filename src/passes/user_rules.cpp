@@ -1,5 +1,8 @@
-// Passes rules_before and rules_after: what the user's rules replace, remove and set; and fuse_library_operators: the
-// rules that libraries of operators bring. Each goes through the proof of every other rewrite.
+// Passes rules_before and rules_after: apply the user's rules that replace, remove and set. Pass
+// fuse_library_operators: applies the rules of libraries of operators. Each change is proven like any other rewrite.
+//
+//   - match: y = Mul(x, Sigmoid(x))     y = Mul(x, Sigmoid(x))   becomes   y = Swish(x)
+//     with: Swish
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,14 +34,14 @@ namespace {
 
 using Kind = Rule::Kind;
 
-/// What the new node reads. Constants come along, since a copy of the region need not hold them.
+/// An input of the new node. A constant is stored here too, since a copy of the region need not hold it.
 struct PlannedInput {
   std::string name;
   std::optional<onnx::TensorData> constant;
-  bool is_new = false;  ///< The constant is no tensor of the model.
+  bool is_new = false;  ///< Whether the constant is not yet a tensor of the model.
 };
 
-/// The node that comes, independent of the graph that it is put into.
+/// The new node, independent of the graph into which it is inserted.
 struct Plan {
   RuleOperator with;
   std::shared_ptr<const Operator> op;
@@ -106,7 +109,8 @@ std::vector<std::string> tensor_names(const onnx::Graph& graph) {
   return names;
 }
 
-/// Integers of low rank are computed from shapes; an operator that takes the place of a region does without them.
+/// Returns whether a value is computed from shapes, as integers of low rank are. An operator that replaces a region
+/// does not need such values.
 bool is_number_of_shape(const onnx::Value& value) {
   return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
 }
@@ -119,20 +123,20 @@ Region region_of(const onnx::Match& match, onnx::Graph& graph) {
   return region;
 }
 
-/// What an operator reads, as far as the model says.
+/// The types and shapes of the inputs of an operator, as far as the model has them.
 struct InputFacts {
   std::vector<DType> dtypes;
   std::vector<Shape> shapes;
   bool are_shapes_known = true;
 };
 
-/// Throws Error naming the tensor whose type is unknown, or none that kernels compute in.
+/// Throws Error naming a tensor whose type is unknown, or in which no kernel computes.
 InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
   InputFacts facts;
   const std::size_t shape_inputs = plan.with.graft == nullptr ? 0 : plan.with.graft->shape_input_count();
   const std::size_t plan_inputs_with_shapes = plan.inputs.size() - std::min(shape_inputs, plan.inputs.size());
   for (const PlannedInput& input : plan.inputs) {
-    if (input.name.empty()) break;  // optional ones that are left out are the last
+    if (input.name.empty()) break;  // optional inputs that are left out are the last
     const onnx::Value* value = input.is_new ? nullptr : graph.find(input.name);
     std::optional<onnx::ElementType> element;
     if (value != nullptr) element = value->type;
@@ -143,7 +147,7 @@ InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
                               element ? to_string(*element) : "of an unknown type", plan.with.to_string()));
     }
     facts.dtypes.push_back(*dtype);
-    if (facts.dtypes.size() > plan_inputs_with_shapes) {  // the values count, which are known of constants alone
+    if (facts.dtypes.size() > plan_inputs_with_shapes) {  // of shape inputs the values count, which only constants have
       const auto constant = value == nullptr ? input.constant : value->constant();
       const auto values = constant ? constant->ints() : std::nullopt;
       if (values) facts.shapes.emplace_back(values->begin(), values->end());
@@ -166,7 +170,7 @@ bool are_types_known(const Plan& plan, const onnx::Graph& graph) {
   });
 }
 
-/// What its inputs may be, as "f32, i32; or f16, i32".
+/// Returns the allowed types of the inputs: "f32, i32; or f16, i32".
 std::string input_types_text(const OperatorType& type, std::size_t count) {
   std::vector<std::string> all;
   for (const TypeRow& row : type.type_rows) {
@@ -178,7 +182,7 @@ std::string input_types_text(const OperatorType& type, std::size_t count) {
   return all.size() == 1 ? all.front() + " alone" : fmt::format("{}", fmt::join(all, "; or "));
 }
 
-/// The types of what the operator makes of inputs of these. Throws Error where it does not take them.
+/// Returns the types of the operator's outputs. Throws Error if the operator does not accept inputs of these types.
 std::vector<DType> checked_output_dtypes(const Plan& plan, std::span<const DType> inputs) {
   auto results = plan.op->type().output_dtypes(inputs);
   if (results) return std::move(*results);
@@ -188,7 +192,7 @@ std::vector<DType> checked_output_dtypes(const Plan& plan, std::span<const DType
                           input_types_text(plan.op->type(), found.size()), fmt::join(found, ", ")));
 }
 
-/// Throws Error where the operator does not take what a pattern found, or gives another type or rank.
+/// Throws Error if the operator does not accept the tensors that a pattern found, or returns another type or rank.
 void check_fits(const Plan& plan, const Region& region, const InputFacts& facts) {
   const std::vector<DType> results = checked_output_dtypes(plan, facts.dtypes);
   for (std::size_t i = 0; i < region.outputs.size(); ++i) {
@@ -228,7 +232,8 @@ class RuleRun {
     return std::move(outcome_);
   }
 
-  /// As a fusion of a library: where the operator cannot stand, nothing is wrong, and the report says why.
+  /// Applies the rule as a fusion of a library: if the operator cannot replace a match, that is no error, and the
+  /// report says why.
   void fuse() {
     const std::vector<onnx::Graph*> graphs = rewriter_.graphs();
     bool has_matched = false;
@@ -401,7 +406,8 @@ class RuleRun {
     return inputs;
   }
 
-  /// Null where the input is left out, or is a constant that the pattern took; then it is added to `inputs`.
+  /// Returns the value that an entry of the rule's `inputs` names. Returns null if the entry leaves the input out or
+  /// names a constant of the pattern; the entry is then added to `inputs`.
   const onnx::Value* find_input(const Region& region, const onnx::Match* match, const RuleValue& wanted,
                                 std::vector<PlannedInput>& inputs) const {
     if (const auto* index = std::get_if<std::int64_t>(&wanted.data)) {
@@ -560,7 +566,7 @@ class RuleRun {
     plan.op = std::move(op);
   }
 
-  /// The attributes of a single node carry over to the operator that computes the same, unless the rule gives them.
+  /// Copies the attributes of a single node to the operator that computes the same, unless the rule sets them.
   void add_native_attributes(const onnx::Node& node, const OperatorType& type,
                              std::vector<std::pair<std::string, RuleValue>>& given) const {
     const auto found =
@@ -575,7 +581,7 @@ class RuleRun {
     }
   }
 
-  /// What Conv takes from its weight or its input where an attribute is missing.
+  /// Returns the value that Conv derives from its weight or its input if an attribute is missing.
   std::optional<RuleValue::Data> convolution_default(const onnx::Node& node, std::string_view attribute,
                                                      std::string_view own) const {
     if (attribute == "pads") {
@@ -594,7 +600,7 @@ class RuleRun {
     return kernel;
   }
 
-  /// The operator's weight becomes int8, each channel with a scale of its own; everything else stays in f32.
+  /// Turns the operator's weight into int8, with a scale for each channel. Everything else stays in f32.
   void prepare_int8(const Region& region, Plan& plan, std::vector<std::pair<std::string, RuleValue>>& given) const {
     const onnx::Value* x = plan.inputs.empty() ? nullptr : region.graph->find(plan.inputs[0].name);
     if (x == nullptr || x->type != onnx::ElementType::f32) {
@@ -634,7 +640,7 @@ class RuleRun {
   // ---- Removing and setting
 
   void remove(const Region& region) {
-    if (region.outputs.empty()) {  // an assertion, say: it goes with everything else that no output needs
+    if (region.outputs.empty()) {  // an assertion, for example: it is removed with all other nodes that no output needs
       rewriter_.record(region.is_group ? Rewriter::Subject{.others = region.name}
                                        : Rewriter::Subject{.nodes = {ref_of(*region.nodes.front())}},
                        "nothing", reason(), "by definition: no output of the graph needs it");

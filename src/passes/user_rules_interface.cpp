@@ -1,5 +1,11 @@
-// Pass rules_interface: what the user's rules do to names, shapes, inputs and outputs. What remains computes what it
-// did: a network with new shapes only has to run, and one whose batch becomes dynamic is compared with the old one.
+// Pass rules_interface: applies the user's rules about names, shapes, inputs and outputs.
+//
+//   - fix: {N: 1}             input [N, 3, 224, 224]   becomes   [1, 3, 224, 224]
+//   - rename: {old: new}      tensor 'old'             becomes   tensor 'new'
+//   - cut: {to: features}     the model                becomes   the part that 'features' needs
+//
+// The part that remains computes what it did: a network with new shapes only has to run, and one whose batch becomes
+// dynamic is compared with the original.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +35,7 @@ namespace {
 
 using Kind = Rule::Kind;
 
-/// Shapes and types again from the inputs; what only the file knew of a type is kept.
+/// Infers shapes and types again from the inputs. Types that only the file declares are kept.
 void infer_again(onnx::Model& model) {
   std::map<std::string, Shape, std::less<>> shapes;
   for (const onnx::Value* input : model.graph().inputs()) {
@@ -52,7 +58,7 @@ Dim with_symbol(const Dim& dim, const std::string& symbol, const Dim& size) {
   return Dim::make(dim.kind(), with_symbol(dim.left(), symbol, size), with_symbol(dim.right(), symbol, size));
 }
 
-/// Both one after the other, along the first axis.
+/// Concatenates the tensors of both maps along the first axis.
 runtime::TensorMap joined(const runtime::TensorMap& first, const runtime::TensorMap& second) {
   runtime::TensorMap result;
   for (const auto& [name, a] : first) {
@@ -182,7 +188,7 @@ class InterfaceRule {
 
   // ---- Shapes and types
 
-  /// Why the model cannot be run with synthetic inputs; empty where it can.
+  /// Returns why the model cannot be run with synthetic inputs, or an empty string if it can.
   [[nodiscard]] std::string refusal(const onnx::Model& model) const {
     try {
       static_cast<void>(verify::verify_models(rewriter_.engine(), model, model, {.seeds = 1}));
@@ -192,7 +198,8 @@ class InterfaceRule {
     }
   }
 
-  /// After a change of shapes: they have to go together, and what ran has to run.
+  /// Throws Error if the shapes do not fit together after a change, or if a model that ran before does not run any
+  /// more.
   void check_shapes(const onnx::Model& before) {
     try {
       infer_again(rewriter_.model());
@@ -239,7 +246,7 @@ class InterfaceRule {
     check_shapes(before);
   }
 
-  /// The network goes on computing in the type it had, after a Cast.
+  /// Sets the type of an input, and adds a Cast to the old type, in which the network still computes.
   void set_type(onnx::Value& input, onnx::ElementType type) {
     const std::string name = input.name;
     if (!input.type) {
@@ -377,7 +384,7 @@ class InterfaceRule {
     outcome_.notes.push_back(fmt::format("not done: {}", why_not));
   }
 
-  /// A Reshape whose sizes are written out has the old batch in front.
+  /// Changes each Reshape whose constant sizes begin with the old batch, or with a multiple of it.
   void free_reshapes(std::int64_t batch) {
     for (onnx::Node* node : graph().nodes()) {
       if (!node->is("Reshape") || node->input(0)->constant() || node->int_or("allowzero", 0) != 0) continue;
@@ -399,7 +406,7 @@ class InterfaceRule {
     }
   }
 
-  /// Runs the old model on two batches and the new one on both at once; empty where they agree.
+  /// Runs the old model on two batches and the new one on both at once. Returns the difference, or an empty string.
   [[nodiscard]] std::string difference(const onnx::Model& before, const onnx::Model& after, std::int64_t batch) const {
     if (!rewriter_.options().prove) return "";
     const std::unique_ptr<runtime::CompiledModel> reference = rewriter_.engine().compile(before);
@@ -516,7 +523,7 @@ class InterfaceRule {
     }
   }
 
-  /// Of `from` and the graph's inputs those that the way back from `to` meets first.
+  /// Returns those of `from` and of the graph's inputs that the way back from `to` reaches first.
   [[nodiscard]] static std::vector<const onnx::Value*> inputs_reached(const std::vector<const onnx::Value*>& to,
                                                                       const std::vector<const onnx::Value*>& from) {
     std::vector<const onnx::Value*> result;
