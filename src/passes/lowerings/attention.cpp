@@ -1,8 +1,12 @@
-// Attention whose builder in TensorRT fails or refuses it: as two products, a sum with the masks, and Softmax.
+// Attention, where TensorRT's builder fails or its parser refuses it: two products, a sum with the masks, and Softmax.
 //
-// Measured in TensorRT-RTX 1.7.1: f16 and bf16 with heads of 32 numbers and more build, all in f32 fails but for one
-// query; its other outputs, softcap and softmax_precision are refused. As ONNX has it: queries and keys are each
-// multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole gives 0.
+//   Attention(q, k, v, mask)   becomes   scores = MatMul(Mul(q, root), Transpose(Mul(k, root)))   root = sqrt(scale)
+//                                        y = MatMul(Softmax(Add(scores, mask)), v)
+//
+// Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 numbers and more build; in f32 every node fails, except
+// with one query; further outputs, softcap and softmax_precision are refused. As ONNX defines it, queries and keys are
+// each multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole gives
+// 0.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +19,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// -inf where the query at `offset` + row may not look at the key of the column, 0 elsewhere.
+/// Returns the table that is added to the scores: -inf where the query at `offset` + row may not see the key of the
+/// column, 0 elsewhere.
 std::vector<double> bias_table(std::int64_t queries, std::int64_t keys, std::int64_t offset, bool is_causal,
                                std::int64_t left, std::int64_t right) {
   std::vector<double> table;
@@ -136,7 +141,7 @@ class AttentionWriter {
     return q_heads_ > 0 && kv_heads_ > 0 && q_heads_ % kv_heads_ == 0 && q_size_ > 0 && q_size_ == k_size_;
   }
 
-  /// By the builder or the parser, as far as it was measured.
+  /// Returns whether the builder or the parser refuses the node, as far as it was measured.
   [[nodiscard]] bool is_refused() const {
     constexpr std::int64_t smallest_head = 32;
     const bool has_more_outputs = site_.is_used(1) || site_.is_used(2) || site_.is_used(3);
@@ -149,7 +154,7 @@ class AttentionWriter {
     return result_.constant(name, onnx::TensorData::from_numbers(site_.type(0), {}, {value}));
   }
 
-  /// [batch, heads, length, size].
+  /// Returns the name of `x` as [batch, heads, length, size].
   std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads) {
     if (rank_ == 4) return x;
     const std::string shape = result_.ints(name + "_shape", {0, 0, heads, -1});
@@ -168,7 +173,8 @@ class AttentionWriter {
     return now;
   }
 
-  /// What is added to the scores: "" where nothing is. Nothing, and site.no() says why, where that cannot be written.
+  /// Returns the name of the tensor that is added to the scores, or "" if nothing is added. Returns nothing, and
+  /// site.no() holds the reason, if the tensor cannot be written.
   std::optional<std::string> bias() {
     const bool is_causal = node_.int_or("is_causal", 0) != 0;
     const std::int64_t left = node_.int_or("left_window_size", -1);
@@ -180,7 +186,7 @@ class AttentionWriter {
     if (site_.has_input(3)) {
       const auto width = site_.size(3, -1);
       if (!now || !past || width != *now + *past) {
-        // Newer operator sets let the mask be shorter than the keys.
+        // In newer operator sets the mask may be shorter than the keys.
         const Shape* mask = site_.shape(3);
         const Shape* key = site_.shape(1);
         const bool is_same = mask != nullptr && !mask->empty() && key != nullptr && key->size() == rank_ && past == 0 &&
@@ -214,7 +220,7 @@ class AttentionWriter {
     return "both";
   }
 
-  /// The same table from lengths that are known when the network runs.
+  /// Writes the causal table for lengths that are known only when the network runs.
   void write_open_causal(const std::string& name) {
     const std::string zero = result_.integer("zero", 0);
     const std::string one = result_.integer("one", 1);

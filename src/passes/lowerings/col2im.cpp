@@ -1,8 +1,10 @@
 // Col2Im, which adds up overlapping blocks of an image.
 //
-// Where the blocks tile the image, each number has one place: Reshape, Transpose and Reshape. Otherwise ConvTranspose,
-// which adds up blocks just so, with a kernel that puts the numbers of a block where they belong: 1 for its own place,
-// 0 for all others. One group for each channel.
+//   Col2Im(x)   becomes   Reshape(Transpose(Reshape(x)))      if the blocks tile the image: each number has one place
+//   Col2Im(x)   becomes   ConvTranspose(Reshape(x), kernel)   otherwise
+//
+// ConvTranspose adds up blocks in the same way, with a kernel that puts the numbers of a block in their places: 1 for
+// the place of a number, 0 for all others. There is one group for each channel.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -59,7 +61,7 @@ std::optional<Replacement> lower_col2im(Site& site) {
     return result;
   }
 
-  // ConvTranspose gives (blocks - 1) * stride + extent - pads; the image may be larger.
+  // ConvTranspose returns (blocks - 1) * stride + extent - pads; the image may be larger.
   std::vector<std::int64_t> crops = pads;
   std::vector<std::int64_t> missing(2 * (axes + 2), 0);
   for (std::size_t i = 0; i < axes; ++i) {
@@ -69,7 +71,7 @@ std::optional<Replacement> lower_col2im(Site& site) {
     missing[axes + 2 + 2 + i] = std::max<std::int64_t>(0, rest - pads[i + axes]);
   }
   const bool pads_after = std::any_of(missing.begin(), missing.end(), [](std::int64_t size) { return size != 0; });
-  // TensorRT-RTX 1.7.1 has no ConvTranspose with strides and dilations: then the kernel holds the gaps.
+  // TensorRT-RTX 1.7.1 has no ConvTranspose with both strides and dilations, so the kernel then contains the gaps.
   const auto is_beyond_one = [](std::int64_t n) { return n > 1; };
   const bool has_gaps = std::any_of(strides.begin(), strides.end(), is_beyond_one) &&
                         std::any_of(dilations.begin(), dilations.end(), is_beyond_one);

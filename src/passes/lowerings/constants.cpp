@@ -1,5 +1,8 @@
-// What TensorRT cannot compute when the network runs, but follows from constants: the places of numbers that are not
-// zero (NonZero), what a constant condition keeps (Compress), and the filters of a mel spectrogram (MelWeightMatrix).
+// Operators that TensorRT cannot compute when the network runs, but whose results follow from constants.
+//
+//   NonZero(constant)                      becomes   a constant: the places of numbers that are not zero
+//   Compress(x, condition)                 becomes   Gather(x, indices), where the condition is constant
+//   MelWeightMatrix(bins, length, rate)    becomes   a constant: the filters of a mel spectrogram
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Counts from shapes. Every operation counts the same.
+// Counts layers, operations and written elements from shapes. Every operation counts the same.
 #include "passes/lowerings/cost.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::optional<std::int64_t> elements_of(const onnx::Value* value) {
   return count;
 }
 
-/// Of the last axes of a tensor, from `first` on.
+/// Returns the number of elements of the axes of a tensor from `first` on, or nothing if a size is dynamic.
 std::optional<std::int64_t> elements_from(const onnx::Value* value, std::size_t first) {
   if (value == nullptr || !value->shape) return std::nullopt;
   std::int64_t count = 1;

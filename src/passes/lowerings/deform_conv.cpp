@@ -1,11 +1,12 @@
-// DeformConv: the image sampled where the offsets say (GridSample), and a convolution of 1 x 1 over all samples.
+// DeformConv: samples of the image at the places that the offsets name, and a convolution of 1 x 1 over all samples.
 //
-//   grid    = (where each place of each window lies + offset) in the coordinates of GridSample
-//   samples = GridSample(x, grid)             one image above the other for each place of the window
-//   y       = Conv(samples * mask, w as 1 x 1)
+//   y = DeformConv(x, w, offset, mask)   becomes
+//     grid    = (the place in the image of each place of each window + offset) in the coordinates of GridSample
+//     samples = GridSample(x, grid)             one image above the other for each place of the window
+//     y       = Conv(samples * mask, w as 1 x 1)
 //
-// Both interpolate between four pixels and take 0 for those beyond the image. Each offset group samples its own
-// channels, as a batch of its own.
+// Both DeformConv and GridSample interpolate between four pixels and use 0 for pixels beyond the image. Each offset
+// group samples its own channels, as a batch of its own.
 #include <fmt/format.h>
 
 #include "passes/lowerings/windows.hpp"
@@ -37,7 +38,7 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   const std::int64_t places = kernel[0] * kernel[1];
 
   Replacement result;
-  // x first, as GridSample has it: 2 (p + 1/2) / size - 1 of a pixel p.
+  // x comes first, as in GridSample: pixel p has the coordinate 2 (p + 1/2) / size - 1.
   std::vector<double> base;
   for_each_index({kernel[0], kernel[1], rows, columns}, [&](const std::vector<std::int64_t>& at) {
     const auto x = static_cast<double>(at[3] * across.stride - across.pad_begin + at[1] * across.dilation);
@@ -72,7 +73,7 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
     result.line("kept = Mul(samples, mask)");
   }
   const char* samples = site.has_input(4) ? "kept" : "samples";
-  // [channel, place] becomes one axis, as the weights have it.
+  // [channel, place] becomes one axis, as in the weights.
   result.line(fmt::format("columns = Reshape({}, {})", samples,
                           result.ints("columns_shape", {-1, channels * places, rows, columns})));
   const std::string w = result.in_f32("x1", site.type(1));

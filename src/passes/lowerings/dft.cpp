@@ -5,8 +5,9 @@
 //                              z = MatMul(rows, matrix)   [400, 201 * 2]: cosines and sines
 //                              y = Reshape(z, [0, 201, 2])
 //
-// Real and imaginary parts lie beside each other, so one real matrix holds the whole complex product. The inverse has
-// the opposite sign and 1 / length; of a one-sided spectrum, whose other half follows from it, the result is real.
+// Real and imaginary parts are next to each other, so one real matrix holds the whole complex product. The inverse has
+// the opposite sign and the factor 1 / length. The inverse of a one-sided spectrum, whose other half follows from the
+// first, is real.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,30 +22,31 @@ namespace graft::passes {
 namespace {
 
 struct Transform {
-  std::int64_t length = 0;  ///< Of the transform.
-  std::int64_t rows = 0;    ///< Numbers of the signal that count; further ones are zero.
+  std::int64_t length = 0;  ///< The length of the transform.
+  std::int64_t rows = 0;    ///< The numbers of the signal that enter the product.
   std::int64_t columns = 0;
-  std::int64_t parts_in = 1;  ///< 2 where numbers are complex.
+  std::int64_t parts_in = 1;  ///< 2 if the numbers are complex.
   std::int64_t parts_out = 2;
   bool inverse = false;
   bool onesided = false;
 };
 
-/// [row, part, column, part].
+/// Returns the matrix of the transform, [row, part, column, part].
 std::vector<double> matrix_of(const Transform& t) {
   std::vector<double> matrix;
   matrix.reserve(static_cast<std::size_t>(t.rows * t.parts_in * t.columns * t.parts_out));
   const double sign = t.inverse ? 1 : -1;
   for (std::int64_t row = 0; row < t.rows; ++row) {
-    // Of a one-sided spectrum each number stands for two, but the first and, of an even length, the last.
+    // In a one-sided spectrum each number stands for two, except the first and, if the length is even, the last.
     const bool is_twice = t.parts_out == 1 && row != 0 && 2 * row != t.length;
     const double factor = (is_twice ? 2.0 : 1.0) / (t.inverse ? static_cast<double>(t.length) : 1.0);
     for (std::int64_t part = 0; part < t.parts_in; ++part) {
       for (std::int64_t column = 0; column < t.columns; ++column) {
-        // Reduced before it is rounded: the product of the two can be large.
+        // The product is reduced before it is rounded, because it can be large.
         const auto turns = static_cast<double>((row * column) % t.length) / static_cast<double>(t.length);
         const double angle = sign * 2 * std::numbers::pi * turns;
-        const bool is_ignored = t.parts_out == 1 && !is_twice && part == 1;  // the imaginary part of these two
+        const bool is_ignored = t.parts_out == 1 && !is_twice && part == 1;  // the imaginary part of the first and the
+                                                                             // last number
         const double real = part == 0 ? std::cos(angle) : -std::sin(angle);
         const double imaginary = part == 0 ? std::sin(angle) : std::cos(angle);
         matrix.push_back(is_ignored ? 0 : factor * real);
@@ -109,7 +111,7 @@ std::optional<Replacement> lower_dft(Site& site) {
     const std::string along = result.ints("along", {axis});
     step("used", fmt::format("Slice({}, {}, {}, {})", x, from, to, along));
   }
-  // The axis goes beside the parts, and comes back.
+  // The axis is moved next to the parts, and back after the product.
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
@@ -130,8 +132,8 @@ std::optional<Replacement> lower_dft(Site& site) {
     last = fmt::format("Transpose<perm={}>({})", order, x);
   }
   result.give("y0", site.type(0), last);
-  // OpenVINO 2026.4.1 takes axis 1 whatever the axis is, no length beyond the signal's, and is a hundred times farther
-  // from the exact result than the product.
+  // OpenVINO 2026.4.1 uses axis 1 whatever the axis is, accepts no length beyond the signal's, and is a hundred times
+  // farther from the exact result than the product.
   result.by_definition =
       "by definition: the transform is this sum of products; the CPU engine's own is wrong along most axes and less "
       "exact, so it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";

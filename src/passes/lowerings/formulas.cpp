@@ -1,5 +1,13 @@
-// Operators that are a formula of others: SwiGLU, Celu in 16 bits, Mod of real numbers, CumProd, Det of small matrices,
-// the largest of truth values, and the bits of integers.
+// Operators that are a formula of other operators.
+//
+//   SwiGLU(x, z)         becomes   Mul(Mul(x, Sigmoid(x)), z)
+//   Celu(x)              becomes   Cast(Celu(Cast(x))), in f16 and bf16
+//   Mod(x, y)            becomes   r = Mod<fmod=1>(x, y); Where(r * y < 0, r + y, r), for floating-point numbers
+//   CumProd(x)           becomes   products with the numbers 1, 2, 4 ... places before
+//   Det(x)               becomes   the sum of products of a small matrix
+//   ReduceMax(x)         becomes   Greater(ReduceMax(Cast(x)), 0), for booleans
+//   BitShift(x, n)       becomes   a product or a quotient with a power of two
+//   BitwiseAnd(x, y)     becomes   quotients and remainders by powers of two; BitwiseOr, Xor and Not follow from it
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +23,7 @@ std::string i32(Replacement& result, const std::string& name, std::int64_t value
                          onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(value)}));
 }
 
-/// 0 for integers that i32 does not hold.
+/// Returns the number of bits of a type, or 0 for other types than u8, i8 and i32.
 int bits_of_type(onnx::ElementType type) {
   using enum onnx::ElementType;
   if (type == u8 || type == i8) return 8;
@@ -60,7 +68,7 @@ std::optional<Replacement> lower_mod(Site& site) {
   const std::string x = result.in_f32("x0", site.type(0));
   const std::string by = result.in_f32("x1", site.type(1));
   const std::string zero = result.constant("zero", f32_tensor({}, {0}));
-  // fmod has the sign of x, this one that of the divisor.
+  // The result of fmod has the sign of x, the result of this Mod that of the divisor.
   result.line(fmt::format("rest = Mod<fmod=1>({}, {})", x, by));
   result.line(fmt::format("signs = Mul(rest, {})", by));
   result.line(fmt::format("is_other = Less(signs, {})", zero));
@@ -87,7 +95,7 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
   result.line("numbers = Cast<to=int32>(x0)");
   result.line(fmt::format("reduced = {}<{}keepdims={}>(numbers)", site.node().op_type, axes,
                           site.node().int_or("keepdims", 1)));
-  // Of nothing, the least and the largest integer come out.
+  // ReduceMax of no elements returns the smallest integer, ReduceMin the largest.
   result.line(fmt::format("y0 = Greater(reduced, {})", i32(result, "zero", 0)));
   result.summary = fmt::format("{} of 0 and 1", site.node().op_type);
   return result;
@@ -109,7 +117,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const std::string one = result.constant("one", f32_tensor({}, {1}));
   const std::string along = result.ints("along", {axis});
   std::string x = result.in_f32("x0", site.type(0));
-  // Moves the numbers on by `distance` places; those that come in are 1.
+  // Moves the numbers by `distance` places, and fills in 1.
   const auto moved = [&](std::int64_t distance, const std::string& name) {
     const std::string from = result.ints(name + "_from", {reverse ? distance : 0});
     const std::string to = result.ints(name + "_to", {reverse ? *length : *length - distance});
@@ -154,7 +162,7 @@ std::optional<Replacement> lower_det(Site& site) {
     result.line(fmt::format("{} = {}({}, {})", name, op, a, b));
     return name;
   };
-  /// Of the rows r and r + 1, columns a and b.
+  /// Returns the minor of the rows `row` and `row` + 1 and the columns a and b.
   const auto minor = [&](std::int64_t row, std::int64_t a, std::int64_t b) {
     const auto e = [&](std::int64_t r, std::int64_t c) { return fmt::format("e{}", r * *size + c); };
     return combine("Sub", combine("Mul", e(row, a), e(row + 1, b)), combine("Mul", e(row, b), e(row + 1, a)));
@@ -168,7 +176,7 @@ std::optional<Replacement> lower_det(Site& site) {
     det = combine("Add", combine("Sub", first, second), third);
   }
   if (*size == 4) {
-    // By the minors of the upper and of the lower two rows.
+    // The expansion by the minors of the upper and of the lower two rows.
     const auto term = [&](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
       return combine("Mul", minor(0, a, b), minor(2, c, d));
     };
@@ -199,7 +207,7 @@ std::optional<Replacement> lower_bit_shift(Site& site) {
   if (site.node().string_or("direction", "") == "LEFT") {
     result.line("shifted = Mul(number, factor)");
     result.line(fmt::format("kept = Mod(shifted, {})", i32(result, "range", 256)));
-    // OpenVINO 2026.4.1 stops at 255.
+    // OpenVINO 2026.4.1 limits the result to 255.
     result.by_definition =
         "by definition: bits that leave the byte are lost; the CPU engine limits to 255 instead, so it cannot be the "
         "judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
@@ -231,7 +239,7 @@ std::optional<Replacement> lower_bitwise(Site& site) {
   Replacement result;
   i32(result, "zero", 0);
   i32(result, "lowest", lowest);
-  // The sign by itself, and the bits below it as a number that is not negative.
+  // The sign is separated from the bits below it, which become a number of at least 0.
   for (const char* name : {"a", "b"}) {
     result.line(fmt::format("{} = Cast<to=int32>(x{})", name, *name == 'a' ? 0 : 1));
     if (!is_signed) {
@@ -253,7 +261,7 @@ std::optional<Replacement> lower_bitwise(Site& site) {
     }
     ++count;
   };
-  // Bits from `low` on, `span` of them, of a number.
+  // Returns `span` bits of a number, from bit `low` on.
   const auto cut = [&](const char* of, int low, int span) {
     std::string name = fmt::format("{}_low", of);
     if (low != 0) {
@@ -275,7 +283,7 @@ std::optional<Replacement> lower_bitwise(Site& site) {
   };
   const auto mask = site.ints(1);
   if (mask && mask->size() == 1) {
-    // Of a mask that is constant, each row of set bits at once.
+    // A constant mask is processed in runs of set bits.
     for (int low = 0; low < low_bits; ++low) {
       if (((mask->front() >> low) & 1) == 0) continue;
       int high = low;
@@ -295,7 +303,7 @@ std::optional<Replacement> lower_bitwise(Site& site) {
       add(back(fmt::format("bit{}", low), low));
     }
   }
-  // a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum leaves the bits.
+  // a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum exceeds the bits.
   const char* of_signs = "And";
   std::string low = common;
   if (!site.node().is("BitwiseAnd")) {

@@ -1,13 +1,13 @@
-// The guard of GridSample: bilinear sampling of images by Gather, where TensorRT is reported to compute GridSample
+// The guard of GridSample: bilinear sampling of images by GatherND, where TensorRT is reported to compute GridSample
 // wrongly.
 //
-//   pixel  = ((grid + 1) * size - 1) / 2, or (grid + 1) / 2 * (size - 1) with align_corners
-//   low    = floor(pixel), high = low + 1, part = pixel - low
-//   y      = sum over the four corners of x at the corner (GatherND), each times the product of its parts
+//   y = GridSample(x, grid)   becomes
+//     pixel  = ((grid + 1) * size - 1) / 2, or (grid + 1) / 2 * (size - 1) with align_corners
+//     low    = floor(pixel), high = low + 1, part = pixel - low
+//     y      = sum over the four corners of x at the corner (GatherND), each times the product of its parts
 //
-// Round an image that continues as 0 lies a frame of zeros, and pixels are held within it, so that every place is one
-// of the image and no corner has to be left out. An image that continues as its border has the pixels held within
-// itself.
+// With padding_mode zeros the image gets a frame of zeros, and pixels are limited to the frame, so that every corner is
+// a place in the image and none has to be left out. With padding_mode border pixels are limited to the image itself.
 #include <fmt/format.h>
 
 #include "passes/lowerings/lowering.hpp"
@@ -55,7 +55,7 @@ std::optional<Replacement> sample_by_gather(Site& site) {
     result.line(fmt::format("moved = Sub(doubled, {})", one));
     result.line(fmt::format("anywhere = Mul(moved, {})", half));
   }
-  // In the coordinates of the image with its frame.
+  // Coordinates of the image, limited to its frame.
   result.line(fmt::format("reached = Max(anywhere, {})", pair("first", has_frame ? -1 : 0, has_frame ? -1 : 0)));
   result.line(fmt::format("within = Min(reached, {})", pair("last", size_x - 1 + static_cast<double>(frame),
                                                             size_y - 1 + static_cast<double>(frame))));

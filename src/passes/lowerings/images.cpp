@@ -1,7 +1,10 @@
 // AffineGrid and CenterCropPad of fixed size.
 //
-// The grid of an affine map is the product of all points of the image, each with a 1 beside it, with the map. What is
-// cropped or padded on both sides of an axis is Slice and Pad; of an odd difference the larger half is at the end.
+//   AffineGrid(map, size)     becomes   Reshape(MatMul(points, Transpose(map)), shape of the grid)
+//   CenterCropPad(x, shape)   becomes   Pad(Slice(x))
+//
+// `points` holds all points of the image, each followed by a 1. CenterCropPad crops or pads both sides of an axis; of
+// an odd difference the larger half is at the end.
 #include <fmt/format.h>
 
 #include <numeric>

@@ -1,4 +1,4 @@
-// What several lowerings need of a node and of tensors.
+// Functions that lowerings share: they read nodes and create tensors.
 #include "passes/lowerings/lowering.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a lowering is: one standard operator, in a form that TensorRT refuses, written with layers that it has.
+// A lowering writes one standard operator, in a form that TensorRT refuses, with layers that TensorRT has.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,31 @@
 
 namespace graft::passes {
 
-/// The nodes that take the place of one, as parse_nodes reads them: inputs x0, x1 ..., outputs y0, y1 ..., in operator
-/// set 17.
+/// The nodes that replace one node, as parse_nodes reads them: inputs x0, x1 ..., outputs y0, y1 ..., in operator set
+/// 17.
 struct Replacement {
   std::string nodes;
-  std::map<std::string, onnx::TensorData> constants;  ///< Further names in the text, and the tensors they stand for.
-  std::string summary;                                ///< "3 TopK of at most 3840, each without what was taken before".
-  std::map<std::string, const onnx::Value*> reads = {};  ///< Further names, and the tensors of the graph behind them.
-  std::vector<onnx::Node*> together_with = {};           ///< Nodes before this one that are a part of what is replaced.
-  std::string by_definition = {};                        ///< As in Proposal.
+  /// Further names in `nodes`, and the constants that they stand for.
+  std::map<std::string, onnx::TensorData> constants;
+  /// A description: "3 TopK of at most 3840, each without what was taken before".
+  std::string summary;
+  /// Further names in `nodes`, and the tensors of the graph that they stand for.
+  std::map<std::string, const onnx::Value*> reads = {};
+  std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
+  std::string by_definition = {};               ///< See Proposal.
 
   void line(const std::string& text) { nodes += text + "\n"; }
-  /// The input `name` of type `from` in f32: itself, or the name of a Cast.
+  /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or that of a Cast.
   std::string in_f32(const std::string& name, onnx::ElementType from);
-  /// The line that gives `output`, of type `to`, by what is computed in f32.
+  /// Writes the line that computes `output`, of type `to`, with `computation`, whose result is f32.
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);
-  /// Names a constant, and returns the name.
+  /// Adds a constant, and returns its name.
   std::string constant(std::string name, onnx::TensorData tensor);
-  std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< An i64 constant of one axis.
-  std::string integer(std::string name, std::int64_t value);                    ///< An i64 constant without axes.
+  std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< Adds an i64 constant of one axis.
+  std::string integer(std::string name, std::int64_t value);                    ///< Adds an i64 constant without axes.
 };
 
-/// Shapes that follow from the inputs of the network, inferred when somebody first asks.
+/// Shapes that follow from the inputs of the network, inferred at the first use.
 class ShapesOnDemand {
  public:
   explicit ShapesOnDemand(Rewriter& rewriter) : rewriter_(rewriter) {}
@@ -51,7 +54,7 @@ class ShapesOnDemand {
   std::optional<ProvenShapes> shapes_;
 };
 
-/// A node that a lowering looks at.
+/// A node that a lowering reads.
 class Site {
  public:
   Site(const onnx::Node& node, ShapesOnDemand& shapes) : node_(node), shapes_(shapes) {}
@@ -62,23 +65,26 @@ class Site {
   [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
   [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< `undefined` where it is not known.
   [[nodiscard]] bool is_real(std::size_t input) const;            ///< f32, f16 or bf16.
-  /// As it follows from the inputs of the network; null where not even the rank does.
+  /// Returns the shape of an input as it follows from the inputs of the network, or null if not even the rank follows.
   [[nodiscard]] const Shape* shape(std::size_t input) const;
-  /// The node of the same graph that makes an input; null where there is none.
+  /// Returns the node of the same graph that computes an input, or null.
   [[nodiscard]] onnx::Node* producer(std::size_t input) const;
   [[nodiscard]] ShapesOnDemand& shapes() { return shapes_; }
-  /// The size of one axis of an input; nothing where it is open.
+  /// Returns the size of one axis of an input, or nothing if it is dynamic.
   [[nodiscard]] std::optional<std::int64_t> size(std::size_t input, std::int64_t axis) const;
-  /// All sizes of the input from `first` on; nothing where one is open.
+  /// Returns all sizes of the input from axis `first` on, or nothing if one is dynamic.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> sizes(std::size_t input, std::size_t first = 0) const;
   [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t input) const;
-  [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;  ///< Of a constant.
-  [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;     ///< Of a constant.
-  /// An attribute, or as many copies of `otherwise`.
+  /// Returns the integers of a constant input, or nothing if the input is computed or holds no integers.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;
+  /// Returns the numbers of a constant input, or nothing if the input is computed.
+  [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;
+  /// Returns an attribute, or `count` copies of `otherwise` if the attribute is absent. Throws Error for another count.
   [[nodiscard]] std::vector<std::int64_t> ints_or(std::string_view attribute, std::size_t count,
                                                   std::int64_t otherwise) const;
 
-  /// Says why the node cannot be lowered although TensorRT refuses it; an empty result, to be returned.
+  /// Stores why the node cannot be lowered although TensorRT refuses it. Returns an empty result for the lowering to
+  /// return.
   std::nullopt_t no(std::string why);
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
@@ -90,22 +96,22 @@ class Site {
 
 struct Lowering {
   std::string_view op_type;
-  std::string_view refused;  ///< What TensorRT refuses of it: "K above 3840".
-  std::string_view form;     ///< What comes in its place, for the documentation.
-  std::string_view needs;    ///< What must hold, for the documentation.
-  /// Nothing where TensorRT has the node as it is, and where site.no() said why it cannot be done.
+  std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840".
+  std::string_view form;     ///< The replacement, for the documentation.
+  std::string_view needs;    ///< The conditions, for the documentation.
+  /// Returns nothing if TensorRT has the node as it is, and, after site.no(), if the node cannot be lowered.
   std::optional<Replacement> (*lower)(Site& site) = nullptr;
 };
 
-/// All of them, in the order of the operators that people meet. Several may be of one operator: the first that gives
-/// something counts.
+/// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
+/// a replacement is used.
 [[nodiscard]] std::span<const Lowering> lowerings();
 
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
 
-/// Tables of more numbers than this are not made.
+/// The most numbers in one table.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 
 /// Thrown before a table of more than most_constants numbers is computed. The node then stays as it is.
@@ -116,10 +122,10 @@ class TableTooLarge : public std::runtime_error {
                            " numbers") {}
 };
 
-/// Throws TableTooLarge.
+/// Throws TableTooLarge if a table of these sizes has more than most_constants numbers.
 void check_table(const std::vector<std::int64_t>& sizes);
 
-// One function a lowering, each in the file of its group.
+// One function per lowering, each in the file of its group.
 [[nodiscard]] std::optional<Replacement> lower_top_k(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_dft(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_col2im(Site& site);

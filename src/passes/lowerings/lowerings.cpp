@@ -1,9 +1,12 @@
-// The list of lowerings, and pass lower_to_native: what TensorRT refuses is written with layers that it has. And the
-// guards: what it takes and is reported to compute wrongly.
+// Pass lower_to_native: writes nodes that TensorRT refuses with layers that it has, by the list of lowerings in this
+// file. Pass guard_grid_sample: does the same for nodes that TensorRT accepts and is reported to compute wrongly.
 //
-// Each lowering is tried on the nodes of its operator and makes a proposal that is proven like any other. Where the CPU
-// engine does not have the operator, there is nothing to run; then the definition of the operator is the proof, and the
-// tests hold each lowering against results of ONNX's own tests and of ONNX Runtime (tests/import, tests/passes).
+//   DFT(x)                becomes   Reshape(MatMul(Reshape(x), matrix))
+//   GridSample(x, grid)   becomes   the weighted sum of four GatherND, where the guard is requested
+//
+// Each lowering is tried on the nodes of its operator, and its proposal is proven like any other. If the CPU engine
+// does not have the operator, nothing can be run: the definition of the operator is then the proof, and the tests
+// compare each lowering with results of ONNX's own tests and of ONNX Runtime (tests/import, tests/passes).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -108,7 +111,8 @@ constexpr std::array grid_sample_guards = {
              sample_by_gather},
 };
 
-/// The replacement as a body whose inputs are the node's, then its constants, then what it reads besides.
+/// Returns the replacement as the body of a function. Its inputs are those of the node, its constants, and the other
+/// tensors that it reads.
 std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, const Replacement& replacement) {
   auto function = std::make_shared<onnx::FunctionDefinition>();
   function->key = {"", node.op_type, ""};
@@ -123,7 +127,7 @@ std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, 
     throw Error(Error::Kind::internal,
                 fmt::format("the lowering of {}: {}\n{}", node.op_type, error.what(), replacement.nodes));
   }
-  // The text may leave out outputs that nothing reads. A function has to have them, so they copy one that it has.
+  // The replacement may leave out outputs that nothing reads. A function must have them, so they copy another output.
   onnx::Value* computed = nullptr;
   for (std::size_t i = 0; i < node.outputs.size() && computed == nullptr; ++i) {
     computed = body.find_local(fmt::format("y{}", i));
@@ -137,7 +141,8 @@ std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, 
   return function;
 }
 
-/// TensorRT takes constants of 8 bits before DequantizeLinear alone, so those that are made real become so here.
+/// Folds Casts of integer constants to floating point: TensorRT accepts constants of 8 bits only before
+/// DequantizeLinear.
 void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
   for (onnx::Node* node : nodes) {
     if (!node->is("Cast") || node->output()->is_output()) continue;
@@ -162,7 +167,7 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
                     .by_definition = replacement.by_definition,
                     .edit = {}};
   proposal.nodes.push_back(&node);
-  // Of several nodes, the region begins where they do.
+  // For several nodes the rewriter finds where the region begins.
   for (onnx::Value* input : node.inputs) {
     if (input != nullptr && replacement.together_with.empty()) proposal.inputs.push_back(input);
   }
@@ -182,7 +187,7 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
   return proposal;
 }
 
-/// What the node costs in the place of what comes for it; nothing where the region cannot be cut out.
+/// Returns the cost of the new nodes and that of a plugin, or an empty string if the region cannot be extracted.
 std::string cost_text(const onnx::Model& model, const Proposal& proposal) {
   if (proposal.nodes.front()->graph != &model.graph()) return "";
   try {
@@ -222,10 +227,10 @@ std::optional<Replacement> write_replacement(const Lowering& lowering, Site& sit
   }
 }
 
-/// All lowerings of a file together write at most so many numbers as constants.
+/// The most numbers that all lowerings of a model together write as constants.
 constexpr std::int64_t most_constants_of_a_file = 8 * most_constants;
 
-/// Whether anything was lowered. `rejected`: outputs of nodes that are not to be tried again.
+/// Lowers a node, and returns whether it did. `rejected` holds the outputs of nodes that must not be tried again.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
   for (const Lowering& lowering : all) {
@@ -281,7 +286,7 @@ std::span<const Lowering> lowerings() { return all_lowerings; }
 
 void lower_to_native(Rewriter& rewriter) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
-  // What one lowering writes may be for another, and its result may have a shape that was not known before.
+  // One lowering may write nodes for another, and its result may have a shape that was not known before.
   constexpr int most_rounds = 64;
   Names rejected;
   bool lowered_any = false;
@@ -302,8 +307,8 @@ void lower_to_native(Rewriter& rewriter) {
     onnx::infer_shapes(rewriter.model());
   }
   if (!lowered_any) return;
-  // Lowerings write the arithmetic of indices as nodes, which constants and fixed sizes go into, and changes of shape
-  // beside those that the network has.
+  // Lowerings write the arithmetic of indices as nodes, whose inputs may be constants and fixed sizes, and reshapes
+  // next to those of the network.
   fold_constants(rewriter);
   simplify_shapes(rewriter);
 }

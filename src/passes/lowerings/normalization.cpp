@@ -1,4 +1,8 @@
-// LayerNormalization whose mean or inverse deviation is used too: TensorRT's layer gives the normalized tensor alone.
+// LayerNormalization whose mean or inverse deviation is used too: TensorRT's layer returns only the normalized tensor.
+//
+//   y, mean, inverse = LayerNormalization(x, w, b)   becomes   mean = ReduceMean(x); c = x - mean
+//                                                              inverse = 1 / sqrt(ReduceMean(c * c) + epsilon)
+//                                                              y = c * inverse * w + b
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

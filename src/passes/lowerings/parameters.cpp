@@ -1,4 +1,4 @@
-// Operators that TensorRT has, with a parameter that it reads otherwise than ONNX or refuses: the same operator with
+// Operators that TensorRT has, with a parameter that it refuses or reads differently from ONNX: the same operator with
 // the parameter written in another way.
 //
 //   before                                          after
@@ -23,8 +23,8 @@ constexpr std::string_view all_letters = "abcdefghijklmnopqrstuvwxyz";
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-/// The right side of an equation that has none: the letters that occur once, in the order of their codes, after the
-/// axes of an ellipsis.
+/// Returns the right side of an equation that does not write it: the letters that occur once, in the order of their
+/// codes, after the axes of an ellipsis.
 std::string implied_result(const std::string& operands) {
   std::map<char, int> counts;
   for (const char c : operands) {
@@ -44,7 +44,7 @@ std::optional<Replacement> lower_einsum(Site& site) {
   std::erase(equation, ' ');
   const auto is_upper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
   if (std::none_of(equation.begin(), equation.end(), is_upper)) return std::nullopt;
-  // The order of an implied result follows from the letters, so that it has to be written before they change.
+  // The order of an implied result follows from the letters, so it must be written before they change.
   if (equation.find("->") == std::string::npos) equation += "->" + implied_result(equation);
   std::set<char> used;
   for (const char c : equation) {
@@ -79,7 +79,7 @@ std::optional<Replacement> lower_box_limit(Site& site) {
   Replacement result;
   const std::string clamped = result.ints("limit", {most});
   std::string inputs = fmt::format("x0, x1, {}", clamped);
-  // A threshold that is left out stays so.
+  // A threshold that is left out stays left out.
   if (site.has_input(3)) inputs += ", x3";
   if (site.has_input(4)) inputs += site.has_input(3) ? ", x4" : ", _, x4";
   result.line(fmt::format("y0 = NonMaxSuppression<center_point_box={}>({})", site.node().int_or("center_point_box", 0),

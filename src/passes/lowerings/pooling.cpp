@@ -1,11 +1,15 @@
-// Pooling as TensorRT does not have it: with dilations, and with the places where the largest numbers were found.
+// Pooling in forms that TensorRT does not have: with dilations, and with the indices of the largest numbers.
 //
-// Dilations: one strided slice for each place in the window; their maximum, mean or norm is the result. The ends of the
-// slices count from the end, so that sizes may be open.
+//   MaxPool<dilations=[2, 2]>(x)   becomes   Max of strided Slices of x, one for each place in the window; AveragePool
+//                                            and LpPool become their mean and norm
+//   y, i = MaxPool(x)              becomes   w = Gather(x, windows); y = ReduceMax(w); i = Gather(table, ArgMax(w))
+//   MaxUnpool(x, i)                becomes   ScatterElements(zeros, i, x)
 //
-// Indices: each window of the image, flattened, becomes a row; ArgMax says which place, a table where in the image that
-// is. Places in the padding repeat one inside: it stands before or after itself, and is found first either way.
-// MaxUnpool scatters by these indices into zeros, whichever windows they came from.
+// Dilations: the ends of the slices count from the end, so that sizes may be dynamic.
+//
+// Indices: each window of the image, flattened, becomes a row. ArgMax returns the place in the window, a table the
+// index in the image. A place in the padding repeats the first place inside the image, and has its index, so that it
+// does not matter which of both ArgMax finds. MaxUnpool accepts indices of any windows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +20,7 @@
 namespace graft::passes {
 namespace {
 
-/// How many places of each window lie in the image: what a mean without its padding is divided by.
+/// Returns how many places of each window lie in the image, by which a mean without padding is divided.
 std::vector<double> counts_of(const std::vector<Window>& windows, const std::vector<std::int64_t>& sizes) {
   std::vector<std::vector<double>> along;
   std::vector<std::int64_t> outer;
@@ -208,7 +212,7 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   result.line("which = ArgMax<axis=3, keepdims=0>(rows)");
   result.line(fmt::format("place = Add(which, {})", result.ints("starts", starts)));
   result.line(fmt::format("within = Gather<axis=0>({}, place)", result.ints("indices", indices)));
-  // The indices count through the whole tensor.
+  // The indices refer to the whole tensor.
   result.line("batch = Shape<start=0, end=1>(x0)");
   result.line(fmt::format("images = Mul(batch, {})", result.ints("channels", {*channels})));
   result.line(fmt::format("count = Squeeze(images, {})", result.ints("first", {0})));
@@ -220,7 +224,7 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   result.line("index = Add(within, bases)");
   result.line(fmt::format("y1 = Reshape(index, {})", pooled_shape));
   if (is_column_major) {
-    // OpenVINO 2026.4.1 does not look at storage_order.
+    // OpenVINO 2026.4.1 ignores storage_order.
     result.by_definition =
         "by definition: the places of the largest numbers, counted by columns; the CPU engine counts by rows, so it "
         "cannot be the judge; it is tested with results of ONNX's own tests";

@@ -1,9 +1,15 @@
-// The operators of ONNX that compute with integers of 8 bits, which TensorRT does not have: as real numbers.
+// ONNX operators that compute with integers of 8 bits, which TensorRT does not have: in floating point.
 //
-// Integers of 8 bits less their zero point are exact in f32, their products too, and sums up to 2^24. Longer products
-// of matrices are taken in parts that stay below and are added as integers; a convolution whose sums could pass it is
-// left alone. Rounding is to the nearest even number, as ONNX has it. What the next of them reads is turned into real
-// numbers again: a number that was rounded and limited to 8 bits is the same after Cast to these and back (lower_cast).
+//   MatMulInteger(a, b)        becomes   Cast(MatMul(a - zero of a, b - zero of b)), in parts if sums are long
+//   QLinearConv(x, w)          becomes   Cast(Clip(Round(Conv(x - zero of x, w - zero of w) * scales) + zero of y))
+//   DynamicQuantizeLinear(x)   becomes   its formula
+//   Cast(Cast(Clip(x)))        becomes   Clip(x), where x is rounded and the first Cast is to 8 bits
+//
+// Integers of 8 bits minus their zero point are exact in f32, and so are their products, and sums up to 2^24. Longer
+// products of matrices are computed in parts that stay below 2^24 and are added as integers; a convolution whose sums
+// could exceed 2^24 is left alone. Rounding is to the nearest even number, as in ONNX. The next such operator converts
+// its input to floating point again: a number that was rounded and limited to 8 bits is the same after both Casts, so
+// they are removed (lower_cast_of_bytes).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +25,7 @@ constexpr std::int64_t exact_sum = std::int64_t{1} << 24;
 
 bool is_8_bit(onnx::ElementType type) { return type == onnx::ElementType::u8 || type == onnx::ElementType::i8; }
 
-/// The largest difference of an integer of 8 bits to its zero point.
+/// Returns the largest difference between an integer of 8 bits and its zero point.
 std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
   const bool is_signed = site.type(x) == onnx::ElementType::i8;
   if (!site.has_input(zero)) return is_signed ? 128 : 255;
@@ -31,7 +37,8 @@ std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
   return std::max(high - *least, *most - low);
 }
 
-/// An input of 8 bits less its zero point, in f32. `axis`: where a zero point for each channel belongs.
+/// Returns the name of an input of 8 bits minus its zero point, in f32. `per_channel` is the shape of a zero point for
+/// each channel.
 std::string centered(Replacement& result, const Site& site, std::size_t x, std::size_t zero,
                      const std::vector<std::int64_t>& per_channel) {
   const std::string name = fmt::format("x{}", x);
@@ -50,7 +57,7 @@ std::string centered(Replacement& result, const Site& site, std::size_t x, std::
   return name + "_centered";
 }
 
-/// Rounds, adds the zero point, limits, and gives it as 8 bits.
+/// Writes lines that round x, add the zero point, limit the sum and cast it to 8 bits.
 void give_quantized(Replacement& result, const std::string& y, const std::string& x, const std::string& zero,
                     onnx::ElementType type) {
   const bool is_signed = type == onnx::ElementType::i8;
@@ -66,7 +73,8 @@ void give_quantized(Replacement& result, const std::string& y, const std::string
   result.line(fmt::format("{0} = Cast<to={1}>({0}_limited)", y, to_string(type)));
 }
 
-/// x3 * x4 / x7, or whichever inputs: one constant where all are.
+/// Returns the name of the factor: scale a times scale b divided by scale y. `per_channel` is its shape if b has a
+/// scale for each channel.
 std::string factor(Replacement& result, const Site& site, std::size_t a, std::size_t b, std::size_t y,
                    const std::vector<std::int64_t>& per_channel) {
   const auto name = [&](std::size_t i) { return result.in_f32(fmt::format("x{}", i), site.type(i)); };
@@ -79,7 +87,7 @@ std::string factor(Replacement& result, const Site& site, std::size_t a, std::si
   return "factors";
 }
 
-/// The attributes of a convolution as text, for the node that takes its place.
+/// Returns the attributes of a convolution as a string, for the node that replaces it.
 std::string convolution_text(const onnx::Node& node) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -93,7 +101,8 @@ std::string convolution_text(const onnx::Node& node) {
   return text;
 }
 
-/// [-1, 1, 1 ...] for the weights, [1, -1, 1 ...] for the result.
+/// Returns a shape for one number per channel: [-1, 1, 1 ...] for the weights (axis 0), [1, -1, 1 ...] for the result
+/// (axis 1).
 std::vector<std::int64_t> channels_at(std::size_t axis, std::size_t rank) {
   std::vector<std::int64_t> shape(rank, 1);
   if (axis < rank) shape[axis] = -1;
@@ -107,7 +116,8 @@ struct ConvolutionInputs {
   std::size_t w_zero;
 };
 
-/// The sums of a convolution of integers; "" and site.no() where they may not be exact.
+/// Writes the sums of a convolution of integers, and returns their name. Returns "", after site.no(), if they may not
+/// be exact.
 std::string convolve(Replacement& result, Site& site, const ConvolutionInputs& in, const std::string& name) {
   const auto weights = site.sizes(in.w, 1);
   const Shape* shape = site.shape(in.w);
@@ -125,7 +135,7 @@ std::string convolve(Replacement& result, Site& site, const ConvolutionInputs& i
   return name;
 }
 
-/// The sums of a product of matrices of integers, as i32 or, where it need not be split, in f32.
+/// The sums of a product of integer matrices: in f32, or in i32 if the product is split.
 struct Sums {
   std::string name;
   bool is_real = false;
@@ -145,7 +155,7 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
     static_cast<void>(site.no("the length of its sums is open"));
     return std::nullopt;
   }
-  // A zero point for each row of the left matrix, or for each column of the right one.
+  // There may be a zero point for each row of the left matrix, or for each column of the right one.
   const std::string left = centered(result, site, a, a_zero, {-1, 1});
   const std::string right = centered(result, site, b, b_zero, {1, -1});
   const std::int64_t at_once = exact_sum / (largest(site, a, a_zero) * largest(site, b, b_zero));
@@ -179,7 +189,7 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   return Sums{parts.back(), false};
 }
 
-/// Whether a real tensor holds whole numbers alone, by what makes it.
+/// Returns whether the nodes that compute a floating-point tensor return integers only.
 bool is_whole(const onnx::Value* value) {
   if (value == nullptr) return false;
   if (const auto constant = value->constant()) {
@@ -234,7 +244,7 @@ std::optional<Replacement> lower_dynamic_quantize(Site& site) {
   result.line(fmt::format("low_end = Min(least, {})", zero));
   result.line("range = Sub(high_end, low_end)");
   result.line(fmt::format("y1 = Div(range, {})", steps));
-  // Of zeros alone the scale is 0, by which nothing can be divided.
+  // For zeros alone the scale is 0, which cannot be a divisor.
   result.line(fmt::format("is_flat = Equal(y1, {})", zero));
   result.line(fmt::format("divisor = Where(is_flat, {}, y1)", one));
   result.line("below = Div(low_end, divisor)");

@@ -1,4 +1,6 @@
-// LSTM, GRU and RNN with the batch before time, which TensorRT does not look at.
+// LSTM, GRU and RNN with the batch before time (layout = 1), which TensorRT ignores.
+//
+//   LSTM<layout=1>(x, w, r)   becomes   Transpose(LSTM<layout=0>(Transpose(x), w, r))
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,7 +25,8 @@ std::optional<Replacement> lower_recurrent_layout(Site& site) {
   const onnx::Node& node = site.node();
   if (node.int_or("layout", 0) == 0) return std::nullopt;
   Replacement result;
-  // X, and the states before the first step: LSTM's of its cell too. Sequence lengths and weights stay as they are.
+  // X and the initial states have a batch, of LSTM also the initial cell state. Sequence lengths and weights stay as
+  // they are.
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool has_batch = i == 0 || i == 5 || (i == 6 && node.is("LSTM"));

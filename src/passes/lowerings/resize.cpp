@@ -1,9 +1,11 @@
-// Resize as TensorRT does not have it (antialias, tf_crop_and_resize, half_pixel_symmetric, keep_aspect_ratio_policy):
-// for fixed sizes each axis is a product with a matrix.
+// Resize in forms that TensorRT does not have (antialias, tf_crop_and_resize, half_pixel_symmetric,
+// keep_aspect_ratio_policy): for fixed sizes each axis is a product with a matrix.
 //
-// A row of the matrix holds what each number of the input weighs in one of the output: for antialias the kernel is as
-// much wider as the image gets smaller. Beyond its ends the input repeats its last number, or, with exclude_outside,
-// weighs nothing. The matrix is on the left of the image for its rows, on the right for its columns.
+//   Resize<antialias=1>(x)   becomes   MatMul(MatMul(rows, x), columns)
+//
+// A row of the matrix holds the weights of all numbers of the input in one number of the output: with antialias the
+// kernel is as much wider as the image gets smaller. Beyond its ends the input repeats its last number, or, with
+// exclude_outside, has the weight 0. The matrix is on the left of the image for its rows, on the right for its columns.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,7 +22,7 @@ namespace {
 using onnx::AxisScale;
 using onnx::Interpolation;
 
-/// The axes that are resized, and how; empty, and site.no() says why, where that is not fixed.
+/// Returns the scale of each axis, or an empty list, after site.no(), if the scales are not fixed.
 std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& sizes,
                                  const std::vector<std::int64_t>& axes) {
   const auto refuse = [&](const char* why) {
@@ -80,7 +82,7 @@ std::optional<Replacement> lower_resize(Site& site) {
   const auto resized = onnx::resized_axes(site.node(), shape->size());
   if (!resized) return site.no("an axis is beyond its rank");
   const std::vector<std::int64_t>& axes = *resized;
-  // Axes that are not resized may be open; of all, the sizes are needed where scales follow from sizes.
+  // Axes that are not resized may be dynamic. A resized axis may only be dynamic if its scale is 1.
   std::vector<std::int64_t> sizes;
   for (std::int64_t axis = 0; axis < rank; ++axis) sizes.push_back(site.size(0, axis).value_or(0));
   std::vector<std::int64_t> open;
@@ -88,7 +90,7 @@ std::optional<Replacement> lower_resize(Site& site) {
     if (sizes[static_cast<std::size_t>(axis)] == 0) open.push_back(axis);
   }
   if (!open.empty()) {
-    // An open batch is left alone by a scale of 1.
+    // A dynamic batch is not changed by a scale of 1.
     const auto given = site.has_input(3) ? std::nullopt : site.numbers(2);
     for (const std::int64_t axis : open) {
       const auto place = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
@@ -101,7 +103,7 @@ std::optional<Replacement> lower_resize(Site& site) {
   const std::vector<AxisScale> scales = scales_of(site, sizes, axes);
   if (scales.empty()) return std::nullopt;
   const bool shrinks = std::any_of(scales.begin(), scales.end(), [](const AxisScale& axis) { return axis.scale < 1; });
-  // Antialias changes nothing where nothing shrinks: the fusion into Upsampling takes it away.
+  // Antialias changes nothing where nothing shrinks: the fusion into Upsampling removes it.
   if (!shrinks && !is_refused_otherwise) return std::nullopt;
   const bool extrapolates = how.coordinates == "tf_crop_and_resize";
 
@@ -129,8 +131,8 @@ std::optional<Replacement> lower_resize(Site& site) {
       }
     }
     const std::vector<double> matrix = onnx::resize_matrix(axis, how);
-    // On the last axis the matrix stands on the right, transposed; on the one before it on the left; any other is
-    // brought there.
+    // For the last axis the matrix is on the right, transposed; for the axis before, on the left; any other axis is
+    // moved to that place.
     if (i == rank - 1) {
       std::vector<double> turned;
       for (std::int64_t from = 0; from < axis.from; ++from) {

@@ -1,10 +1,10 @@
-// ScatterElements and ScatterND with a reduction: what TensorRT has without one, gathered, computed and scattered.
+// ScatterElements and ScatterND with a reduction, as gathering, computing, and scattering without a reduction.
 //
 //   before                                    after
 //   y = ScatterND<reduction="add">(x, i, u)   a = Add(GatherND(x, i), u); y = ScatterND(x, i, a)
 //
-// That is right where no place is named twice. Where constant indices name places more than once, the updates are
-// taken in turns: the first of each place, then the second, and so on. Other indices are compared with all places, see
+// That is exact if no index occurs twice. If constant indices occur more than once, the updates are applied in turns:
+// the first of each place, then the second, and so on. Indices that are not constant are compared with all places, see
 // scatter_matches.cpp.
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_turns = 16;
 
-/// Which updates are taken in each turn: those that name a place for the first time, for the second, and so on.
+/// Returns the updates of each turn: those that name a place for the first time, for the second time, and so on.
 std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<std::int64_t>>& places) {
   std::map<std::vector<std::int64_t>, std::size_t> seen;
   std::vector<std::vector<std::int64_t>> turns;
@@ -31,7 +31,7 @@ std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<st
   return turns;
 }
 
-/// What GatherND gives for places of `depth` numbers each.
+/// Returns the result of GatherND for places of `depth` numbers each.
 std::vector<double> rows_at(const std::vector<double>& data, const std::vector<std::int64_t>& places,
                             const std::vector<std::int64_t>& dims, std::size_t depth) {
   const std::int64_t row = product({dims.begin() + static_cast<std::ptrdiff_t>(depth), dims.end()});
@@ -45,7 +45,7 @@ std::vector<double> rows_at(const std::vector<double>& data, const std::vector<s
   return rows;
 }
 
-/// The name of the updates that a turn takes.
+/// Returns the name of the updates of a turn.
 std::string updates_of(Replacement& result, const std::vector<std::vector<std::int64_t>>& turns, std::size_t turn) {
   if (turns.size() == 1) return "updates";
   const std::string which = result.ints(fmt::format("which{}", turn), turns[turn]);
@@ -87,8 +87,8 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
     return site.no("its updates do not fit its indices");
   }
 
-  // Of a constant, GatherND is computed here: OpenVINO 2026.4.1 gathers once and then adds into that in every run,
-  // where `Add(GatherND(constant, constant), u)` grows.
+  // For constant data, GatherND is computed here: OpenVINO 2026.4.1 gathers once and then adds into the result in every
+  // run, so that `Add(GatherND(constant, constant), u)` grows.
   const std::optional<std::vector<double>> constant = site.numbers(0);
 
   Replacement result;
@@ -145,7 +145,7 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
       product(*data) > most_constants) {
     return site.no("it has no updates, or too many");
   }
-  // Places in the flattened data.
+  // Each place is an index of the flattened data.
   std::vector<std::vector<std::int64_t>> places;
   for_each_index(*index_shape, [&](const std::vector<std::int64_t>& at) {
     const std::int64_t index = (*indices)[places.size()];

@@ -1,11 +1,12 @@
-// ScatterElements and ScatterND whose indices are computed: every place is compared with every index.
+// ScatterElements and ScatterND with computed indices: every place is compared with every index.
 //
 //   before                                    after
 //   y = ScatterND<reduction="add">(x, i, u)   match = Cast(Equal(places, i)); y = Add(x, MatMul(match, u))
 //   y = ScatterND<reduction="max">(x, i, u)   chosen = Where(Equal(places, i), u, -inf); y = Max(x, ReduceMax(chosen))
 //
-// That is right also where a place is named by several indices, or by none: then what is computed with it is the
-// neutral number. The comparison has a number for each pair of a place and an index, so it is made for small ones.
+// That is exact also for a place that occurs in several indices, or in none: the place is then combined with the
+// neutral number. The comparison has a number for each pair of a place and an index, so it is only used for small
+// tensors.
 #include "passes/lowerings/scatter_matches.hpp"
 
 #include <fmt/format.h>
@@ -17,12 +18,12 @@
 namespace graft::passes {
 namespace {
 
-/// Numbers of the largest tensor that is written: beyond it a cut is cheaper than the comparisons.
+/// The most numbers of a tensor of comparisons. To cut the network there is cheaper than more comparisons.
 constexpr std::int64_t most_matches = std::int64_t{1} << 24;
 
 struct Reduction {
-  std::string compute;  ///< Of two tensors.
-  std::string reduce;   ///< Of an axis.
+  std::string compute;  ///< The operator that combines two tensors.
+  std::string reduce;   ///< The operator that reduces an axis.
   double neutral = 0;
 };
 
@@ -35,7 +36,7 @@ Reduction reduction_of(const std::string& name) {
   return {};
 }
 
-/// The line for a reduction of one axis, which goes. ReduceSum has its axes as an input.
+/// Writes the reduction of one axis, which is removed. ReduceSum has its axes as an input.
 void reduce_axis(Replacement& result, const Reduction& reduction, const std::string& from, const std::string& to,
                  std::int64_t axis) {
   if (reduction.reduce == "ReduceSum") {
@@ -45,7 +46,7 @@ void reduce_axis(Replacement& result, const Reduction& reduction, const std::str
   }
 }
 
-/// Indices along an axis of `size` places, counted from the front.
+/// Returns the name of indices along an axis of `size` places, all counted from the front.
 std::string from_front(Replacement& result, const std::string& indices, std::int64_t size) {
   const std::string zero = result.integer("zero", 0);
   const std::string places = result.integer(indices + "_size", size);
@@ -55,7 +56,7 @@ std::string from_front(Replacement& result, const std::string& indices, std::int
   return indices + "_place";
 }
 
-/// The numbers 0, 1 ... `count` - 1 along the first of `rank` axes.
+/// Returns the name of a constant with the numbers 0, 1 ... `count` - 1 along the first of `rank` axes.
 std::string counted(Replacement& result, std::string name, std::int64_t count, std::size_t rank) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -77,7 +78,8 @@ bool is_affordable(const std::vector<std::int64_t>& sizes) {
   });
 }
 
-/// Rows of `width` numbers: row k of the updates goes to the row of x0 that `places`, of shape [1, count], has at k.
+/// Returns the scatter of rows of `width` numbers: row k of the updates is combined with the row of x0 that `places`,
+/// of shape [1, count], holds at k.
 Replacement rows_by_matches(Replacement result, const Site& site, const Reduction& reduction, const std::string& places,
                             std::int64_t rows, std::int64_t count, std::int64_t width,
                             const std::vector<std::int64_t>& data) {
@@ -107,7 +109,7 @@ Replacement rows_by_matches(Replacement result, const Site& site, const Reductio
 
 constexpr std::string_view too_many = "places times updates, which are compared, are more than 16 M numbers";
 
-/// Data, indices and axis of ScatterElements.
+/// The sizes of the data and of the indices of a ScatterElements, and its axis.
 struct ScatteredElements {
   std::vector<std::int64_t> data;
   std::vector<std::int64_t> indices;
@@ -136,7 +138,7 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
 
-/// `match` of the places along the axis, a new axis before it, with the indices, and `of_each`, the updates beside it.
+/// Writes `match`: the places along the axis, on a new axis before it, compared with the indices.
 void match_elements(Replacement& result, const ScatteredElements& elements, onnx::ElementType index_type) {
   const std::string new_axis = result.ints("new_axis", {static_cast<std::int64_t>(elements.axis)});
   const std::string at = from_front(result, as_i64(result, "x1", index_type), elements.places());
@@ -145,7 +147,8 @@ void match_elements(Replacement& result, const ScatteredElements& elements, onnx
   result.line(fmt::format("match = Equal({}, named)", all));
 }
 
-/// The indices as a column, where they are one that was expanded along all axes but the first.
+/// Returns the replacement for indices that are a column, expanded along all axes but the first: only the column is
+/// compared.
 std::optional<Replacement> add_expanded_rows(Site& site, const ScatteredElements& elements) {
   onnx::Node* expand = site.producer(1);
   if (expand == nullptr || !expand->is("Expand") || elements.axis != 0 || !elements.covers_other_axes()) {
@@ -253,8 +256,8 @@ std::optional<Replacement> scatter_more_than_fit(Site& site) {
   const std::int64_t count = elements->indices[elements->axis];
   if (!is_affordable({elements->places(), product(elements->indices)})) return site.no(std::string(too_many));
   const auto axis = static_cast<std::int64_t>(elements->axis);
-  // Of several updates of one place the last is taken, as CPU engines do; ONNX leaves it open which. Their numbers are
-  // compared in f32, which has all integers up to 2^24.
+  // Of several updates of one place the last one counts, as in CPU engines; ONNX does not define which. The numbers of
+  // the updates are compared in f32, which has all integers up to 2^24.
   Replacement result;
   match_elements(result, *elements, site.type(1));
   std::vector<std::int64_t> dims(elements->data.size() - elements->axis, 1);

@@ -1,10 +1,11 @@
-// Sequences of tensors, which TensorRT does not have: exporters write them round what was a list in Python.
+// Sequences of tensors, which TensorRT does not have. Exporters write them for lists in Python.
 //
-//   SequenceAt(SequenceConstruct(a, b), 1)      b
-//   SequenceAt(SplitToSequence(x, 4), 1)        Slice(x, 4, 8)
-//   ConcatFromSequence(SequenceConstruct(...))  Concat(...)
+//   SequenceAt(SequenceConstruct(a, b), 1)        becomes   b
+//   SequenceAt(SplitToSequence(x, 4), 1)          becomes   Slice(x, 4, 8)
+//   ConcatFromSequence(SequenceConstruct(a, b))   becomes   Concat(a, b)
+//   SequenceLength(SequenceConstruct(a, b))       becomes   2
 //
-// Nothing is computed, so all of it is right by definition.
+// Nothing is computed, so each line holds by definition.
 #include <fmt/format.h>
 
 #include <limits>
@@ -23,7 +24,7 @@ Replacement replacement_for(onnx::Node& maker) {
   return result;
 }
 
-/// Of SplitToSequence: where the part begins and ends.
+/// The begin and the end of one part of SplitToSequence.
 struct Part {
   std::int64_t from = 0;
   std::int64_t to = 0;

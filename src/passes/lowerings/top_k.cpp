@@ -1,4 +1,4 @@
-// TopK with K beyond what TensorRT's builder takes: the largest 3840, then the largest of the others, and so on.
+// TopK with K beyond what TensorRT's builder accepts: the largest 3840, then the largest of the others, and so on.
 //
 //   before                     after
 //   v, i = TopK(x, 8000)       a, i = TopK(keys, 3840)         keys: x / 2, limited to finite numbers
@@ -6,9 +6,9 @@
 //                              b, j = TopK(rest, 3840) ...
 //                              indices = Concat(i, j, ...); values = GatherElements(x, indices)
 //
-// What was taken becomes -infinity, below all that is left: the keys are finite, since half the lowest number is above
-// the lowest, which stands for -infinity. Halving keeps the order, but for numbers so small (2.4e-38 in f32) that only
-// their last bit differs. Equal numbers stay in the order of their indices, as ONNX has it.
+// Keys that were taken become -infinity, below all others. The others are finite: -infinity in x becomes the lowest
+// finite number, and half of any finite number is above it. Halving keeps the order, except for numbers so small
+// (2.4e-38 in f32) that only their last bit differs. Equal numbers stay in the order of their indices, as in ONNX.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::optional<Replacement> lower_top_k(Site& site) {
   result.line(fmt::format("y1 = Concat<axis={}>({})", axis, indices));
   result.line(fmt::format("y0 = GatherElements<axis={}>(x0, y1)", axis));
   if (site.is_used(1)) {
-    // OpenVINO 2026.4.1 gives equal numbers in another order where it is asked for fewer than half of many.
+    // OpenVINO 2026.4.1 returns equal numbers in another order if fewer than half of many are requested.
     result.by_definition =
         "by definition: what was taken stands below all that is left; the CPU engine orders equal numbers otherwise "
         "than ONNX, so it cannot judge indices; it is tested with results of ONNX Runtime";

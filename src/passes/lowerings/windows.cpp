@@ -1,4 +1,4 @@
-// Reads the attributes of windows, and what follows from the sizes of the input.
+// Reads the attributes of windows, and derives their padding from the sizes of the input.
 #include "passes/lowerings/windows.hpp"
 
 #include <algorithm>

@@ -19,20 +19,21 @@ struct Window {
   std::int64_t pad_end = 0;
 
   [[nodiscard]] std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
-  /// Windows along an axis of `size` numbers, rounded down.
+  /// Returns the number of windows along an axis of `size` numbers, rounded down.
   [[nodiscard]] std::int64_t count(std::int64_t size) const {
     return (size + pad_begin + pad_end - extent()) / stride + 1;
   }
 };
 
-/// kernel_shape, strides, dilations and pads of a node, of whose input 0 the axes from 2 on are meant. Where they
-/// follow from a rule (auto_pad) and a size is open, or where sizes are rounded up so that it matters, nothing, and
-/// site.no() says so.
+/// Returns the windows of a node along the axes of input 0 from 2 on, by its strides, dilations and pads. Returns
+/// nothing, after site.no(), if the pads follow from a rule (auto_pad) and a size is dynamic, or if rounding up makes a
+/// difference (ceil_mode).
 [[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
 
 [[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
 
-/// Calls `f` for each index within `sizes`, the last axis fastest. Throws TableTooLarge where there are too many.
+/// Calls `f` for each index within `sizes`, the last axis fastest. Throws TableTooLarge for more than most_constants
+/// indices.
 void for_each_index(const std::vector<std::int64_t>& sizes,
                     const std::function<void(const std::vector<std::int64_t>&)>& f);
 
