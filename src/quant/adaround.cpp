@@ -1,4 +1,4 @@
-// The covariance of a layer's inputs, from sampled rows, tells what any choice of roundings costs.
+// Computes the cost of any choice of roundings from the covariance of a layer's inputs, which sampled rows estimate.
 #include "quant/adaround.hpp"
 
 #include <fmt/format.h>
@@ -16,14 +16,14 @@ namespace graft::quant {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
-/// A row for each input of the layer.
+/// A matrix with a sampled input vector of the layer in each row.
 using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Counts up the last axis first.
+/// Returns the coordinates of an index, the last axis fastest.
 Sizes coordinates_of(std::int64_t index, const Sizes& sizes) {
   Sizes result(sizes.size());
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -33,7 +33,7 @@ Sizes coordinates_of(std::int64_t index, const Sizes& sizes) {
   return result;
 }
 
-/// How a convolution goes over its input; empty for a matrix product, whose rows lie there as they are.
+/// The window of a convolution; empty for a matrix product, whose rows are in the tensor as they are.
 struct Window {
   Sizes kernel;
   Sizes strides;
@@ -41,7 +41,7 @@ struct Window {
   Sizes pads;
 };
 
-/// Covariance of the inputs of a layer, for each of its groups.
+/// The covariance of the inputs of a layer, for each of its groups.
 class InputStatistics {
  public:
   InputStatistics(const WeightedLayer& layer, Window window)
@@ -52,7 +52,7 @@ class InputStatistics {
     sums_.assign(static_cast<std::size_t>(groups_), Eigen::VectorXd::Zero(size_));
   }
 
-  /// So many rows of the tensor, scattered evenly.
+  /// Adds at most `most_rows` rows of the tensor, scattered evenly.
   void add(const onnx::TensorData& x, std::int64_t most_rows) {
     const Sizes places = places_of(x);
     const std::int64_t total = product(places);
@@ -80,14 +80,15 @@ class InputStatistics {
     const Eigen::VectorXf mean = (sums_[group] / static_cast<double>(count_)).cast<float>();
     Eigen::MatrixXf result = covariance_[group].selfadjointView<Eigen::Lower>();
     result = result / count - mean * mean.transpose();
-    // What the rows do not tell apart must not be rounded at will.
+    // Without this, weights that the rows do not distinguish would be rounded at will.
     constexpr float damping = 0.01F;
     result.diagonal().array() += damping * result.diagonal().mean();
     return result;
   }
 
  private:
-  /// One row is made at each: images, then axes of the output; or the rows of a matrix.
+  /// Returns the sizes of the space in which rows are sampled: images, then axes of the output; or the rows of a
+  /// matrix.
   [[nodiscard]] Sizes places_of(const onnx::TensorData& x) const {
     if (window_.kernel.empty()) return {x.element_count() / size_};
     Sizes places = {x.dims[0]};
@@ -99,10 +100,10 @@ class InputStatistics {
     return places;
   }
 
-  /// From 0 to below `count`: the multiples of the golden ratio, which fall into step with no row or plane, and are the
-  /// same in each run.
+  /// Returns a number from 0 to below `count`: multiples of the golden ratio, which do not fall into step with rows or
+  /// planes, and are the same in each run.
   std::int64_t scatter(std::int64_t count) {
-    constexpr std::uint32_t golden_ratio = 2654435769U;  // of 2 to the 32nd
+    constexpr std::uint32_t golden_ratio = 2654435769U;  // golden section of 2 to the 32nd
     scattered_ += golden_ratio;
     return static_cast<std::int64_t>((static_cast<std::uint64_t>(scattered_) * static_cast<std::uint64_t>(count)) >>
                                      32U);
@@ -136,7 +137,7 @@ class InputStatistics {
   Window window_;
   std::int64_t groups_;
   std::int64_t size_;
-  std::vector<Eigen::MatrixXf> covariance_;  // the lower half, of sums
+  std::vector<Eigen::MatrixXf> covariance_;  // sums of products, in the lower half
   std::vector<Eigen::VectorXd> sums_;
   std::int64_t count_ = 0;
   std::uint32_t scattered_ = 0;
@@ -157,7 +158,7 @@ std::optional<Window> window_of(const WeightedLayer& layer) {
 struct Task {
   WeightedLayer layer;
   std::vector<double> unrounded;
-  std::vector<double> steps;  ///< Of each output channel.
+  std::vector<double> steps;  ///< The step of each output channel.
   std::optional<Window> window;
   Rounded result;
 
@@ -167,7 +168,7 @@ struct Task {
   }
 };
 
-/// What one weight of a row may become.
+/// The two values to which a weight can be rounded, in steps.
 struct Choice {
   double low = 0;
   double high = 0;
@@ -179,7 +180,7 @@ Choice choice_of(double unrounded) {
   return {.low = low, .high = std::clamp(std::ceil(unrounded), -most, most)};
 }
 
-/// The weights of an output channel, in steps.
+/// The weights of one output channel, in steps.
 class Column {
  public:
   /// `slope` is the covariance times the error.
@@ -196,12 +197,12 @@ class Column {
   [[nodiscard]] const Eigen::VectorXd& rounded() const { return rounded_; }
   [[nodiscard]] double cost() const { return static_cast<double>((rounded_ - unrounded_).cast<float>().dot(slope_)); }
 
-  /// Rounds what gains most by it to the other side, again and again.
+  /// Rounds the weight that gains most to its other side, again and again.
   void improve() {
-    // Less than the rounding of the sums is no gain.
+    // A gain below the rounding of the sums does not count.
     constexpr float negligible = 1e-5F;
     const Eigen::ArrayXf own = change_.array().square() * covariance_.diagonal().array();
-    // Each flip lowers the cost, but for rounding: an end is certain all the same.
+    // Each flip lowers the cost, except for rounding; the limit makes sure that the loop ends.
     for (Eigen::Index flips = 0; flips < 4 * rounded_.size(); ++flips) {
       Eigen::Index best = 0;
       const float gain = (2 * change_.array() * slope_.array() + own).minCoeff(&best);
@@ -217,17 +218,17 @@ class Column {
   const Eigen::VectorXd& unrounded_;
   Eigen::VectorXd rounded_;
   Eigen::VectorXf slope_;
-  Eigen::VectorXf change_;  // what rounding to the other side adds
+  Eigen::VectorXf change_;  // the change of each weight if it is rounded to its other side
 };
 
-/// Where the weights of each output channel lie.
+/// Returns the indices of the weights of each output channel.
 std::vector<std::vector<std::size_t>> elements_of_outputs(const WeightLayout& layout) {
   std::vector<std::vector<std::size_t>> result(layout.outputs());
   layout.for_each([&](std::size_t i, std::size_t, std::size_t output) { result[output].push_back(i); });
   return result;
 }
 
-/// The output channels of one group, in the columns of matrices.
+/// Rounds the output channels of one group, which are the columns of the matrices.
 void round_group(Task& task, const Eigen::MatrixXf& covariance, std::size_t first,
                  const std::vector<std::vector<std::size_t>>& elements, std::vector<double>& weights, double& signal) {
   const std::size_t outputs = elements.size() / static_cast<std::size_t>(task.layer.layout.groups);
@@ -278,7 +279,8 @@ void round_layer(Task& task, const InputStatistics& statistics) {
   graph.set_initializer(*task.layer.weights, onnx::TensorData::from_numbers(onnx::ElementType::i8, layout.dims, after));
 }
 
-/// The steps of the output channels; empty where they are of another axis.
+/// Returns the steps of the output channels, or an empty list if there is not one positive step for each, with zero
+/// point 0.
 std::vector<double> steps_of(const WeightedLayer& layer) {
   const onnx::Node& node = *layer.dequantize;
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();

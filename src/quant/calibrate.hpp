@@ -1,4 +1,4 @@
-// The ranges of a network's tensors over data: one run for each sample, everything counted as it comes.
+// Counts the numbers in the tensors of a network over data, in one run for each sample.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace graft::quant {
 
 struct CalibrateOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
-  int threads = 0;                   ///< 0: as many as the machine has cores.
-  std::filesystem::path state = {};  ///< Where the counts are kept between runs; empty for nowhere.
-  double save_seconds = 5;           ///< What is counted in so long may be lost.
+  int threads = 0;                   ///< The number of threads; 0: as many as the machine has cores.
+  std::filesystem::path state = {};  ///< The file that keeps the counts between runs; empty for no file.
+  double save_seconds = 5;           ///< The seconds between two writes of the state.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
@@ -28,14 +28,15 @@ struct Calibration {
   std::map<std::string, Histogram, std::less<>> tensors;
 };
 
-/// Counts the numbers in these tensors of the main graph, inputs among them, over all samples. A state file, written
-/// whole every `save_seconds` and at the end, is taken up where it ends: interrupted or not, the result is the
-/// same to the last bit. Throws Error for a state that belongs to another model, other tensors or other data.
+/// Counts the numbers in these tensors of the main graph, also inputs, over all samples. The state file is written
+/// whole every `save_seconds` and at the end, and a later call continues where the file ends: interrupted or not, the
+/// result is the same to the last bit. Throws Error for a state that is damaged or belongs to another model, other
+/// tensors or other data.
 [[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
 
-/// The inputs of f32 and all f32 tensors that the main graph's nodes compute, in order.
+/// Returns the names of the f32 inputs and of all f32 tensors that the main graph's nodes compute, in order.
 [[nodiscard]] std::vector<std::string> floating_tensors(const onnx::Model& model);
 
 }  // namespace graft::quant

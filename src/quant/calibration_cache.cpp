@@ -1,4 +1,4 @@
-// Lines to scales, and back.
+// Parses and formats the lines of calibration cache files.
 #include "quant/calibration_cache.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,8 @@ namespace {
 constexpr std::string_view first_line = "TRT-<version>-<algorithm>, TRT-8601-EntropyCalibration2 for one";
 constexpr std::size_t longest_quote = 60;
 
-/// Up to 9 a version is 1000 major + 100 minor + patch; 10 counts in tens of thousands.
+/// Returns whether a version is one of TensorRT 7 to 10. Up to TensorRT 9 a version is 1000 major + 100 minor + patch;
+/// TensorRT 10 counts major versions in tens of thousands.
 bool is_known(std::int64_t version) {
   constexpr std::int64_t oldest = 7000;
   constexpr std::int64_t end_of_short = 10000;
@@ -35,7 +36,7 @@ bool is_known(std::int64_t version) {
 
 bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
 
-/// What a terminal or a reader of UTF-8 would stumble over.
+/// Returns whether a character could confuse a terminal or a reader of UTF-8.
 bool is_unprintable(char c) { return is_control(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 std::string in_quotes(std::string_view text) {
@@ -51,7 +52,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-/// The whole text, or nothing.
+/// Returns the number that the whole string represents, or nothing.
 template <class T>
 std::optional<T> number(std::string_view text, int base) {
   T value{};
@@ -67,7 +68,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// Why it is no scale; empty where it is one. Infinity is what TensorRT writes for a mask.
+/// Returns why a number is not a scale, or an empty string. Infinity is a scale: TensorRT writes it for a mask.
 std::string_view refusal(float scale) {
   if (std::isnan(scale)) return "not a number";
   return std::signbit(scale) ? "negative" : "";
@@ -96,7 +97,7 @@ void parse_first_line(std::string_view line, std::string_view where, Calibration
 }
 
 CalibrationCache::Entry parse_entry(std::string_view line, std::string_view where) {
-  // A tensor's name may have colons itself; the scale has none.
+  // A tensor's name may contain colons; the scale contains none.
   const std::size_t colon = line.rfind(':');
   if (colon == std::string_view::npos) {
     throw Error(fmt::format("{}: found {}; a line is TENSOR: SCALE, data: 3c010a14 for one", where, in_quotes(line)));
@@ -171,9 +172,9 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
 
 namespace {
 
-/// Nothing where the node rounds no activation.
+/// Returns the entry of a node, or nothing if the node rounds no activation.
 std::optional<CalibrationCache::Entry> entry_of(const onnx::Node& node) {
-  // What an operator of Graft gives in int8 has its name after DequantizeLinear.
+  // The tensor that a Graft operator writes in int8 has its name after DequantizeLinear.
   const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   const bool from_operator = node.is("DequantizeLinear") && maker != nullptr && maker->domain == onnx_domain;
   if (!node.is("QuantizeLinear") && !from_operator) return std::nullopt;

@@ -1,4 +1,4 @@
-// Files into samples.
+// Reads samples from files.
 #include "quant/calibration_data.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ onnx::TensorData tensor_of(const io::NpyArray& array, std::vector<std::int64_t> 
   return tensor;
 }
 
-/// Whether an array may stand for a model's only input, whatever its name.
+/// Returns whether an array fits a model's only input, whatever its name.
 bool may_be(const io::NpyArray& array, const onnx::Value& input) {
   return array.type == input.type && (!input.rank() || std::cmp_equal(array.shape.size(), *input.rank()));
 }
@@ -61,8 +61,8 @@ bool may_be(const io::NpyArray& array, const onnx::Value& input) {
                           path.string(), input.name, listed, names_of(inputs)));
 }
 
-/// The array of an archive under the input's name, or, for a model's only input, the only one that fits. Of the others
-/// headers are read at most.
+/// Reads the array of an archive with the input's name, or, for a model's only input, the only one that fits. Only the
+/// headers of other arrays are read.
 io::NpyArray read_array(const std::filesystem::path& path, const io::NpzFile& archive, const onnx::Value& input,
                         const std::vector<const onnx::Value*>& inputs) {
   if (archive.contains(input.name)) return archive.read(input.name);
@@ -75,7 +75,7 @@ io::NpyArray read_array(const std::filesystem::path& path, const io::NpzFile& ar
   return archive.read(std::find_if(headers.begin(), headers.end(), fits)->first);
 }
 
-/// The arrays of a file under the names of the model's inputs.
+/// Reads the arrays of a file, under the names of the model's inputs.
 io::NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const onnx::Value*>& inputs) {
   io::NpzArrays arrays;
   if (path.extension() == ".npz") {
@@ -93,7 +93,8 @@ io::NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<c
   return arrays;
 }
 
-/// The engine names the input that does not fit; which of a thousand files it came from is known here alone.
+/// Throws Error naming the file if a tensor does not fit its input. The engine could name the input, but not which of a
+/// thousand files the tensor is from.
 void check_fits(const onnx::Value& input, const onnx::TensorData& tensor, const std::filesystem::path& file) {
   const std::string mismatch = input.type ? runtime::mismatch_of(tensor, *input.type, input.shape) : std::string();
   if (!mismatch.empty()) throw Error(fmt::format("{}: input '{}': {}", file.string(), input.name, mismatch));
@@ -108,7 +109,7 @@ bool has_finite_number(const onnx::TensorData& tensor) {
     const std::optional<std::vector<double>> numbers = tensor.numbers();
     return !numbers || std::any_of(numbers->begin(), numbers->end(), [](double n) { return std::isfinite(n); });
   }
-  // As a rule the first number is one, and there may be a gigabyte of them.
+  // The first number is usually finite, and there may be a gigabyte of numbers.
   const std::string_view raw = tensor.bytes.view();
   for (std::size_t at = 0; at + sizeof(float) <= raw.size(); at += sizeof(float)) {
     float number = 0;
@@ -181,7 +182,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-/// The first images, as many as a few bytes hold.
+/// Keeps the first images, up to a limit of bytes.
 class KeptImages {
  public:
   template <class Load>
@@ -247,7 +248,7 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   }
   const onnx::Value* input = &input_for_images(inputs, *recipe);
   data.identity += recipe->text;
-  // A search asks for the same samples again and again.
+  // A search requests the same samples again and again.
   data.sample = [files, input, recipe = *recipe, kept = std::make_shared<KeptImages>()](std::int64_t index) {
     const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
     runtime::TensorMap sample;

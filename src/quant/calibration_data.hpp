@@ -1,4 +1,4 @@
-// What a network is calibrated with: one sample after the other, from NumPy's files or from images.
+// The data for calibration: samples from NumPy files, images or memory.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,28 @@
 
 namespace graft::quant {
 
-/// Samples by number, which several threads may ask for. Only those are in memory, and a single file of NumPy's.
+/// Samples by index; several threads may call `sample`. Only the samples in use, a few images and a single NumPy file
+/// are in memory.
 struct CalibrationData {
   std::int64_t count = 0;
   std::function<runtime::TensorMap(std::int64_t)> sample;
-  std::string identity;  ///< Says which data these are: the names of the files, their sizes, the recipe.
+  std::string identity;  ///< Identifies the data: the names of the files, their sizes, the recipe.
 };
 
-/// Throws Error naming `source` for an array of real numbers of which none is finite: nothing could be judged with it.
+/// Throws Error naming `source` for an array of floating-point numbers without a finite one, with which nothing can be
+/// judged.
 void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source);
 
-/// One .npz (an array for each input of the model, or one array for its only input) or .npy: the first axis counts
-/// samples, and one run takes as many as the model's first dimension says, one where it is open; the rest is left out.
-/// Or a folder: of images, with a recipe; or of .npz and .npy files, each the inputs of one run. Files are taken in the
-/// order of their names, at most `limit` samples where it is not 0. Throws Error naming the file and the input that do
-/// not fit.
+/// Opens a .npz file (an array for each input of the model, or one array for its only input) or a .npy file. The first
+/// axis counts samples: one run uses as many as the model's first dimension, or one if that is dynamic; the remainder
+/// is left out. Or opens a folder of images, which need a recipe, or of .npz and .npy files, each with the inputs of
+/// one run. Files are read in the order of their names. `limit` is the maximum number of samples; 0: all. Throws Error
+/// naming the file and the input that do not fit.
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                                     const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
 
-/// Tensors in memory, by the names of the model's inputs; the first axis counts samples, as in a file. `option` is what
-/// messages call them.
+/// Returns samples of tensors in memory, by the names of the model's inputs. The first axis counts samples, as in a
+/// file. `option` names the tensors in messages.
 [[nodiscard]] CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model,
                                                   std::int64_t limit = 0,
                                                   std::string_view option = setting_name(Setting::data));

@@ -1,4 +1,4 @@
-// Calibrate, place, judge; and where that is not good enough, layer by layer.
+// Calibrates, places and judges int8, and searches for the layers to keep in f32 if the result is not good enough.
 #include "quant/choose_int8.hpp"
 
 #include <fmt/format.h>
@@ -18,18 +18,18 @@
 namespace graft::quant {
 namespace {
 
-/// Samples by which single layers are judged, and the types of what does not become int8.
+/// The samples by which single layers, and the types of nodes that are not int8, are judged.
 constexpr std::int64_t sensitivity_samples = 8;
-/// Largest numbers of channels are known well enough after this number of samples.
+/// The samples after which the largest numbers of channels are known well enough.
 constexpr std::int64_t samples_to_smooth = 128;
-/// Means settle after 16 to 32 samples, and what lies between two layers is held for all of them.
+/// Means settle after 16 to 32 samples, and the tensors between two layers are held for all of them.
 constexpr std::int64_t samples_to_correct = 32;
-/// What is remembered of the f32 network's outputs.
+/// The most bytes of the f32 network's outputs that are kept.
 constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 
 using Kept = std::map<std::string, std::string, std::less<>>;
 
-/// What rounding does to what was counted.
+/// Computes, from the counts, the loss by rounding and the share of saturated numbers.
 void judge_rounding(Int8Tensor& tensor, EightBits type) {
   if (!tensor.found) return;
   constexpr double middle = 0.5;
@@ -37,7 +37,7 @@ void judge_rounding(Int8Tensor& tensor, EightBits type) {
   const Histogram& histogram = *tensor.found;
   const double scale = tensor.scale;
   const double largest = largest_of(type);
-  // Half a step of int8 beyond the largest is still rounded to it; the steps of f8 there are of 32.
+  // A number up to half a step beyond the largest is still rounded to the largest; the steps of f8 are 32 there.
   const double half_a_step = type == EightBits::int8 ? middle : 16;
   const double beyond_all = (largest + half_a_step) * scale;
   double signal = 0;
@@ -74,7 +74,7 @@ struct Judgment {
   [[nodiscard]] double snr_db() const { return score_of(outputs).snr_db; }
 };
 
-/// A model that was made.
+/// A quantized model that was tried.
 struct Candidate {
   Kept kept;
   Int8Plan plan;
@@ -82,7 +82,7 @@ struct Candidate {
   Judgment judgment;
   std::vector<Rounded> rounded;
   std::vector<CorrectedBias> corrected;
-  std::size_t trial = 0;  ///< Its place in ChosenInt8::trials.
+  std::size_t trial = 0;  ///< The index in ChosenInt8::trials.
 };
 
 class Int8Chooser {
@@ -99,7 +99,7 @@ class Int8Chooser {
                               setting_name(Setting::data)));
     }
     keep_what_was_asked_for();
-    measure_f32();  // before minutes go into calibration: a metric that does not work shows now
+    measure_f32();  // before calibration, which takes minutes: a metric that fails is noticed now
     improve_weights();
     if (options_.cache) {
       take_scales_from_cache();
@@ -149,8 +149,8 @@ class Int8Chooser {
 
   // ---- Scales
 
-  /// Those that are rounded; where layers may be kept, those too that are rounded then. Fewer leave the engine's
-  /// fusions as they are.
+  /// Returns the tensors that are rounded and, if layers may be kept in f32, those that are rounded then. Fewer tensors
+  /// leave the engine's fusions as they are.
   [[nodiscard]] std::vector<std::string> tensors_to_calibrate() const {
     const Int8Plan plan = plan_with_all_but(asked_);
     if (options_.limit_db || options_.max_drop) return plan.candidates;
@@ -208,7 +208,8 @@ class Int8Chooser {
     }
   }
 
-  /// The step of a tensor; of tensors with one scale that of the widest. A cache's scales are taken as they are.
+  /// Returns the steps of tensors; tensors that share a scale get the step of the widest. The scales of a cache are
+  /// used as they are.
   [[nodiscard]] Int8Scales scales_of(const Int8Plan& plan) const {
     Int8Scales scales;
     for (const auto& [tensor, group] : plan.tensors) {
@@ -228,11 +229,11 @@ class Int8Chooser {
     if (found == thresholds_.end()) {
       throw Error(Error::Kind::internal, fmt::format("'{}' was not calibrated", tensor));
     }
-    // Where only zeros were seen any step will do, and TensorRT refuses 0.
+    // For zeros alone any step is right, and TensorRT refuses 0.
     return found->second > 0 ? std::max(scale_of(found->second, options_.type), std::numeric_limits<float>::min()) : 1;
   }
 
-  /// A plan whose tensors all have a scale.
+  /// Returns a plan whose tensors all have a scale.
   [[nodiscard]] Int8Plan plan_with(const Kept& kept) const {
     Int8Choice choice{.type = options_.type, .kept = kept};
     Int8Plan plan = plan_int8(prepared_, choice);
@@ -289,7 +290,7 @@ class Int8Chooser {
     if (options_.improve.equalize) result_.equalized = equalize_across_layers(prepared_);
   }
 
-  /// The model with these layers in f32, judged.
+  /// Quantizes the model with these layers in f32, and judges it.
   [[nodiscard]] Candidate make(const Kept& kept) {
     Candidate made{.kept = kept,
                    .plan = plan_with(kept),
@@ -339,7 +340,7 @@ class Int8Chooser {
     }
   }
 
-  /// By the user's metric.
+  /// Returns the user's metric of a model.
   [[nodiscard]] double measured(const onnx::Model& model) const {
     say(fmt::format("measuring with {}", setting_name(Setting::metric)), 0, 1);
     return options_.metric(model);
@@ -355,7 +356,7 @@ class Int8Chooser {
     return judgment;
   }
 
-  /// Against the f32 network's, for this number of its samples.
+  /// Compares the outputs of a model with those of the f32 network, for this number of samples.
   [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples) const {
     std::vector<verify::OutputFigures> outputs;
     if (samples == 0) return outputs;
@@ -397,9 +398,9 @@ class Int8Chooser {
                               .cost = cost_of(prepared_, made.plan)});
   }
 
-  // ---- What loses
+  // ---- Search
 
-  /// Each layer alone in int8; the worst first.
+  /// Judges each layer alone in int8, and sorts the worst first.
   void find_sensitivities(const Kept& kept) {
     const Int8Plan plan = plan_with(kept);
     std::vector<const Int8Node*> layers;
@@ -435,13 +436,14 @@ class Int8Chooser {
     return a.snr_db() > b.snr_db();
   }
 
-  /// The best with something in int8, where nothing is good enough.
+  /// Searches for the fewest layers to keep in f32. Returns the best model with something in int8 if nothing is good
+  /// enough.
   [[nodiscard]] Candidate search(Candidate first) {
     find_sensitivities(asked_);
     const std::size_t layers = result_.sensitivities.size();
     Candidate best = std::move(first);
     std::optional<Candidate> good;
-    // The fewest of the worst that have to stay in f32: between `few`, which are not enough, and `enough`.
+    // The fewest of the worst layers that must stay in f32 are between `few`, which are not enough, and `enough`.
     std::size_t few = 0;
     std::size_t enough = layers + 1;
     while (few + 1 < enough && few < layers) {
@@ -457,7 +459,7 @@ class Int8Chooser {
     }
     if (!good) return best;
     result_.met = true;
-    // From the one that loses least: what the others make unnecessary.
+    // Kept layers become int8 again if the others are enough, from the layer that loses least.
     constexpr std::size_t most_tried = 16;
     for (std::size_t i = 0; i + 1 < enough && i < most_tried; ++i) {
       Kept fewer = good->kept;
@@ -468,7 +470,7 @@ class Int8Chooser {
     return std::move(*good);
   }
 
-  /// What is not int8, and not in the kernel of an int8 node, in f16 or bf16.
+  /// Converts nodes that are not int8, and not in the kernel of an int8 node, to f16 or bf16.
   void narrow_the_rest(Candidate& chosen) {
     constexpr double well_below = 6;
     ChooseOptions options;
@@ -484,7 +486,8 @@ class Int8Chooser {
     if (data_.count != 0) {
       const std::int64_t runs = std::min(data_.count, sensitivity_samples);
       for (std::int64_t run = 0; run < runs; ++run) options.data.push_back(data_.sample(run * data_.count / runs));
-      // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
+      // A small difference moves single elements by a whole step of int8, so the limit is at most a little above the
+      // ratio that int8 itself has.
       options.limit_db = std::min(limit_of(*options_.rest), chosen.judgment.snr_db() + well_below);
     }
     ChosenTypes types = choose_types(engine_, chosen.placed.model, options);
@@ -500,7 +503,7 @@ class Int8Chooser {
     result_.rest_precision = *options_.rest;
   }
 
-  /// In the network's order.
+  /// Returns the names of the rounded tensors, in the order of the network.
   [[nodiscard]] std::vector<std::string> rounded_tensors() const {
     std::vector<std::string> names;
     const auto add = [&](const std::vector<onnx::Value*>& values) {

@@ -1,4 +1,4 @@
-// Ranges first, then trials.
+// Decides by the ranges of tensors first, then by trials.
 #include "quant/choose_types.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@
 namespace graft::quant {
 namespace {
 
-/// Models that are run at most while looking for what loses.
+/// The most models that are run in the search for nodes that lose.
 constexpr std::size_t most_trials = 48;
 
 bool has_f32_output(const onnx::Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
@@ -35,18 +35,19 @@ struct KeptNode {
 };
 using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 
-constexpr double worth_looking_at = 3;  ///< Decibels.
+constexpr double worth_looking_at = 3;  ///< The fewest decibels that a node must lose to be tried first.
 
-/// Whether the order of its numbers decides what it gives, so that rounding shows in no figure of a tensor before it.
+/// Returns whether the order of numbers decides the result of a node, so that rounding shows in no figure of a tensor
+/// before it.
 bool chooses(const onnx::Node& node) {
   return node.is("TopK") || node.is("ArgMax") || node.is("ArgMin") || node.is("NonMaxSuppression");
 }
 
-/// What a node loses of the signal, in decibels.
+/// The decibels of signal-to-noise ratio that a node loses.
 struct NodeLoss {
   const onnx::Node* node;
   double lost_db;
-  bool vanishes = false;  ///< It reads or gives numbers that are too small for the type.
+  bool vanishes = false;  ///< Whether the node reads or computes numbers that are too small for the type.
 };
 
 class Chooser {
@@ -75,7 +76,7 @@ class Chooser {
 
  private:
   [[nodiscard]] const onnx::Graph& graph() const { return prepared_.graph(); }
-  /// The signal to noise ratio that the search looks for.
+  /// Returns the signal-to-noise ratio that the search aims at.
   [[nodiscard]] double wanted_db() const { return result_.limit_db + options_.margin_db; }
   [[nodiscard]] double largest() const { return largest_of(options_.precision); }
 
@@ -133,7 +134,7 @@ class Chooser {
     return make_typed(prepared_, options);
   }
 
-  /// As the typed model takes them.
+  /// Returns the inputs in the types of the typed model.
   [[nodiscard]] static runtime::TensorMap inputs_of(const onnx::Model& typed, runtime::TensorMap inputs) {
     for (const onnx::Value* input : typed.graph().inputs()) {
       const auto found = inputs.find(input->name);
@@ -166,7 +167,7 @@ class Chooser {
     return outputs;
   }
 
-  // ---- What the numbers say
+  // ---- Ranges of tensors
 
   [[nodiscard]] std::vector<const onnx::Value*> reals_of_reference() const {
     std::vector<const onnx::Value*> values;
@@ -187,7 +188,7 @@ class Chooser {
         if (tensor.type == onnx::ElementType::f32) add(name, tensor);
       }
     }
-    // What nodes sum inside is looked at in the same runs.
+    // The sums inside nodes are measured in the same runs.
     onnx::Model with_sums = prepared_.clone();
     if (options_.precision == verify::Precision::f16) add_sums(with_sums.graph());
     verify::PartialRuns runs(engine_, with_sums, runtime::OperatorKernels::functions, options_.threads);
@@ -227,7 +228,7 @@ class Chooser {
     }
   }
 
-  /// Whether minus infinity does the same as the large negative numbers of a tensor: nothing comes of either.
+  /// Returns whether the readers of a tensor compute the same from minus infinity as from its large negative numbers.
   [[nodiscard]] bool may_be_minus_infinity(const onnx::Value& value) const {
     const verify::TypeEffect* found = effect(value);
     if (found == nullptr || found->range.highest.value_or(0) > largest() || value.output_count != 0) return false;
@@ -240,8 +241,8 @@ class Chooser {
     });
   }
 
-  /// Whether a number counts something: made an integer before, or made one by a reader. A set of its own: what rounds
-  /// to integers of any size, or counts.
+  /// Returns whether a tensor counts something: its producer rounds to integers or counts, or a reader casts it to
+  /// integers. No trait of the schemas covers the operators that round to integers of any size, or count.
   [[nodiscard]] static bool is_counted(const onnx::Value& value) {
     const onnx::Node* maker = value.producer;
     const bool made = maker != nullptr && (is_any_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));
@@ -273,8 +274,9 @@ class Chooser {
     }
   }
 
-  /// What becomes minus infinity leaves f32 unless an output misses the limit by it, as where a row has nothing else:
-  /// then all of it is kept together, since a mask is made and read by several nodes.
+  /// Lets tensors leave f32 whose large negative numbers become minus infinity, unless an output misses the limit by
+  /// it, as it does if a row has nothing else. Then all of them are kept together, since a mask is computed and read by
+  /// several nodes.
   void keep_infinite(std::vector<verify::OutputFigures>& outputs) {
     if (infinite_.empty()) return;
     if (!score_of(outputs).meets(wanted_db())) {
@@ -297,7 +299,8 @@ class Chooser {
 
   // ---- Sums
 
-  /// What a node sums inside: a value added to the model, nothing where it sums nothing or gives the sum itself.
+  /// Adds nodes that compute what a node sums inside, and returns their result. Returns null for an operator that sums
+  /// nothing, or whose output is the sum.
   static onnx::Value* add_sum(onnx::Graph& graph, onnx::Node& node) {
     onnx::Value* x = node.input(0);
     if (!is_f32(x) || !x->shape) return nullptr;
@@ -316,7 +319,7 @@ class Chooser {
       if (const auto given = node.ints("axes")) axes = constant(*given);
       if (axes == nullptr) {
         if (node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;
-        // All of them: OpenVINO reads no ReduceSum without axes.
+        // All axes: OpenVINO reads no ReduceSum without axes.
         std::vector<std::int64_t> all(x->shape->size());
         std::iota(all.begin(), all.end(), 0);
         axes = constant(all);
@@ -363,7 +366,7 @@ class Chooser {
     }
   }
 
-  // ---- What loses
+  // ---- Nodes that lose
 
   const std::map<std::string, const onnx::Node*, std::less<>>& nodes_by_key() {
     if (by_key_.empty()) {
@@ -372,8 +375,8 @@ class Chooser {
     return by_key_;
   }
 
-  /// Signal to noise of each tensor of the typed model, in the worst run; minus infinity where it is not finite and the
-  /// reference is.
+  /// Returns the signal-to-noise ratio of each tensor of the typed model, in the worst run; minus infinity if elements
+  /// are not finite that are finite in the reference.
   std::map<std::string, double, std::less<>> tensor_decibels(const KeptNodes& kept) {
     ++result_.trials;
     const TypedModel typed = typed_with(kept);
@@ -388,7 +391,7 @@ class Chooser {
     while (next < waiting.size()) {
       say("looking for what loses", next, waiting.size());
       const std::vector<const onnx::Value*> group =
-          reference_.next_group(waiting, next, options_.memory / 2);  // of two models
+          reference_.next_group(waiting, next, options_.memory / 2);  // half of it for each of two models
       std::vector<const onnx::Value*> others;
       for (const onnx::Value* value : group) others.push_back(runs.model().graph().find_local(value->name));
       const std::unique_ptr<runtime::CompiledModel> reference = reference_.compile(group);
@@ -413,7 +416,7 @@ class Chooser {
     return found;
   }
 
-  /// Whether a tensor that the node reads or gives is lost by rounding it alone: f16 has nothing between 0 and 6e-8.
+  /// Returns whether rounding alone loses a tensor that the node reads or computes: f16 has nothing between 0 and 6e-8.
   [[nodiscard]] bool handles_what_vanishes(const onnx::Node& node) const {
     constexpr double most_is_left_db = 3;
     const auto vanishes = [&](const onnx::Value* value) {
@@ -435,7 +438,7 @@ class Chooser {
         continue;
       }
       if (works_in_any_type(*node)) continue;
-      // All of them, and not the first alone: after it there is nothing left to lose, but it would be lost there too.
+      // All such nodes, and not only the first: after it nothing is left to lose, but the others would lose it too.
       if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(*node)) {
         if (!kept.contains(key_of(*node))) losses.push_back({node, verify::perfect_db, true});
         continue;
@@ -456,7 +459,7 @@ class Chooser {
     return losses;
   }
 
-  /// The node and what computes its inputs, so many steps back.
+  /// Returns the node and the nodes that compute its inputs, `steps` steps back.
   static std::vector<const onnx::Node*> region(const onnx::Node& node, std::size_t steps) {
     std::vector<const onnx::Node*> nodes{&node};
     std::size_t begin = 0;
@@ -477,7 +480,7 @@ class Chooser {
     return nodes;
   }
 
-  /// What is kept, and the first `count` of the nodes that lose, each with what computes for it.
+  /// Returns the kept nodes and the first `count` of the losing nodes, each with the nodes that compute its inputs.
   [[nodiscard]] KeptNodes kept_with(const std::vector<NodeLoss>& losing, std::size_t count, std::size_t steps) const {
     KeptNodes more = kept_;
     for (std::size_t i = 0; i < count; ++i) {
@@ -497,8 +500,9 @@ class Chooser {
     return more;
   }
 
-  /// Adds to what is kept, if anything helps: nodes that lose much, or else all that lose a little each, as those of a
-  /// long chain do. The latter only where that meets the limit and leaves something to the type.
+  /// Keeps more nodes if that helps, and returns whether it did: nodes that lose much, otherwise all nodes that lose a
+  /// little each, as in a long chain. The latter only if the outputs then meet the limit and some node is left in the
+  /// type.
   bool improve(std::vector<verify::OutputFigures>& outputs) {
     constexpr std::size_t furthest = 3;
     constexpr double anything = 0.1;  // decibels
@@ -525,9 +529,9 @@ class Chooser {
     return leaves_some;
   }
 
-  /// All nodes that lose are kept at once first: where that does not help, no part of it does, and each trial is a
-  /// compilation of the whole network. Where it does, the fewest that do as much are found by halving. With `wholly` it
-  /// has to meet the limit.
+  /// Keeps all losing nodes at once first: if that does not help, no part of them does, and each trial compiles the
+  /// whole network. If it helps, halving finds the fewest that do as much. With `wholly` the outputs must meet the
+  /// limit.
   bool improve_by(const std::vector<NodeLoss>& losing, std::size_t furthest,
                   std::vector<verify::OutputFigures>& outputs, bool wholly = false) {
     const verify::Score before = score_of(outputs);
@@ -571,7 +575,8 @@ class Chooser {
     if (score_of(outputs).meets(wanted_db()) && kept_.size() != before) give_back(outputs);
   }
 
-  /// What the outputs meet the limit without: halves first, then halves of what is left.
+  /// Returns nodes to the type without which the outputs still meet the limit: half of them at a time first, then
+  /// smaller parts.
   void give_back(std::vector<verify::OutputFigures>& outputs) {
     std::vector<std::string> keys;
     for (const auto& [key, node] : kept_) {
@@ -620,13 +625,14 @@ class Chooser {
   const ChooseOptions& options_;
   onnx::Model prepared_;
   verify::PartialRuns reference_;
-  std::vector<runtime::TensorMap> inputs_;  ///< Of each run.
+  std::vector<runtime::TensorMap> inputs_;  ///< The inputs of each run.
   std::vector<runtime::TensorMap> expected_;
   std::map<std::string, verify::TypeEffect, std::less<>> effects_;
   /// Tensors beyond the range that may be minus infinity, and what they reach.
   std::vector<std::pair<const onnx::Value*, std::string>> infinite_;
-  std::map<std::string, const onnx::Node*, std::less<>> summing_;  ///< By the tensor that was added for its sum.
-  std::map<std::string, verify::TensorRange, std::less<>> sums_;   ///< The range of each of those.
+  std::map<std::string, const onnx::Node*, std::less<>> summing_;  ///< The nodes, by the tensor that was added for
+                                                                   ///< their sum.
+  std::map<std::string, verify::TensorRange, std::less<>> sums_;   ///< The ranges of these tensors.
   std::map<std::string, const onnx::Node*, std::less<>> by_key_;
   KeptNodes kept_;
   std::size_t asked_ = 0;

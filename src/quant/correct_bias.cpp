@@ -1,4 +1,4 @@
-// Means of channels, summed as the samples come; the int8 network is run from layer to layer.
+// Sums the means of channels as the samples come, and runs the int8 network from layer to layer.
 #include "quant/correct_bias.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace graft::quant {
 namespace {
 
-/// How many elements of a channel lie beside each other.
+/// Returns the number of elements of one channel that are next to each other.
 std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   std::size_t plane = 1;
   for (std::size_t i = tensor.dims.size() - axes_after; i < tensor.dims.size(); ++i) {
@@ -28,7 +28,7 @@ std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   return plane;
 }
 
-/// Sums over all elements of a channel.
+/// Sums and sums of squares over all elements of each channel.
 class ChannelSums {
  public:
   ChannelSums(std::size_t channels, std::size_t axes_after)
@@ -97,7 +97,7 @@ bool is_f32_tensor(const onnx::Model& model, const std::string& name) {
   return value != nullptr && value->producer != nullptr && value->type == onnx::ElementType::f32;
 }
 
-/// What each channel of a layer's output has too much.
+/// Returns by how much the mean of each channel is too large; 0 where the difference is not finite.
 std::vector<double> errors_of(const ChannelSums& found, const ChannelSums& wanted, std::size_t channels) {
   std::vector<double> errors(channels);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -119,16 +119,16 @@ CorrectedBias correct(WeightedLayer& layer, const std::vector<double>& errors, d
   return result;
 }
 
-/// When a value is computed, and the last time it is read: steps, of which each ends with its layers.
+/// The step in which a value is computed, and the last step in which it is read. Each step ends with its layers.
 struct Life {
   std::int64_t made = 0;
   std::int64_t read = 0;
 };
 
-/// Layers of a step do not depend on each other, only on those of steps before.
+/// Layers of one step do not depend on each other, only on layers of earlier steps.
 struct Steps {
   std::vector<std::vector<WeightedLayer>> layers;
-  std::map<std::string, Life, std::less<>> values;  ///< Those that depend on the network's inputs.
+  std::map<std::string, Life, std::less<>> values;  ///< The values that depend on the network's inputs.
 };
 
 Steps in_steps(const onnx::Model& model, const std::vector<WeightedLayer>& layers) {
@@ -171,7 +171,7 @@ Steps in_steps(const onnx::Model& model, const std::vector<WeightedLayer>& layer
   return steps;
 }
 
-/// Takes from each channel what is too much.
+/// Subtracts `shift` from the channels.
 void shift_channels(onnx::TensorData& tensor, const std::vector<double>& shift, std::size_t axes_after) {
   const std::size_t plane = plane_of(tensor, axes_after);
   std::string bytes(tensor.bytes.view());
@@ -183,7 +183,7 @@ void shift_channels(onnx::TensorData& tensor, const std::vector<double>& shift, 
   tensor.bytes = onnx::Bytes(std::move(bytes));
 }
 
-/// The shape of a tensor in all samples, open where they differ; nothing where they have other ranks.
+/// Returns the shape of a tensor in all samples, dynamic where they differ, or nothing if their ranks differ.
 std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples, const std::string& name) {
   std::optional<Shape> common;
   for (const runtime::TensorMap& sample : samples) {
@@ -197,8 +197,8 @@ std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples
   return common;
 }
 
-/// Runs the samples from one step to the next. Between them it holds what later steps read, as long as that fits into
-/// memory; otherwise the next step begins where an earlier one ended, at first at the network's inputs.
+/// Runs the samples from one step to the next. Between steps it holds the tensors that later steps read, if they fit
+/// into memory; otherwise the next step begins where an earlier one ended, at first at the network's inputs.
 class StepByStep {
  public:
   StepByStep(const runtime::Engine& engine, const onnx::Model& model, const Steps& steps, const CalibrationData& data,
@@ -209,7 +209,7 @@ class StepByStep {
     }
   }
 
-  /// Shows the tensors that this step's layers give for each sample.
+  /// Runs a step, and calls `look` for each sample with the tensors that the step's layers compute.
   void run(std::size_t step, const std::function<void(const runtime::TensorMap&)>& look) {
     std::vector<const onnx::Value*> outputs;
     for (const WeightedLayer& layer : steps_.layers[step]) outputs.push_back(&layer.output());
@@ -248,7 +248,7 @@ class StepByStep {
     begin_ = live;
   }
 
-  /// What a layer of the last step gave, with its new bias, where it is held.
+  /// Applies the new bias of a layer of the last step to its output, where that is held.
   void take(const WeightedLayer& layer, const std::vector<double>& errors) {
     for (runtime::TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
@@ -262,7 +262,7 @@ class StepByStep {
     for (const std::string& name : begin_) inputs.push_back(model_.graph().find_local(name));
     onnx::Model part = extract(model_, inputs, outputs);
     if (held_.empty()) return part;
-    // What was inferred, or stands in the file, may be less than what is known now, or wrong.
+    // Inferred or declared shapes may say less than the held tensors, or be wrong.
     for (onnx::Value* input : part.graph().inputs()) input->shape = common_shape(held_, input->name);
     return part;
   }
@@ -277,7 +277,8 @@ class StepByStep {
     return bytes;
   }
 
-  /// Nothing where the network cannot be cut there: a shape that is computed has to stay with those who read it.
+  /// Returns the tensors that later steps read, or nothing if the network cannot be cut there: a computed shape must
+  /// stay with its readers.
   [[nodiscard]] std::vector<std::string> live_after(std::size_t step) const {
     std::vector<std::string> live;
     const auto now = static_cast<std::int64_t>(step);
@@ -296,8 +297,10 @@ class StepByStep {
   const CalibrationData& data_;
   const ObserveOptions& options_;
   std::size_t memory_;
-  std::vector<std::string> begin_;  ///< Where the next step begins: tensors that are held, or the network's inputs.
-  std::vector<runtime::TensorMap> held_;  ///< For each sample; empty as long as steps begin at the network's inputs.
+  /// The tensors at which the next step begins: held ones, or the network's inputs.
+  std::vector<std::string> begin_;
+  /// The held tensors of each sample; empty as long as steps begin at the network's inputs.
+  std::vector<runtime::TensorMap> held_;
 };
 
 }  // namespace

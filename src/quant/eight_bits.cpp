@@ -1,4 +1,4 @@
-// What int8 and f8 hold.
+// The range and the rounding of int8 and f8.
 #include "quant/eight_bits.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The factors are found on the largest weight of each two channels, and applied once at the end.
+// Finds the factors by the largest weight between each two channels, and applies them once at the end.
 #include "quant/equalize.hpp"
 
 #include <algorithm>
@@ -11,19 +11,20 @@
 namespace graft::quant {
 namespace {
 
-/// A layer while factors are looked for.
+/// A layer, and its factors so far.
 struct Layer {
   WeightedLayer layer;
-  WeightLayout pairs;           ///< Of channels, without the taps of a window.
+  WeightLayout pairs;           ///< The layout of pairs of channels, without the taps of a window.
   std::vector<float> sizes;     ///< The largest absolute weight of each pair.
   std::vector<double> inputs;   ///< The factor of each input channel.
-  std::vector<double> outputs;  ///< The same of outputs.
+  std::vector<double> outputs;  ///< The factor of each output channel.
 };
 
 struct Pair {
   std::size_t first = 0;
   std::size_t second = 0;
-  std::size_t columns = 1;  ///< Input channels of the second for each output channel of the first: after a Flatten.
+  /// The number of input channels of the second layer for each output channel of the first, after a Flatten.
+  std::size_t columns = 1;
 };
 
 Layer make_layer(const WeightedLayer& layer) {
@@ -56,7 +57,7 @@ class Equalizer {
   }
 
   std::vector<Equalized> run() {
-    // In long chains the last few per cent take long, and int8 does not see them.
+    // In long chains the last few per cent take long, and make no difference to int8.
     constexpr int most_rounds = 20;
     constexpr double converged = 0.01;
     for (int round = 0; round < most_rounds; ++round) {
@@ -94,7 +95,8 @@ class Equalizer {
     if (fits) pairs_.push_back({.first = first, .second = second, .columns = inputs / outputs});
   }
 
-  /// The largest weight of each output channel of the first, and of what reads it in the second.
+  /// Computes, for each output channel of the first layer, the largest weight that computes it and the largest in the
+  /// second layer that reads it.
   void measure(const Pair& pair, std::vector<double>& made, std::vector<double>& read) const {
     const Layer& first = layers_[pair.first];
     const Layer& second = layers_[pair.second];
@@ -122,7 +124,7 @@ class Equalizer {
 
   /// Returns the binary logarithm of the largest factor.
   double equalize_pair(const Pair& pair) {
-    // A channel that hardly does anything would become as large as the others, and its bias with it.
+    // Without a limit, a channel with almost no effect would become as large as the others, and its bias with it.
     constexpr double most = 1024;
     std::vector<double> made;
     std::vector<double> read;

@@ -1,4 +1,4 @@
-// How often a tensor's numbers have which size, counted as they come, in memory that does not grow.
+// Counts how often numbers of each size occur in a tensor, in memory that does not grow.
 #pragma once
 
 #include <array>
@@ -9,47 +9,47 @@
 
 namespace graft::quant {
 
-/// Of absolute values. The range is the power of two above the largest so far; when a larger number comes, neighboring
-/// bins are added until it fits. So what is counted depends on the numbers alone: not on their order, not on the number
-/// of threads, and not on whether the counting was interrupted.
+/// A histogram of absolute values. The range ends at the power of two above the largest so far; for a larger number,
+/// neighboring bins are added until it fits. The counts depend only on the numbers: not on their order, not on the
+/// number of threads, and not on whether the counting was interrupted.
 class Histogram {
  public:
   static constexpr std::size_t bin_count = 8192;
 
   void add(std::span<const float> values);
-  /// As if what the other one counted had been added here.
+  /// Adds the counts of another histogram, as if its numbers had been added here.
   void add(const Histogram& other);
 
-  /// What is in a bin: bin i holds absolute values from i to i + 1 widths. Zeros are in none.
+  /// Returns the bins: bin i holds absolute values from i to i + 1 widths. No bin holds zeros.
   [[nodiscard]] const std::vector<std::uint64_t>& bins() const { return bins_; }
   [[nodiscard]] double width() const;
-  /// One past the last bin that holds something.
+  /// Returns the index after the last bin that is not empty.
   [[nodiscard]] std::size_t used_bins() const;
 
-  /// Finite numbers that are not 0.
+  /// Returns the number of finite numbers that are not 0.
   [[nodiscard]] std::uint64_t counted() const;
-  [[nodiscard]] float largest() const;  ///< The largest absolute value of a finite number.
+  [[nodiscard]] float largest() const;  ///< Returns the largest absolute value of a finite number.
 
-  /// Of all numbers so far; those of another histogram can be put in again.
+  /// The figures of all numbers so far. A histogram can be restored from its figures and its bins.
   struct Figures {
     std::uint64_t zeros = 0;
     std::uint64_t nan = 0;
     std::uint64_t infinite = 0;
-    float lowest = 0;                         ///< Of the finite numbers, or 0 where none is negative.
-    float highest = 0;                        ///< Of the finite numbers, or 0 where none is positive.
+    float lowest = 0;                         ///< The lowest finite number, or 0 if no finite number is negative.
+    float highest = 0;                        ///< The highest finite number, or 0 if no finite number is positive.
     std::int32_t exponent = lowest_exponent;  ///< The range ends at 2 to this power.
     friend bool operator==(const Figures&, const Figures&) = default;
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
   Histogram() = default;
-  /// As it was. Throws Error (internal) for figures and bins that no histogram has.
+  /// Restores a histogram. Throws Error (internal) for figures and bins that no histogram has.
   Histogram(const Figures& figures, std::vector<std::uint64_t> bins);
 
   friend bool operator==(const Histogram&, const Histogram&) = default;
 
  private:
-  /// Below it all bins have the width of this range's; no calibration data are that small.
+  /// The exponent of the smallest range: no calibration data are smaller.
   static constexpr std::int32_t lowest_exponent = -64;
 
   void widen_to(float size);

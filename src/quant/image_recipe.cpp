@@ -1,4 +1,4 @@
-// A recipe from YAML, with line and column of what is wrong.
+// Reads an image recipe from YAML. Errors name line and column.
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 

@@ -1,4 +1,4 @@
-// libpng and TurboJPEG decode; resizing and normalizing are a few loops. Sizes are compared before pixels are read.
+// Decodes with libpng and TurboJPEG, resizes and normalizes. Sizes are checked before pixels are read.
 #include "quant/images.hpp"
 
 #include <fmt/format.h>
@@ -18,11 +18,12 @@ namespace graft::quant {
 namespace {
 
 constexpr std::int64_t colors = 3;
-/// A file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of equal pixels.
+/// Limits are needed: a file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of equal
+/// pixels.
 constexpr std::int64_t longest_side = 16384;
 constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
 constexpr std::size_t most_bytes = std::size_t{256} << 20U;
-/// The file, its pixels and what is made of them, together.
+/// The most bytes for the file, its pixels and the prepared tensor together.
 constexpr std::int64_t most_image_memory = std::int64_t{208} << 20U;
 
 void check_size(std::string_view name, std::int64_t height, std::int64_t width) {
@@ -32,7 +33,8 @@ void check_size(std::string_view name, std::int64_t height, std::int64_t width) 
   }
 }
 
-/// With as many bytes for each pixel beside its colors.
+/// Returns the header of an image that takes `more` bytes for each pixel in addition to its colors. Throws Error for
+/// sizes that are not allowed.
 ImageHeader header_of(std::string_view name, std::int64_t height, std::int64_t width, std::int64_t more) {
   check_size(name, height, width);
   return {height, width, height * width * (colors + more)};
@@ -78,7 +80,8 @@ class Png {
   png_image png_{};
 };
 
-/// Whether one scan has all colors, one block after the other. Otherwise the decoder keeps the coefficients of all.
+/// Returns whether one scan has all colors, one block after the other. Otherwise the decoder keeps the coefficients of
+/// the whole image.
 bool is_of_one_scan(std::string_view jpeg) {
   const auto at = [&](std::size_t i) -> unsigned { return i < jpeg.size() ? static_cast<unsigned char>(jpeg[i]) : 0U; };
   constexpr unsigned begin = 0xFF;
@@ -146,7 +149,7 @@ class Jpeg {
   int sampling_ = 0;
 };
 
-/// Calls `use` with what decodes it.
+/// Calls `use` with the decoder of the image. Throws Error if the image is neither a JPEG nor a PNG.
 template <class Use>
 auto with_decoder(std::string_view bytes, std::string_view name, const Use& use) {
   constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
@@ -162,14 +165,14 @@ auto with_decoder(std::string_view bytes, std::string_view name, const Use& use)
   throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", name));
 }
 
-/// What one pixel of the result takes from a row.
+/// The weights of the pixels of a row in one pixel of the result.
 struct Tap {
   std::int64_t first = 0;
   std::vector<float> weights;
 };
 
-/// A triangle over the pixels that become one, as Pillow's bilinear filter. Of `count` pixels of the result from
-/// `begin` on.
+/// Returns the taps of `count` pixels of the result from `begin` on: a triangle over the pixels that become one, as in
+/// Pillow's bilinear filter.
 std::vector<Tap> taps_of(std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t count) {
   constexpr double middle = 0.5;
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
@@ -202,7 +205,7 @@ ImageRecipe::Size size_after_resizing(const ImageHeader& image, const ImageRecip
   return {scaled(image.height), scaled(image.width)};
 }
 
-/// Which part of the resized image is taken.
+/// The part of the resized image that is used.
 struct Part {
   ImageRecipe::Size resized;
   ImageRecipe::Size size;
@@ -225,7 +228,7 @@ std::int64_t channels_of(const ImageRecipe& recipe) {
   return recipe.channels == ImageRecipe::Channels::gray ? 1 : colors;
 }
 
-/// Its type and dimensions, without elements.
+/// Returns the tensor of the result: its type and dimensions, without elements.
 onnx::TensorData tensor_for(const Part& part, const ImageRecipe& recipe) {
   const auto& [height, width] = part.size;
   const std::int64_t channels = channels_of(recipe);
@@ -313,7 +316,7 @@ onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, st
   auto* to = reinterpret_cast<float*>(bytes.data());
   const std::size_t plane = recipe.channels_last ? 1 : static_cast<std::size_t>(part.size.height * part.size.width);
   const std::size_t step = recipe.channels_last ? channels : 1;
-  // The rows that become one are added first: one row in f32 is all that is kept of the image.
+  // The rows that become one are added first, so that one row in f32 is all that is held of the image.
   std::vector<float> sums(static_cast<std::size_t>((end - begin) * colors));
   for (const Tap& row : rows) {
     std::fill(sums.begin(), sums.end(), 0.0F);

@@ -1,4 +1,4 @@
-// Images as a network wants them: read, resized, cropped, normalized.
+// Prepares images for a network: reads, resizes, crops and normalizes them.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,24 @@ struct Image {
   std::vector<std::uint8_t> pixels;
 };
 
-/// What a file says of its image before pixels are read.
+/// The header of an image file, which is read before pixels.
 struct ImageHeader {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t bytes =
-      0;  ///< That decoding takes: three of each pixel, and coefficients where a JPEG needs all at once.
+      0;  ///< Bytes that decoding takes: three for each pixel, and coefficients if a JPEG needs all at once.
 };
 
-/// JPEG and PNG, by what the file begins with; transparency is laid over black. Throws Error naming the file and what
-/// is wrong with it.
+/// Reads a JPEG or a PNG, recognized by the first bytes; transparency is laid over black. Throws Error naming the file
+/// and what is wrong with it.
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
 [[nodiscard]] Image parse_image(std::string_view bytes, std::string_view name);
 [[nodiscard]] ImageHeader parse_image_header(std::string_view bytes, std::string_view name);
-/// By the end of its name.
+/// Returns whether the name of a file ends in .jpg, .jpeg or .png.
 [[nodiscard]] bool is_image(const std::filesystem::path& path);
 
-/// How a network's images are prepared: resized, cropped, and each number then (pixel - mean) * scale, pixels from 0 to
-/// 255. In YAML:
+/// Describes how a network's images are prepared: they are resized and cropped, and each number becomes (pixel - mean)
+/// * scale, with pixels from 0 to 255. In YAML:
 ///   resize: 256                       # the shorter side; or [height, width]
 ///   crop: [224, 224]                  # height, width, from the middle
 ///   channels: rgb                     # rgb, bgr, gray
@@ -60,19 +60,20 @@ struct ImageRecipe {
   std::vector<double> scale{1};
   bool channels_last = false;
   std::string input;
-  std::string text;  ///< As it was written.
+  std::string text;  ///< The YAML as it was written.
 };
 
-/// Throws Error naming file, line and column: text that is no YAML, unknown keys, values that are not allowed.
+/// Reads a recipe. Throws Error naming file, line and column for text that is not YAML, unknown keys, and values that
+/// are not allowed.
 [[nodiscard]] ImageRecipe read_image_recipe(const std::filesystem::path& path);
 [[nodiscard]] ImageRecipe parse_image_recipe(const std::string& text, const std::string& name);
 
-/// An image of a file, prepared. `check` is shown the tensor without its elements before pixels are read. Of large
-/// images one is decoded at a time.
+/// Reads and prepares an image. Calls `check` with the tensor without its elements before pixels are read. Large images
+/// are decoded one at a time.
 [[nodiscard]] onnx::TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
                                           const std::function<void(const onnx::TensorData& empty)>& check);
-/// One image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming the image that is smaller than the crop, or
-/// that takes too much memory.
+/// Returns an image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming an image that is smaller than the crop,
+/// or takes too much memory.
 [[nodiscard]] onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
 
 }  // namespace graft::quant

@@ -1,4 +1,4 @@
-// Backwards from what wants int8; then forwards for what is fused after it.
+// Plans backwards from the nodes that read int8, then forwards for the nodes that are fused after them.
 #include "quant/int8_plan.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ bool is_constant(const onnx::Value* value) {
                                                          : value->producer->is("Constant"));
 }
 
-/// A tensor of f32 that is computed or given.
+/// Returns whether a value is an f32 tensor and not a constant.
 bool is_activation(const onnx::Value* value) { return is_f32(value) && !is_constant(value); }
 
 std::vector<std::size_t> activations_of(const onnx::Node& node) {
@@ -34,9 +34,9 @@ std::vector<std::size_t> activations_of(const onnx::Node& node) {
   return found;
 }
 
-/// One number in, one number out, each by itself; constants beside it are for channels or for all. A set of its own:
-/// what TensorRT makes part of the kernel before it, which BatchNormalization is too, and not every elementwise
-/// operator.
+/// Returns whether a node computes each number from one number of its input, with constants for channels or for all. No
+/// trait of the schemas covers this list: TensorRT makes these operators part of the kernel before them, also
+/// BatchNormalization, and not every elementwise operator.
 bool is_pointwise(const onnx::Node& node) {
   return is_any_of(node, {"Abs",       "Add",         "BatchNormalization",
                           "Celu",      "Clip",        "Div",
@@ -50,7 +50,8 @@ bool is_pointwise(const onnx::Node& node) {
                           "Sum",       "Tanh"});
 }
 
-/// What TensorRT makes part of the kernel that gives the sums, with one input and before int8 is stored.
+/// Returns whether TensorRT makes a node with one input part of the kernel that computes the sums, before int8 is
+/// stored.
 bool is_activation_function(const onnx::Node& node) {
   return is_any_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
          (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
@@ -65,12 +66,12 @@ bool pads_with_elements_or_zeros(const onnx::Node& node) {
 }
 
 bool is_data_movement(const onnx::Node& node, EightBits type) {
-  // TensorRT-RTX 1.7.1 pools f8 in f32; no other layer was tried with it but those that give elements other places.
+  // TensorRT-RTX 1.7.1 pools f8 in f32. Only layers that move elements were tried with f8 besides.
   if (type == EightBits::f8 && is_any_of(node, {"MaxPool", "Pad", "Resize"})) return false;
   if (node.is("MaxPool")) return node.outputs.size() == 1;
   if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
   if (node.is("Pad")) return pads_with_elements_or_zeros(node);
-  // TensorRT has these as layers that no int8 of ours was tried with.
+  // TensorRT has these layers, but they were not tried with int8.
   const bool untried = is_any_of(node, {"Compress", "GatherElements", "GatherND", "ReverseSequence"});
   return has_trait(node, onnx::trait::moves_data) && !untried;
 }
@@ -96,7 +97,7 @@ bool is_finite(const onnx::TensorData& tensor) {
          std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
 }
 
-/// Tensors that have one scale.
+/// Groups of tensors that share one scale.
 class Groups {
  public:
   void join(const std::string& a, const std::string& b) { parents_[root(a)] = root(b); }
@@ -112,11 +113,12 @@ class Groups {
   std::map<std::string, std::string, std::less<>> parents_;
 };
 
-/// What a node could do in int8, whatever stands around it.
+/// The form in which a node could compute in int8, whatever its neighbors are.
 struct Form {
   enum class What : std::uint8_t { weighted, moves, adds, averages, graft, none };
   What what = What::none;
-  std::string refusal;  ///< Why it is none, where it might have been expected to be more.
+  /// Why `what` is not another form, if more might be expected of the node.
+  std::string refusal;
   std::optional<std::size_t> axis;
   bool shares_scale = false;
 };
@@ -173,13 +175,15 @@ class Planner {
     return {};
   }
 
-  /// Where others read the same in f32 there is nothing to be gained: TensorRT-RTX stores it in f32.
+  /// Returns whether the node is a mean, and the only reader of its input. If others read the input in f32, nothing is
+  /// gained: TensorRT-RTX stores it in f32.
   [[nodiscard]] static bool is_mean_of_its_own(const onnx::Node& node) {
     return is_any_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
            node.input(0)->output_count == 0;
   }
 
-  /// After what gives int8 itself an activation function has no sums to be part of.
+  /// Returns whether an activation function follows a node that passes on or writes int8 itself, so that there are no
+  /// sums of whose kernel it could be part.
   [[nodiscard]] bool is_between_int8(const onnx::Node& node) const {
     const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
     if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
@@ -234,14 +238,15 @@ class Planner {
            std::find(found->second.begin(), found->second.end(), use.index) != found->second.end();
   }
 
-  /// All that read it do so in int8.
+  /// Returns whether all readers of a value read it in int8.
   [[nodiscard]] bool is_only_wanted_in_int8(const onnx::Value& value) const {
     return value.output_count == 0 && !value.uses.empty() &&
            std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) { return takes_int8(use); });
   }
 
-  /// The same, perhaps after an activation function. (What somebody reads in f32 as well, as the residual stream of a
-  /// transformer, is stored in f32 anyway, and loses nothing on its way.)
+  /// Returns whether all readers of a value read it in int8, perhaps after an activation function. (A value that is
+  /// also read in f32, such as the residual stream of a transformer, is stored in f32 anyway, and loses nothing on its
+  /// way.)
   [[nodiscard]] bool ends_in_int8(const onnx::Value& value) const {
     if (is_only_wanted_in_int8(value)) return true;
     if (value.output_count != 0 || value.uses.size() != 1) return false;
@@ -249,7 +254,8 @@ class Planner {
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
-  /// The node after whose sums nothing but constants was added, where only `reader` gets them.
+  /// Returns the node that computes the sums of a value with a single reader, if nothing but constants was added after
+  /// it; otherwise null.
   [[nodiscard]] const onnx::Node* sums_for(const onnx::Value& value) const {
     const onnx::Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
@@ -259,7 +265,7 @@ class Planner {
     return sums_for(*maker->inputs[given[0]]);
   }
 
-  /// Where the input of a node comes from in the order of the graph.
+  /// Returns the position in the graph from which the first input of a node is available.
   [[nodiscard]] std::size_t place_of_input(const onnx::Node& node) const {
     const onnx::Node* maker = node.input(0)->producer;
     return maker == nullptr ? 0 : order_.at(maker) + 1;
@@ -306,7 +312,7 @@ class Planner {
     if (first == nullptr && second == nullptr) {
       take(node, given);
     } else if (first != nullptr && second != nullptr) {
-      // The longer way stays in the kernel; the shorter one, which can be computed before, is stored.
+      // The longer branch stays in the kernel; the shorter one, which can be computed before, is stored.
       take(node, {place_of_input(*first) <= place_of_input(*second) ? given[0] : given[1]});
     } else {
       take(node, {first != nullptr ? given[1] : given[0]});
@@ -318,9 +324,9 @@ class Planner {
     inputs_.emplace(&node, std::move(inputs));
   }
 
-  // ---- What is told of them
+  // ---- Descriptions
 
-  /// Whether TensorRT can compute it in the kernel of an int8 node before it.
+  /// Returns whether TensorRT can compute a node in the kernel of an int8 node before it.
   [[nodiscard]] bool follows_int8(const onnx::Node& node) const {
     if (!is_pointwise(node)) return false;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const onnx::Value* value) {
@@ -367,7 +373,7 @@ class Planner {
     return told;
   }
 
-  /// The int8 node in whose kernel it is: of those that it reads, the last to be computed.
+  /// Returns the int8 node in whose kernel the node is: of those that it reads, the last to be computed.
   [[nodiscard]] const onnx::Node* kernel_before(const onnx::Node& node) const {
     const onnx::Node* last = nullptr;
     for (const onnx::Value* value : node.inputs) {
@@ -388,7 +394,7 @@ class Planner {
     return {};
   }
 
-  /// As TensorRT-RTX 1.7.1 built them.
+  /// Returns a remark on how TensorRT-RTX 1.7.1 built a node, or an empty string.
   [[nodiscard]] static std::string remark_on(const onnx::Node& node) {
     if (!node.is("AveragePool")) return {};
     const auto window = node.ints("kernel_shape").value_or(std::vector<std::int64_t>());
@@ -441,10 +447,10 @@ class Planner {
   const Int8Choice& choice_;
   std::unordered_map<const onnx::Node*, std::size_t> order_;
   std::unordered_map<const onnx::Node*, Form> forms_;
-  std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< That are read in int8.
+  std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< Inputs that are read in int8.
   std::unordered_map<const onnx::Node*, Int8Kind> kinds_;
   std::unordered_map<const onnx::Node*, const onnx::Node*>
-      kernels_;  ///< Of what computes in int8, and what follows that.
+      kernels_;  ///< The kernels of nodes that compute in int8 or follow such a node.
   std::set<const onnx::Value*> wanted_;
   Groups groups_;
   Int8Plan plan_;

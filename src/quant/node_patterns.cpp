@@ -1,4 +1,4 @@
-// Names against patterns of the shell.
+// Matches names of nodes with shell patterns.
 #include "quant/node_patterns.hpp"
 
 #include <fmt/format.h>

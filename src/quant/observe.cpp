@@ -1,4 +1,4 @@
-// Cuts out of the network what the tensors need.
+// Extracts the part of the network that the tensors need, and runs it.
 #include "quant/observe.hpp"
 
 #include <fmt/format.h>

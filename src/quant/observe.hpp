@@ -1,4 +1,4 @@
-// Looks at tensors of a network while samples go through it, one after the other.
+// Observes tensors of a network while samples are run, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace graft::quant {
 
 struct ObserveOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
-  int threads = 0;           ///< 0: as many as the machine has cores.
-  std::int64_t samples = 0;  ///< So many, evenly spread over the data; 0: all.
+  int threads = 0;           ///< The number of threads; 0: as many as the machine has cores.
+  std::int64_t samples = 0;  ///< The number of samples, evenly spread over the data; 0: all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
-/// `look` gets these tensors of the main graph, inputs and constants among them, for each sample; they are gone when it
-/// returns. Only what they need is run.
+/// Calls `look` for each sample with these tensors of the main graph, also inputs and constants. The tensors are valid
+/// during the call only. Only nodes that they need are run.
 void observe(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
              const CalibrationData& data, const ObserveOptions& options,
              const std::function<void(const runtime::TensorMap& tensors)>& look);
 
-/// How many samples that are.
+/// Returns the number of samples that observe runs.
 [[nodiscard]] std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& options);
 
 }  // namespace graft::quant

@@ -1,4 +1,4 @@
-// First all that can take a division is found, then the data go through the network once, then constants change.
+// Finds the nodes that can take a division first, runs the data through the network once, then changes constants.
 #include "quant/smooth.hpp"
 
 #include <fmt/format.h>
@@ -17,9 +17,9 @@ namespace {
 
 using Divisors = std::vector<double>;
 
-/// Where the channels of a tensor are, and how many.
+/// The axis of the channels of a tensor, and its size.
 struct ChannelAxis {
-  std::size_t trailing = 0;  ///< Axes that come after it.
+  std::size_t trailing = 0;  ///< The number of axes after it.
   std::size_t size = 0;
 };
 
@@ -34,7 +34,7 @@ bool holds_channels(const onnx::TensorData& data, const ChannelAxis& axis) {
   return rank > axis.trailing && data.dims[rank - 1 - axis.trailing] == static_cast<std::int64_t>(axis.size);
 }
 
-/// The constant has the channels, or is one number for all.
+/// Divides a constant, which has the channels or is one number for all.
 void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axis, const Divisors& by) {
   const onnx::TensorData data = *node.input(input)->constant();
   std::vector<std::int64_t> dims = data.dims;
@@ -50,7 +50,7 @@ void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axi
   replace_constant(node, input, dims, numbers);
 }
 
-/// Divides what a layer gives, without what an Add after it adds.
+/// Divides the output of a layer, without what an Add after it adds.
 void divide_layer(onnx::Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
@@ -62,21 +62,21 @@ void divide_layer(onnx::Node& node, const Divisors& by) {
   set_bias(layer, bias);
 }
 
-/// How a tensor can be divided: what each node that makes it has to do for that.
+/// The steps that divide a tensor: changes of constants of the nodes that compute it.
 class Division {
  public:
   explicit Division(ChannelAxis axis) : axis_(axis) {}
 
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  /// So many neighboring channels of the tensor have to be divided by the same number: after a Flatten, a plane.
+  /// Returns how many neighboring channels of the tensor must be divided by the same number: after a Flatten, a plane.
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
-  /// One number for each `columns` channels.
+  /// Applies the steps, with one divisor for each `columns` channels.
   void apply(const Divisors& by) const {
     for (const auto& step : steps_) step(by);
   }
 
-  /// Finds the steps; false where there are none.
+  /// Finds the steps. Returns false if the tensor cannot be divided.
   bool divide(const onnx::Value& value) {
     onnx::Node* node = value.producer;
     if (node == nullptr) return fail(fmt::format("no node gives '{}'", value.name));
@@ -119,7 +119,7 @@ class Division {
     return true;
   }
 
-  /// A scale, and perhaps a bias, of one axis.
+  /// Adds steps for a scale, and perhaps a bias, of one axis.
   bool add_scale_and_bias(onnx::Node& node) {
     const ChannelAxis axis{.trailing = 0, .size = axis_.size};
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
@@ -159,7 +159,7 @@ class Division {
     return divide_input(node, 0);
   }
 
-  /// One factor is divided: a constant, or what another node gives.
+  /// Divides one factor: a constant, or the result of another node.
   bool divide_product(onnx::Node& node) {
     if (add_constant(node, 0, axis_) || add_constant(node, 1, axis_)) return true;
     Division other = *this;
@@ -186,7 +186,7 @@ struct Readers {
   const onnx::Value* x = nullptr;
   std::vector<WeightedLayer> layers;
   ChannelAxis axis;
-  std::vector<double> largest;  ///< |x| of each channel.
+  std::vector<double> largest;  ///< The largest |x| of each channel.
   std::optional<Division> division;
   std::string why_not;
 };
@@ -209,7 +209,7 @@ std::vector<Readers> find_readers(onnx::Model& model, bool convolutions) {
   return all;
 }
 
-/// Finds out how the tensor can be divided, or why not.
+/// Finds how the tensor can be divided, or why it cannot.
 void plan(Readers& readers) {
   const bool is_only_theirs = readers.x->uses.size() == readers.layers.size() && !readers.x->is_output();
   const bool own = std::all_of(readers.layers.begin(), readers.layers.end(),
@@ -246,9 +246,9 @@ void measure(Readers& readers, const onnx::TensorData& tensor) {
   }
 }
 
-/// One number for each of the columns of the division.
+/// Returns a divisor for each group of channels that share one.
 Divisors divisors_of(const Readers& readers, double alpha) {
-  // Channels that hardly have anything in them are not blown up to the size of the others.
+  // The limit keeps almost empty channels from becoming as large as the others.
   constexpr double most = 1024;
   const std::size_t columns = readers.division->columns();
   std::vector<double> sizes(readers.axis.size / columns);
@@ -257,7 +257,7 @@ Divisors divisors_of(const Readers& readers, double alpha) {
     sizes[c / columns] = std::max(sizes[c / columns], readers.largest[c]);
   }
   for (const WeightedLayer& layer : readers.layers) {
-    // What is after this tensor may have been divided meanwhile.
+    // The weights may have been divided since the readers were found.
     const std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
     layer.layout.for_each([&](std::size_t i, std::size_t input, std::size_t) {
       double& largest = weights[input / columns];

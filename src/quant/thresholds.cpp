@@ -1,4 +1,4 @@
-// The four methods, each on the bins alone.
+// Computes thresholds by four methods, each from the bins alone.
 #include "quant/thresholds.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::array<MethodName, 4> names{{{ThresholdMethod::entropy, "entropy"}
                                            {ThresholdMethod::percentile, "percentile"},
                                            {ThresholdMethod::mse, "mse"}}};
 
-/// The upper end of the bin up to which so many lie; so many zeros are among them.
+/// Returns the upper end of the bin up to which `percent` of the numbers lie, with `zeros` zeros among them.
 double percentile(const Histogram& histogram, double percent, std::uint64_t zeros) {
   constexpr double whole = 100;
   const double all = static_cast<double>(histogram.counted()) + static_cast<double>(zeros);
@@ -35,7 +35,7 @@ double percentile(const Histogram& histogram, double percent, std::uint64_t zero
   return histogram.largest();
 }
 
-/// Squared errors of the middle of each bin.
+/// Returns the sum of the squared errors of rounding, with the middle of each bin for its numbers.
 double squared_error(const Histogram& histogram, std::size_t used, double threshold, EightBits type) {
   constexpr double middle = 0.5;
   const double scale = threshold / largest_of(type);
@@ -54,7 +54,7 @@ double least_squared_error(const Histogram& histogram, EightBits type) {
   const std::size_t used = histogram.used_bins();
   double best = histogram.largest();
   double least = std::numeric_limits<double>::infinity();
-  // From the largest down, so that of equal errors the one that saturates least wins.
+  // From the largest down, so that of equal errors the threshold that saturates least is chosen.
   for (int i = candidates; i > 0; --i) {
     const double threshold = static_cast<double>(histogram.largest()) * i / candidates;
     const double error = squared_error(histogram, used, threshold, type);
@@ -82,9 +82,9 @@ struct PrefixSums {
   }
 };
 
-/// The divergence of the first `kept` bins, the last of which takes what lies beyond, from the same bins in so many
-/// levels, each spread evenly over those of its bins that are not empty. A sum over bins of P log(P / Q), P and Q
-/// divided by their sums; where Q is constant over a level the sums are differences of prefix sums.
+/// Returns the divergence of the first `kept` bins, the last of which also holds the numbers beyond, from the same bins
+/// in `levels` levels, each spread evenly over those of its bins that are not empty. It is a sum over bins of P log(P /
+/// Q), with P and Q divided by their sums; where Q is constant over a level the sums are differences of prefix sums.
 double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::size_t kept, std::size_t levels) {
   const double all = sums.counts.back();
   const double beyond = all - sums.counts[kept];
@@ -99,7 +99,7 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
     const double within = sums.counts[end] - sums.counts[begin];
     const double p = within + (is_last ? beyond : 0);
     if (p == 0) continue;
-    // What lies beyond fills the last bin.
+    // The numbers beyond fill the last bin.
     const double filled = sums.filled[end] - sums.filled[begin] + (is_last && last == 0 && beyond > 0 ? 1 : 0);
     if (within == 0) return std::numeric_limits<double>::infinity();
     p_log_q += p * std::log(within / filled / sums.counts[kept]);
@@ -107,8 +107,8 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
   return (p_log_p - p_log_q) / all - std::log(all);
 }
 
-/// As NVIDIA published it (S. Migacz, 8-bit inference with TensorRT, GTC 2017). Zeros take no part: they lose nothing
-/// in int8, and those of a ReLU would outweigh all else.
+/// Returns the threshold of the least divergence, as NVIDIA published it (S. Migacz, 8-bit inference with TensorRT, GTC
+/// 2017). Zeros take no part: they lose nothing in int8, and those of a ReLU would outweigh all others.
 double least_divergence(const Histogram& histogram) {
   constexpr std::size_t most_bins = 2048;
   constexpr std::size_t levels = 128;
@@ -130,9 +130,11 @@ double least_divergence(const Histogram& histogram) {
   return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
 }
 
-/// A spike or a long tail draws the least divergence far below what matters. With that alone a reader of text had 39 %
-/// of its signs right in place of 94 (bench/quantize: recognition), and a tensor of it 5 dB of signal to noise. So it
-/// may cost 6 dB against the percentile, over the numbers that the percentile keeps; zeros take no part in either.
+/// Returns the threshold of the least divergence, or the percentile if that threshold loses too much: a spike or a long
+/// tail draws it far below the numbers that matter. With the divergence alone a text recognition network had 39 % of
+/// its signs right instead of 94 % (bench/quantize: recognition), and one of its tensors had 5 dB of signal to noise.
+/// So the threshold may cost 6 dB against the percentile, over the numbers that the percentile keeps; zeros take no
+/// part in either.
 double by_entropy(const Histogram& histogram) {
   constexpr double most_error = 4;
   const auto largest = static_cast<double>(histogram.largest());

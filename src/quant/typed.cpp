@@ -1,4 +1,4 @@
-// A plan for each node, then the casts that it needs.
+// Plans the type of each node, then inserts the casts that the plan needs.
 #include "quant/typed.hpp"
 
 #include <fmt/format.h>
@@ -27,15 +27,16 @@
 namespace graft::quant {
 namespace {
 
-/// Whether inputs of this letter are of f32 or f16. Those of Resize besides its first are regions and sizes, which are
-/// f32 in files of every age.
+/// Returns whether inputs of this letter may be of f32 or f16. Inputs of Resize after its first are regions and sizes,
+/// which are f32 in files of every age.
 bool can_narrow(const onnx::SchemaTypes& types, char letter) {
   const onnx::TypeSet* allowed = types.types_of(letter);
   return allowed != nullptr && allowed->contains(onnx::ElementType::f32) && allowed->contains(onnx::ElementType::f16) &&
          (types.name != "Resize" || letter == types.input_letter(0));
 }
 
-/// Those of the newest operator set that has the operator; null where none of its inputs can be of another type.
+/// Returns the types of the newest operator set that has the operator, or null if none of its inputs can be of another
+/// type.
 const onnx::SchemaTypes* types_to_narrow(std::string_view op_type) {
   const auto versions = onnx::schema_types(op_type);
   if (versions.empty()) return nullptr;
@@ -45,7 +46,8 @@ const onnx::SchemaTypes* types_to_narrow(std::string_view op_type) {
   return can ? &newest : nullptr;
 }
 
-/// The operator set from which on all inputs that can be of another type may be of this one; 0: in none.
+/// Returns the operator set from which on all inputs that can be of another type may be of this one; 0 if no set allows
+/// it.
 std::int64_t narrow_since(const onnx::SchemaTypes& newest, onnx::ElementType narrow) {
   const auto versions = onnx::schema_types(newest.name);
   std::int64_t since = 0;
@@ -72,11 +74,11 @@ double smallest_number(onnx::ElementType type) {
   return std::ldexp(1.0, type == onnx::ElementType::f16 ? f16_exponent : bf16_exponent);
 }
 
-/// What the type does to a constant.
+/// The effect of the type on a constant.
 struct ConstantFit {
-  double beyond = 0;             ///< A number that it does not reach; 0 where there is none.
-  double vanishing = 0;          ///< A number that becomes 0 where all that are not 0 do; 0 where there is none.
-  onnx::TensorData converted{};  ///< With the largest and the smallest number in place of those.
+  double beyond = 0;             ///< A number beyond the range of the type, or 0.
+  double vanishing = 0;          ///< A number that becomes 0, if all do that are not 0; or 0.
+  onnx::TensorData converted{};  ///< The constant, with the largest and smallest number for these.
 };
 
 ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow) {
@@ -104,43 +106,44 @@ ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow) {
   return result;
 }
 
-/// Where a number that is too large only has to be larger than all others.
+/// Returns whether a number that is too large only has to be larger than all others.
 bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
-/// Whether a constant that is too small for the type may become the smallest number: an epsilon only has to be
-/// something, and a bias is added to what is larger.
+/// Returns whether a constant that is too small for the type may become the smallest number: an epsilon only must not
+/// be 0, and a bias is added to larger numbers.
 bool may_grow(const onnx::Node& node, std::size_t input) {
   constexpr std::size_t bias = 2;
   return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}) ||
          (input == bias && is_any_of(node, {"Conv", "ConvTranspose", "Gemm"}));
 }
 
-/// Whether the node's `dtype` is the type of its output, which is that of its input without the attribute: the schemas
-/// say nothing of that.
+/// Returns whether the node's `dtype` is the type of its output. Without the attribute the output has the type of the
+/// input, which the schemas do not express.
 bool has_type_of_output(const onnx::Node& node) {
   return is_any_of(node, {"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"});
 }
 
-/// What a node does with each port, and what was decided.
+/// The decision about a node, and the types of its ports.
 struct Plan {
   NodeType type = NodeType::none;
-  bool flexible = false;  ///< It works in any type without rounding: the casts around it decide.
+  /// Whether the node works in any type without rounding, so that the casts around it decide.
+  bool flexible = false;
   bool by_form = false;
-  bool refused_in_f32 = false;  ///< TypedOptions::refusal refuses it in any type.
-  std::string key;              ///< By key_of, before tensors are renamed.
+  bool refused_in_f32 = false;  ///< Whether TypedOptions::refusal refuses it in f32 too.
+  std::string key;              ///< The node's key_of, before tensors are renamed.
   std::string reason;
-  std::vector<bool> inputs;   ///< Takes the node's type.
-  std::vector<bool> outputs;  ///< Has the node's type.
+  std::vector<bool> inputs;   ///< Whether each input has the node's type.
+  std::vector<bool> outputs;  ///< Whether each output has the node's type.
 };
 
-/// From where a value comes, or what a reader wants.
+/// The type in which a value is computed, or which a reader needs.
 enum class Side : std::uint8_t { f32, narrow, either };
 
-/// Nodes by key_of, and why they are refused.
+/// The reasons why nodes are refused, by key_of.
 using Refused = std::map<std::string, std::string, std::less<>>;
 
 class Typing {
@@ -171,7 +174,7 @@ class Typing {
     return std::move(result_);
   }
 
-  /// The nodes in the narrow type that TypedOptions::refusal refuses in it.
+  /// Returns the nodes in the narrow type that TypedOptions::refusal refuses in it.
   [[nodiscard]] const Refused& refused() const { return refused_; }
 
  private:
@@ -225,7 +228,7 @@ class Typing {
     return std::nullopt;
   }
 
-  /// Of a node of Graft: the row of types that begins with this type.
+  /// Plans a node of Graft by the row of types that begins with this type.
   Plan operator_plan(const onnx::Node& node) const {
     const auto op = make_operator(node);
     if (op == nullptr) return kept(unknown_operator_reason());
@@ -307,7 +310,7 @@ class Typing {
 
   // ---- Nodes that work in any type
 
-  /// The type that a value comes in; flexible nodes count as `from` says.
+  /// Returns the type in which a value is computed. Flexible nodes in `from` count as f32.
   [[nodiscard]] Side source_of(const onnx::Value& value, const std::set<const onnx::Node*>& from) const {
     if (value.constant()) return Side::either;
     if (value.producer == nullptr) return options_.typed_io ? Side::narrow : Side::f32;
@@ -318,7 +321,7 @@ class Typing {
 
   [[nodiscard]] Side wanted_by(const onnx::Use& use) const {
     const auto found = plans_.find(use.node);
-    if (found == plans_.end()) return Side::f32;  // in a graph inside
+    if (found == plans_.end()) return Side::f32;  // a node in an inner graph
     const Plan& plan = found->second;
     if (use.node->is("Cast") || plan.type == NodeType::none) return Side::either;
     if (plan.type == NodeType::kept || !plan.inputs.at(use.index)) return Side::f32;
@@ -326,7 +329,7 @@ class Typing {
     return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
   }
 
-  /// Whether the casts are fewer with the node in f32, given that what it reads is.
+  /// Returns whether there are fewer casts with the node in f32, given that its inputs are f32.
   [[nodiscard]] bool is_wanted_in_f32(const onnx::Node& node, const Plan& plan) const {
     bool narrow = false;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -347,7 +350,7 @@ class Typing {
 
   void settle_flexible_nodes() {
     const std::vector<onnx::Node*> nodes = graph().nodes();
-    std::set<const onnx::Node*> from;  // what they read is f32
+    std::set<const onnx::Node*> from;  // nodes whose inputs are f32
     const auto reads_f32 = [&](const onnx::Node& node, const Plan& plan) {
       for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
         if (plan.inputs[i] && source_of(*node.inputs[i], from) == Side::narrow) return false;
@@ -368,7 +371,7 @@ class Typing {
         from.erase(*node);
       }
     }
-    // What only reads follows what became of the rest.
+    // Nodes that only read follow the types of their inputs, which are decided now.
     for (const onnx::Node* node : nodes) {
       Plan& plan = plans_.at(node);
       const bool only_reads = std::none_of(node->outputs.begin(), node->outputs.end(), is_f32);
@@ -458,7 +461,7 @@ class Typing {
     redirect(f32_readers, wide);
   }
 
-  /// The graph's output, in the other type than the value has; it keeps the name.
+  /// Adds a cast for the graph's output, which has the other type than the value and keeps its name.
   onnx::Value* make_output(onnx::Value& value, onnx::ElementType to) {
     const std::string name = value.name;
     const std::string_view own = to == onnx::ElementType::f32 ? narrow_name(narrow_) : "f32";
@@ -511,7 +514,7 @@ class Typing {
     }
   }
 
-  // ---- What is refused in the type
+  // ---- Nodes that are refused in the type
 
   [[nodiscard]] std::optional<std::string> refusal(const onnx::Node& node) const {
     return options_.refusal && node.domain.empty() ? options_.refusal(node) : std::nullopt;
@@ -528,7 +531,7 @@ class Typing {
     }
   }
 
-  /// Casts of the model's own whose input has the wanted type by now.
+  /// Removes casts of the original model whose input has the wanted type now.
   void remove_idle_casts() {
     for (onnx::Node* node : graph().nodes()) {
       if (!node->is("Cast") || node->input(0) == nullptr || node->input(0)->type != node->output()->type) continue;
@@ -538,21 +541,21 @@ class Typing {
   }
 
   const TypedOptions& options_;
-  const Refused& known_;  ///< Nodes that stay in f32 since they are refused in the type.
+  const Refused& known_;  ///< Nodes that stay in f32 because they are refused in the type.
   onnx::ElementType narrow_;
   TypedModel result_;
   Refused refused_;
   std::unordered_map<const onnx::Node*, Plan> plans_;
 };
 
-/// The operator set that a node needs to be in bf16; 0 where no set up to `bf16_opset` has it.
+/// Returns the operator set that a node needs to be in bf16, or 0 if no set up to `bf16_opset` has it.
 std::int64_t opset_of_bf16(const onnx::Node& node) {
   const onnx::SchemaTypes* types = node.domain.empty() ? types_to_narrow(node.op_type) : nullptr;
   const std::int64_t since = types == nullptr ? 0 : narrow_since(*types, onnx::ElementType::bf16);
   return since <= onnx::bf16_opset ? since : 0;
 }
 
-/// What all nodes need that can be in bf16.
+/// Returns the operator set that all nodes need that can be in bf16.
 std::int64_t opset_of_bf16(const onnx::Model& model) {
   std::int64_t needed = onnx::working_opset;
   for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
@@ -607,7 +610,9 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
       upgrade_opset(prepared, needed);
       if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, onnx::bf16_ir_version);
     } catch (const Error& refused) {
-      if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: the others stay in f32
+      if (refused.kind() == Error::Kind::internal)
+        throw;  // otherwise a node has no newer form: nodes that need it
+                // stay in f32
     }
   }
   infer_shapes(prepared);
@@ -625,7 +630,7 @@ std::string type_name(const TypedNode& node, verify::Precision precision) {
 }
 
 TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options) {
-  // A node that is kept changes the types around it, and other nodes may be refused in these.
+  // A node that is kept changes the types around it, in which other nodes may be refused.
   for (Refused known;;) {
     Typing typing(prepared, options, known);
     TypedModel typed = typing.run();

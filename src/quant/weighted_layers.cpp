@@ -1,4 +1,4 @@
-// Finds the layers, and changes their constants.
+// Finds layers with constant weights, and changes their constants.
 #include "quant/weighted_layers.hpp"
 
 #include <algorithm>
@@ -29,14 +29,14 @@ std::optional<WeightLayout> layout_of(const onnx::Node& node, const std::vector<
   return layout;
 }
 
-/// The rank of the layer's output, where it is known.
+/// Returns the rank of the layer's output, if it is known.
 std::optional<std::size_t> rank_of_output(const WeightedLayer& layer) {
   if (!layer.node->is("MatMul")) return layer.layout.dims.size();
   const onnx::Value& product = *layer.node->output();
   return product.shape ? std::optional(product.shape->size()) : std::nullopt;
 }
 
-/// The Add after a MatMul that holds its bias.
+/// Returns the Add after a MatMul that holds its bias, or null.
 onnx::Node* find_add(const WeightedLayer& layer) {
   const onnx::Value& product = *layer.node->output();
   onnx::Node* add = only_reader(product);
@@ -45,7 +45,7 @@ onnx::Node* find_add(const WeightedLayer& layer) {
   return numbers_per_channel(layer, other) ? add : nullptr;
 }
 
-/// It fills in zeros, and leaves the channels, axis 1, alone.
+/// Returns whether a Pad fills in zeros, and leaves the channels, axis 1, alone.
 bool pads_with_zeros(const onnx::Node& pad) {
   if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
     return false;
@@ -122,7 +122,7 @@ onnx::Node* only_reader(const onnx::Value& value) {
 }
 
 bool lets_factors_through(const onnx::Node& node, bool has_planes) {
-  // Sets of their own: of all elementwise operators and pools, those for which f(c x) = c f(x) for every c > 0.
+  // Of all elementwise operators and pools, these are the ones for which f(c x) = c f(x) for every c > 0.
   const bool has_one_output = std::all_of(node.outputs.begin() + 1, node.outputs.end(),
                                           [](const onnx::Value* value) { return value == nullptr; });
   if (!has_one_output) return false;
@@ -200,7 +200,7 @@ void set_bias(WeightedLayer& layer, const std::vector<double>& bias) {
   const std::vector<onnx::Node*> order = graph.nodes();
   const auto next = std::next(std::find(order.begin(), order.end(), &node));
   onnx::Node* before = next == order.end() ? nullptr : *next;
-  // The product gets a new value, since the sum takes over its old one.
+  // The product gets a new value, because the sum takes over its old one.
   layer.add = graph.add_node("Add", {node.input(0), constant}, {}, before);
   onnx::Node* maker = graph.add_node("Identity", {node.input(0)}, {node.output()->name});
   maker->output()->type = node.output()->type;

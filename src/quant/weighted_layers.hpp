@@ -1,4 +1,4 @@
-// Convolutions and matrix products with constant weights: which channels each weight connects, and what is added.
+// Convolutions and matrix products with constant weights: the channels that each weight connects, and the bias.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace graft::quant {
 
-/// Weights as ONNX lays them out, seen as a matrix between channels.
+/// The layout of weights in ONNX, as a matrix between channels.
 struct WeightLayout {
   std::vector<std::int64_t> dims;
   std::int64_t groups = 1;
-  bool outputs_first = false;  ///< The first axis is that of the outputs: Conv, and Gemm with transB.
+  bool outputs_first = false;  ///< Whether the first axis is that of the outputs: in Conv, and in Gemm with transB.
 
   [[nodiscard]] std::size_t elements() const;
   [[nodiscard]] std::size_t inputs() const;
@@ -25,46 +25,46 @@ struct WeightLayout {
   void for_each(const Visitor& visit) const;
 };
 
-/// A Conv, ConvTranspose, Gemm or MatMul of f32, whose second input is a constant or comes from one of int8 through
-/// DequantizeLinear.
+/// A Conv, ConvTranspose, Gemm or MatMul of f32, whose second input is a constant or comes from a constant of int8 or
+/// f8 through DequantizeLinear.
 struct WeightedLayer {
   onnx::Node* node = nullptr;
-  onnx::Node* add = nullptr;  ///< After a MatMul: the Add of one number for each channel, its bias.
+  onnx::Node* add = nullptr;  ///< The Add after a MatMul of one number for each channel, its bias.
   onnx::Value* weights = nullptr;
-  onnx::Node* dequantize = nullptr;  ///< Between the weights and the node; null in f32.
+  onnx::Node* dequantize = nullptr;  ///< The node between the weights and the layer; null in f32.
   WeightLayout layout;
 
   [[nodiscard]] onnx::Node& last() const { return add != nullptr ? *add : *node; }
-  [[nodiscard]] onnx::Value& output() const { return *last().output(); }  ///< With the bias.
-  /// How many axes of the output come after that of the channels.
+  [[nodiscard]] onnx::Value& output() const { return *last().output(); }  ///< Returns the output with the bias.
+  /// Returns how many axes of the output come after that of the channels.
   [[nodiscard]] std::size_t axes_after_channels() const;
-  /// Nothing else reads them.
+  /// Returns whether nothing else reads the weights.
   [[nodiscard]] bool owns_weights() const;
 };
 
-/// Nothing for other nodes. Types and shapes should have been inferred.
+/// Returns the layer of a node, or nothing for other nodes. Types and shapes should have been inferred.
 [[nodiscard]] std::optional<WeightedLayer> find_weighted_layer(onnx::Node& node);
-/// Of the main graph, in order.
+/// Returns the layers of the main graph, in order.
 [[nodiscard]] std::vector<WeightedLayer> weighted_layers(onnx::Model& model);
 
-/// The only node that reads a value, which is no output of the graph; null where there are others.
+/// Returns the only node that reads a value, or null if there are others or the value is an output of the graph.
 [[nodiscard]] onnx::Node* only_reader(const onnx::Value& value);
 
-/// A positive factor of a channel of its input may as well be one of its output. With planes the channels are axis 1,
-/// otherwise the last one.
+/// Returns whether a positive factor of a channel of the node's input may as well be applied to its output. With planes
+/// the channels are axis 1, otherwise the last one.
 [[nodiscard]] bool lets_factors_through(const onnx::Node& node, bool has_planes);
 
-/// What a constant holds for each channel of a layer's output, where adding or multiplying both would take one number
-/// for each, or one for all, and leave the shape.
+/// Returns the number of a constant for each channel of a layer's output. Returns nothing unless adding or multiplying
+/// the constant applies one number to each channel, or one to all, and leaves the shape.
 [[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer,
                                                                      const onnx::Value* constant);
 
-/// One number for each channel of the output, zeros where nothing is added; nothing where that is no constant.
+/// Returns the bias of each channel of the output, zeros if nothing is added, or nothing if the bias is not constant.
 [[nodiscard]] std::optional<std::vector<double>> bias_of(const WeightedLayer& layer);
-/// The layer's output keeps its name: a MatMul without an Add gets one before it.
+/// Sets the bias of a layer. The output keeps its name; a MatMul without an Add gets one.
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 
-/// Puts a constant of f32 in an input's place; the name stays where nothing else reads the old one.
+/// Replaces an input by an f32 constant, under the same name if nothing else reads the old one.
 void replace_constant(onnx::Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers);
 
