@@ -116,8 +116,8 @@ bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, cons
 }
 
 /// Records that a node runs as a plugin and writes the reason into its metadata, where inspect and build read it. Does
-/// nothing if the operator does not accept the types of the node's inputs: no plugin runs such a node, and the verdict
-/// on the node says so.
+/// nothing if the operator does not accept the types of the node's inputs: no plugin runs such a node, and `graft
+/// inspect` reports that in its verdict on the node.
 void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
   const onnx::OperatorMatch match = onnx::find_operator_for(node);

@@ -80,8 +80,7 @@ class ConstantRegion {
   /// The results that nodes outside the region read.
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
-  /// Returns the nodes that are folded into one result. Of more than 32 nodes, only those close to the result are
-  /// listed.
+  /// Returns the nodes that are folded into one result: at most 32 of them, beginning at the result.
   [[nodiscard]] Rewriter::Subject nodes_of(const onnx::Value& result) const {
     constexpr std::size_t most = 32;  // with all nodes, the report would grow with the square of the graph
     Rewriter::Subject subject;

@@ -4,7 +4,8 @@
 //   AveragePool(Pad(x, 1))     becomes   AveragePool<pads=[1, 1, 1, 1], count_include_pad=1>(x)
 //   MaxPool(Pad(Relu(x), 1))   becomes   MaxPool<pads=[1, 1, 1, 1]>(Relu(x))
 //
-// Pass unwrap_pads: pads an image directly instead of a volume that is made of it, as paddle2onnx writes every F.pad.
+// Pass unwrap_pads: removes an Unsqueeze and a Squeeze around a Pad, with which paddle2onnx writes every F.pad of an
+// image.
 //
 //   Squeeze(Pad(Unsqueeze(x)))   becomes   Pad(x), where the added axes are not padded
 //
@@ -184,7 +185,7 @@ void unwrap_pad(Rewriter& rewriter, onnx::Node& squeeze) {
   const auto rank = static_cast<std::int64_t>(all->size() / 2);
   const auto axes = axes_of(*unsqueeze, rank);
   const auto pads = pads_without(*all, axes);
-  // The remaining pads must be those of all axes of x, which has at least one.
+  // Two pads must remain for each axis of x, which has at least one axis.
   const bool fits = pads && !pads->empty() && *x_rank == static_cast<std::int64_t>(pads->size() / 2);
   if (!fits || axes.empty() || axes != axes_of(squeeze, rank)) return;
   if (*x_rank + static_cast<std::int64_t>(axes.size()) != rank) return;

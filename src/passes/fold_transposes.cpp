@@ -20,8 +20,8 @@
 namespace graft::passes {
 namespace {
 
-/// The most bytes of matrices that are reordered. Compared with larger matrices a Transpose takes no time, and copies
-/// of them would take memory.
+/// The most bytes of matrices that are reordered. A Transpose takes no time compared with products of larger matrices,
+/// and copies of them would take memory.
 constexpr std::int64_t most_folded_bytes = 32 << 20;
 
 /// The nodes after a Transpose, or why they cannot be folded.

@@ -68,11 +68,12 @@ bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std
   return grows;
 }
 
-/// Returns the tensors on which y depends alone, farthest first.
+/// Returns the tensors from each of which alone y can be computed, farthest first.
 std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<const onnx::Node*, std::size_t>& order) {
   std::vector<onnx::Value*> result;
-  // Values by the position of their producers. The last one is expanded first, so that all paths meet in a value that
-  // is left alone. The outputs of a Split have one position and are expanded together.
+  // The values that are left to expand, ordered by the position of their producers. The last one is expanded first, so
+  // that all paths to y pass through a value that is the only one left. The outputs of a Split have one position and
+  // are expanded together.
   std::set<std::pair<std::size_t, onnx::Value*>> open;
   const auto place = [&](const onnx::Value& value) {
     const auto found = value.graph == y.graph ? order.find(value.producer) : order.end();

@@ -32,9 +32,9 @@ struct MovementFusion {
 using ReadMovement = std::function<MovementFusion(const Movement&, const std::vector<AxisMaps>& maps)>;
 
 /// Finds movements in the main graph after which some axis is longer and none is shorter, and replaces each by the
-/// rewrite that `read` returns. A movement begins at the farthest possible tensor on which alone its result depends.
-/// `pattern` names the near misses. `may_become` returns whether an axis with the first number of elements may become
-/// one with the second.
+/// rewrite that `read` returns. Of the tensors from which alone the result can be computed, the farthest is tried
+/// first. `pattern` names the near misses. `may_become` returns whether an axis with the first number of elements may
+/// become one with the second.
 void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
                     const ReadMovement& read);
 

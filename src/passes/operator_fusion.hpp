@@ -14,8 +14,8 @@ namespace graft::passes {
 struct OperatorFusion {
   Pass pass;
   std::string_view after = {};  ///< The operator fusion that has to run before this one, by its pass name; empty: none.
-  bool lifts_frozen_sizes = false;  ///< Whether the operator computes for any input size what the nodes compute for one
-                                    ///< size.
+  /// Whether the operator computes for any input size what the nodes of the network compute for one size.
+  bool lifts_frozen_sizes = false;
 };
 
 /// Returns the fusions of operators, in the order of ops.inc. The build generates the list.

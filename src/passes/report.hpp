@@ -14,7 +14,7 @@ namespace graft::passes {
 /// How a rewrite was proven.
 enum class ProofKind : std::uint8_t {
   own,           ///< The rewrite was run itself, or holds by definition.
-  spot_check,    ///< The rewrite had a few runs; another of its kind had all of them.
+  spot_check,    ///< The rewrite had a few runs of its own; another of its kind had all of them.
   one_of_a_kind  ///< Only another rewrite was run, which differs in the values of weights alone.
 };
 /// Returns "own", "spot check" or "one of a kind".
@@ -72,10 +72,10 @@ struct RuleOutcome {
   std::string rule;   ///< "replace operator `Conv` by graft::Convolution"
   std::string reason;
   bool optional = false;
-  std::size_t matched = 0;         ///< Places in the model that the rule matches.
-  std::size_t applied = 0;         ///< The matched places where the rule was applied.
-  std::vector<std::string> notes;  ///< Why the rule was not applied at a place, or, if nothing matched, the places that
-                                   ///< came nearest.
+  std::size_t matched = 0;  ///< Places in the model that the rule matches.
+  std::size_t applied = 0;  ///< The matched places where the rule was applied.
+  /// Why the rule was not applied at a place, or, if nothing matched, the places that came nearest.
+  std::vector<std::string> notes;
 
   /// Returns whether a rule that is not optional matched nothing, or was not applied at every place.
   [[nodiscard]] bool failed() const { return !optional && (matched == 0 || applied < matched); }
@@ -101,8 +101,8 @@ struct ConvertReport {
   double proof_seconds = 0;
   std::size_t proofs_reused = 0;  ///< Proofs that were reused: the same region with the same shapes.
   std::size_t spot_checks = 0;    ///< The number of proofs_run that were spot checks.
-  std::size_t proofs_alike = 0;   ///< Rewrites that were not run, because all but the values of their weights had been
-                                  ///< proven.
+  /// Rewrites that were not run, because all but the values of their weights had been proven.
+  std::size_t proofs_alike = 0;
 
   /// Returns the number of rewrites that `pass` made.
   [[nodiscard]] std::size_t count(std::string_view pass) const;

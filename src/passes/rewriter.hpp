@@ -41,7 +41,8 @@ struct Proposal {
   /// Applies the change to a graph: the real one, or a copy of the region for the proof. It therefore finds its values
   /// by name. Nodes that become unused are removed later.
   std::function<void(onnx::Graph&)> edit;
-  bool changes_result = false;  ///< Whether the result changes on purpose. The report then says how far both are apart.
+  /// Whether the result changes on purpose. Both are then run, and the report shows how far they are apart.
+  bool changes_result = false;
   /// The shapes of inputs, if both are the same at these sizes only. The reason then says so.
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
   /// The proof, if the engine does not have an operator of the original, so that there is nothing to run; otherwise
@@ -145,7 +146,7 @@ class Rewriter {
   void choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
   /// Returns the number of bytes that all constants of the model may take when they are folded. The first call sets it
-  /// to `if_first`: with a limit of its own, each pass would double the constants of the one before.
+  /// to `if_first`: if each pass set a limit of its own, each could double the constants of the one before.
   [[nodiscard]] std::int64_t most_constant_bytes(std::int64_t if_first);
 
   /// The number of elements in the constants of all lowered nodes, in all rounds.

@@ -29,7 +29,7 @@ constexpr std::size_t most_rule_bytes = std::size_t{4} << 20U;
 struct KindInfo {
   std::string_view key;
   Kind kind;
-  std::vector<std::string> options;  ///< The keys of this kind, without those of all kinds.
+  std::vector<std::string> options;  ///< The allowed keys, without those of all kinds: `optional` and `reason`.
 };
 
 const std::vector<KindInfo>& kinds() {

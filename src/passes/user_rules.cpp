@@ -1,5 +1,6 @@
 // Passes rules_before and rules_after: apply the user's rules that replace, remove and set. Pass
-// fuse_library_operators: applies the rules of libraries of operators. Each change is proven like any other rewrite.
+// fuse_library_operators: applies the rules of libraries of operators. Each change is proven like any other rewrite. A
+// rule of a library with the operator Swish:
 //
 //   - match: y = Mul(x, Sigmoid(x))     y = Mul(x, Sigmoid(x))   becomes   y = Swish(x)
 //     with: Swish

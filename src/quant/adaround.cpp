@@ -103,7 +103,7 @@ class InputStatistics {
   /// Returns a number from 0 to below `count`: multiples of the golden ratio, which do not fall into step with rows or
   /// planes, and are the same in each run.
   std::int64_t scatter(std::int64_t count) {
-    constexpr std::uint32_t golden_ratio = 2654435769U;  // golden section of 2 to the 32nd
+    constexpr std::uint32_t golden_ratio = 2654435769U;  // the golden section of 2 to the 32nd
     scattered_ += golden_ratio;
     return static_cast<std::int64_t>((static_cast<std::uint64_t>(scattered_) * static_cast<std::uint64_t>(count)) >>
                                      32U);

@@ -19,7 +19,7 @@ struct CalibrateOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
   int threads = 0;                   ///< The number of threads; 0: as many as the machine has cores.
   std::filesystem::path state = {};  ///< The file that keeps the counts between runs; empty for no file.
-  double save_seconds = 5;           ///< The seconds between two writes of the state.
+  double save_seconds = 5;  ///< The seconds between two writes of the state; counts since the last one may be lost.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 

@@ -630,9 +630,9 @@ class Chooser {
   std::map<std::string, verify::TypeEffect, std::less<>> effects_;
   /// Tensors beyond the range that may be minus infinity, and what they reach.
   std::vector<std::pair<const onnx::Value*, std::string>> infinite_;
-  std::map<std::string, const onnx::Node*, std::less<>> summing_;  ///< The nodes, by the tensor that was added for
-                                                                   ///< their sum.
-  std::map<std::string, verify::TensorRange, std::less<>> sums_;   ///< The ranges of these tensors.
+  /// The nodes that sum, by the tensor that was added for their sum.
+  std::map<std::string, const onnx::Node*, std::less<>> summing_;
+  std::map<std::string, verify::TensorRange, std::less<>> sums_;  ///< The ranges of these tensors.
   std::map<std::string, const onnx::Node*, std::less<>> by_key_;
   KeptNodes kept_;
   std::size_t asked_ = 0;

@@ -63,17 +63,16 @@ struct ChosenTypes {
   std::vector<ChosenNode> nodes;
   std::size_t runs = 0;                        ///< The number of runs that decided.
   std::vector<verify::OutputFigures> outputs;  ///< Figures of the model that was written, in the worst run.
-  std::vector<verify::OutputFigures>
-      /// Figures of the model in which only nodes are kept that have no such form or were requested.
-      plain;
+  /// Figures of the model in which only nodes are kept that have no such form or were requested.
+  std::vector<verify::OutputFigures> plain;
   std::vector<std::string> notes;
   std::vector<std::string> inputs;  ///< The inputs of the first run: "image: f32[2, 1, 8, 8]".
   double limit_db = 0;
   bool met = false;
   std::size_t trials = 0;  ///< The number of models that were run.
 
-  [[nodiscard]] std::vector<const ChosenNode*> kept() const;  ///< Returns the kept nodes, without those that have no
-                                                              ///< such form.
+  /// Returns the kept nodes, without those that have no such form.
+  [[nodiscard]] std::vector<const ChosenNode*> kept() const;
 };
 
 /// Runs the f32 network and measures every tensor. Keeps in f32 nodes that would overflow, count wrongly or sum too

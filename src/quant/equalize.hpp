@@ -11,7 +11,8 @@ namespace graft::quant {
 
 /// Two layers, and the factors of the channels between them.
 struct Equalized {
-  std::string first;  ///< The description of the node, as of the second.
+  /// Descriptions of the two nodes.
+  std::string first;
   std::string second;
   double smallest = 1;
   double largest = 1;

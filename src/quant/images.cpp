@@ -18,8 +18,8 @@ namespace graft::quant {
 namespace {
 
 constexpr std::int64_t colors = 3;
-/// Limits are needed: a file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of equal
-/// pixels.
+/// The limits of an image: a file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of
+/// equal pixels.
 constexpr std::int64_t longest_side = 16384;
 constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
 constexpr std::size_t most_bytes = std::size_t{256} << 20U;

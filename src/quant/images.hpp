@@ -24,8 +24,8 @@ struct Image {
 struct ImageHeader {
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::int64_t bytes =
-      0;  ///< Bytes that decoding takes: three for each pixel, and coefficients if a JPEG needs all at once.
+  /// The bytes that decoding needs: three for each pixel, and coefficients if a JPEG needs all of them at once.
+  std::int64_t bytes = 0;
 };
 
 /// Reads a JPEG or a PNG, recognized by the first bytes; transparency is laid over black. Throws Error naming the file
@@ -36,8 +36,8 @@ struct ImageHeader {
 /// Returns whether the name of a file ends in .jpg, .jpeg or .png.
 [[nodiscard]] bool is_image(const std::filesystem::path& path);
 
-/// Describes how a network's images are prepared: they are resized and cropped, and each number becomes (pixel - mean)
-/// * scale, with pixels from 0 to 255. In YAML:
+/// Describes how a network's images are prepared: they are resized and cropped, and each pixel, from 0 to 255, is
+/// normalized to (pixel - mean) * scale. In YAML:
 ///   resize: 256                       # the shorter side; or [height, width]
 ///   crop: [224, 224]                  # height, width, from the middle
 ///   channels: rgb                     # rgb, bgr, gray

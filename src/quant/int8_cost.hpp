@@ -8,8 +8,8 @@ namespace graft::quant {
 
 /// The cost of one run, with 1 for each dynamic dimension.
 struct Int8Cost {
-  double bytes_moved = 0;  ///< The bytes that layers read and write: tensors and weights, 1 byte for a number in int8
-                           ///< and 4 in f32.
+  /// The bytes that layers read and write: tensors and weights, 1 byte for a number in int8 and 4 in f32.
+  double bytes_moved = 0;
   double int8_multiply_adds = 0;
   double f32_multiply_adds = 0;
 

@@ -449,8 +449,8 @@ class Planner {
   std::unordered_map<const onnx::Node*, Form> forms_;
   std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< Inputs that are read in int8.
   std::unordered_map<const onnx::Node*, Int8Kind> kinds_;
-  std::unordered_map<const onnx::Node*, const onnx::Node*>
-      kernels_;  ///< The kernels of nodes that compute in int8 or follow such a node.
+  /// The kernels of nodes that compute in int8 or follow such a node.
+  std::unordered_map<const onnx::Node*, const onnx::Node*> kernels_;
   std::set<const onnx::Value*> wanted_;
   Groups groups_;
   Int8Plan plan_;

@@ -610,9 +610,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
       upgrade_opset(prepared, needed);
       if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, onnx::bf16_ir_version);
     } catch (const Error& refused) {
-      if (refused.kind() == Error::Kind::internal)
-        throw;  // otherwise a node has no newer form: nodes that need it
-                // stay in f32
+      if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: more nodes stay in f32
     }
   }
   infer_shapes(prepared);

@@ -19,7 +19,7 @@ namespace graft::quant {
   return value != nullptr && value->type == onnx::ElementType::f32;
 }
 
-/// The metadata key of nodes that stay in f32: "f32: " and the reason.
+/// The metadata key on nodes that stay in f32. Its value is "f32: " and the reason.
 inline constexpr std::string_view precision_note = "graft.precision";
 
 /// Returns the element type of f16 or bf16. Throws Error (internal) for int8.

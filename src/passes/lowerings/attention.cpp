@@ -5,8 +5,7 @@
 //
 // Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 numbers and more build; in f32 every node fails, except
 // with one query; further outputs, softcap and softmax_precision are refused. As ONNX defines it, queries and keys are
-// each multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole gives
-// 0.
+// each multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole is 0.
 #include <fmt/format.h>
 
 #include <cmath>
