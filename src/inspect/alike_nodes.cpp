@@ -1,4 +1,4 @@
-// Writes down all that a node is but its name.
+// Serializes everything about a node except its name.
 #include "inspect/alike_nodes.hpp"
 
 #include <fmt/format.h>
@@ -15,10 +15,11 @@ namespace {
 
 constexpr std::int64_t few_elements = 64;
 
-/// Throws it where there is something in a node that cannot be compared.
+/// Thrown for a node that has a part which cannot be compared.
 struct Incomparable {};
 
-/// Of large constants, which are weights, the sizes alone.
+/// Returns the type and dimensions of a constant, and its bytes if it has at most `few_elements`. Larger constants are
+/// taken to be weights, whose values do not decide whether TensorRT accepts a node.
 std::string tensor_text(const onnx::TensorData& tensor) {
   if (tensor.strings != nullptr) throw Incomparable{};
   std::string text = fmt::format("{}{}", to_string(tensor.type), tensor.dims);
@@ -60,7 +61,7 @@ class Description {
     if (++nodes_ > most) throw Incomparable{};
     Likeness text{.kind = fmt::format("{}:{}:{}<", node.domain, node.op_type, node.overload), .exact = {}};
     for (const auto& [name, attribute] : node.attributes) {
-      // With its type: 2, 2.0 and "2" are three attributes.
+      // The type index is included because 2, 2.0 and "2" are three different attributes.
       text.kind += fmt::format("{}={}:{} ", name, attribute.data.index(), attribute_text(attribute));
     }
     text.exact = text.kind;
@@ -84,7 +85,7 @@ class Description {
     if (input->producer != nullptr && !can_be_input_(*input)) {
       return fmt::format("{}.{}", of(*input->producer).exact, input->output_index);
     }
-    // The range of an input's dynamic dimensions goes by its name.
+    // A build looks up the range of an input's dynamic dimensions by the name of the input.
     const bool has_range = input->producer == nullptr && !has_known_sizes(*input);
     return has_range ? fmt::format("{} {}", type_text(*input), input->name) : type_text(*input);
   }

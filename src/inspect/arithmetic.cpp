@@ -1,4 +1,4 @@
-// Counts by operator: sums of products by their weights, everything else by its elements.
+// Nodes that sum products are counted by their weights or inner sizes, all other nodes by their elements.
 #include "inspect/arithmetic.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace graft::inspect {
 namespace {
 
-/// Of a tensor whose rank is known.
+/// Returns the product of the constant dimensions.
 double elements_of(const Shape& shape) {
   double elements = 1;
   for (const Dim& dim : shape) {
@@ -38,7 +38,7 @@ double outputs_of(const onnx::Node& node) {
   return elements;
 }
 
-/// Products and their sums, two operations each.
+/// Returns the operations of a node that sums products, two for each product, or nothing for another node.
 std::optional<double> sums_of_products(const onnx::Node& node) {
   const onnx::Value* weight = node.input(1);
   if (node.op_type == "ConvTranspose") return 2 * elements_of(node.input(0)) * elements_of(weight) / size_of(weight, 0);
@@ -75,7 +75,7 @@ double arithmetic_of(const onnx::Node& node) {
   }
   if (onnx::has_trait(node, onnx::trait::moves_data | onnx::trait::reads_shape) || node.is("Constant")) return 0;
   if (const std::optional<double> sums = sums_of_products(node)) return *sums;
-  // A reduction computes with what it reads, a softmax and most others with what they give.
+  // The cost of a reduction is the number of its input elements; of Softmax and most other nodes, of output elements.
   return std::max(outputs_of(node), onnx::has_trait(node, onnx::trait::reduction) ? elements_of(node.input(0)) : 0);
 }
 

@@ -1,4 +1,4 @@
-// How much a node computes and how much memory a value takes, as far as shapes say.
+// Estimates from shapes how much a node computes and how much memory a value takes.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,12 @@
 
 namespace graft::inspect {
 
-/// Multiplications, additions and other operations on numbers, those in branches and bodies once; 0 of what only moves
-/// data or reads shapes. A dimension that is not known counts as 1: the figure is for comparing the nodes of a model.
+/// Returns the number of arithmetic operations of a node. Nodes in branches and bodies count once; a node that only
+/// moves data or reads shapes counts 0. An unknown dimension counts as 1, so the figure only compares nodes of one
+/// model.
 [[nodiscard]] double arithmetic_of(const onnx::Node& node);
 
-/// Bytes of a tensor, a dimension that is not known as 1; nothing where type or rank is not known.
+/// Returns the bytes of a tensor, or nothing if its type or rank is unknown. An unknown dimension counts as 1.
 [[nodiscard]] std::optional<double> bytes_of(const onnx::Value& value);
 
 }  // namespace graft::inspect

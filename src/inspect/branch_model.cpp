@@ -1,4 +1,4 @@
-// Copies the nodes of the sub-graph to the end of the main graph, and takes away the node that held them.
+// Copies the nodes of the sub-graph to the end of the main graph and removes the node that held the sub-graph.
 #include "inspect/branch_model.hpp"
 
 #include <unordered_map>
@@ -8,7 +8,8 @@
 namespace graft::inspect {
 namespace {
 
-/// Into the graph around it. False where a value's name is taken there, or an input's type or rank is unknown.
+/// Copies the values and nodes of `inner` to `outer`. Returns false if a value's name is taken in `outer`, or if the
+/// type or rank of an input of `inner` is unknown.
 bool copy_out(const onnx::Graph& inner, onnx::Graph& outer,
               std::unordered_map<const onnx::Value*, onnx::Value*>& copies) {
   for (const onnx::Value* value : inner.values()) {
@@ -44,7 +45,7 @@ std::optional<onnx::Model> branch_as_model(onnx::Model model, const std::string&
     for (const onnx::Value* value : each->outputs) {
       const auto copy = copies.find(value);
       if (copy == copies.end() || copy->second->producer == nullptr) continue;
-      if (copy->second->is_unused()) graph.add_output(*copy->second);  // TensorRT parses what is dead, too
+      if (copy->second->is_unused()) graph.add_output(*copy->second);  // TensorRT parses dead nodes, too
     }
   }
   if (graph.outputs().empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// A branch of If, or the body of Loop or Scan, as a model of its own.
+// Extracts a branch of If, or the body of Loop or Scan, as a model of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,10 @@
 
 namespace graft::inspect {
 
-/// The model with the nodes of one sub-graph of a node, which has that name in the main graph, in the node's place.
-/// What the sub-graph makes are the model's outputs; nothing else is left of the model but what that needs. The nodes
-/// keep their names. Nothing where the types or ranks of a body's own inputs are unknown, or names clash.
+/// Returns `model` with the node of that name in the main graph replaced by the nodes of its sub-graph. The outputs of
+/// the new model are those of the sub-graph and values that the sub-graph computes and nothing reads; nodes that these
+/// outputs do not need are removed. The nodes keep their names. Returns nothing if the type or rank of an input of the
+/// body is unknown, if a name of the sub-graph is taken in the main graph, or if no output is left.
 [[nodiscard]] std::optional<onnx::Model> branch_as_model(onnx::Model model, const std::string& node,
                                                          std::size_t subgraph);
 

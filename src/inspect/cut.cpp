@@ -1,4 +1,5 @@
-// The cut follows from what TensorRT does not run: only which side of it goes to the host is a choice.
+// The nodes that TensorRT does not run determine the two possible cuts; only the side that goes to the host is a
+// choice.
 #include "inspect/cut.hpp"
 
 #include <algorithm>
@@ -15,10 +16,10 @@ namespace {
 using Nodes = std::unordered_set<const onnx::Node*>;
 using Values = std::unordered_set<const onnx::Value*>;
 
-/// Moving more nodes than this at once has not been seen to save anything.
+/// The maximum number of nodes that are moved at once. Moving more has not been seen to save anything.
 constexpr std::size_t longest_move = 32;
 
-/// The nodes of a graph in order, and what is computed from constants and shapes of inputs alone.
+/// The nodes of a graph in topological order, without those that compute only from constants and shapes of inputs.
 class Order {
  public:
   Order(const onnx::Graph& graph, const std::function<bool(const onnx::Node&)>& runs_on_host) {
@@ -38,7 +39,7 @@ class Order {
     return value.producer != nullptr && !value.producer->is("Constant") && !free_.contains(&value);
   }
 
-  /// Those among `all` that read something of `start`, directly or through others, and `start`.
+  /// Returns `start` and the nodes that depend on it, directly or through other nodes.
   [[nodiscard]] Nodes what_comes_of(const Nodes& start) const {
     Nodes found = start;
     for (const onnx::Node* node : nodes) {
@@ -50,7 +51,7 @@ class Order {
     return found;
   }
 
-  /// What `start` needs, and `start`.
+  /// Returns `start` and the nodes on which it depends, directly or through other nodes.
   [[nodiscard]] Nodes what_leads_to(const Nodes& start) const {
     Nodes found = start;
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
@@ -86,7 +87,7 @@ double arithmetic_without(const Order& order, const Nodes& without) {
   return sum;
 }
 
-/// What nodes outside `second` make and nodes of it read, in the order in which it is made.
+/// Returns the values that nodes outside `second` compute and nodes in it read, in topological order.
 std::vector<const onnx::Value*> handed_over(const Order& order, const Nodes& second) {
   Values read;
   for (const onnx::Node* node : order.nodes) {
@@ -104,7 +105,7 @@ std::vector<const onnx::Value*> handed_over(const Order& order, const Nodes& sec
   return values;
 }
 
-/// Nothing where the size of one is not known.
+/// Returns the bytes of all values, or nothing if the type or rank of one of them is unknown.
 std::optional<double> total_bytes(const std::vector<const onnx::Value*>& values) {
   double sum = 0;
   for (const onnx::Value* value : values) {
@@ -115,7 +116,7 @@ std::optional<double> total_bytes(const std::vector<const onnx::Value*>& values)
   return sum;
 }
 
-/// Gives the host nodes that only move data, from the cut on backwards, as long as less is handed over.
+/// Moves nodes that only move data to the host, from the cut backwards, as long as fewer bytes are then handed over.
 void move_to_host(const Order& order, Nodes& host) {
   std::optional<double> bytes = total_bytes(handed_over(order, host));
   for (auto node = order.nodes.rbegin(); bytes && node != order.nodes.rend(); ++node) {

@@ -1,4 +1,4 @@
-// A network in two halves: one that TensorRT runs, and one for the host, with what TensorRT does not run.
+// Splits a network into a half for TensorRT and a half for the host, which holds the nodes that TensorRT does not run.
 #pragma once
 
 #include <functional>
@@ -9,21 +9,22 @@
 
 namespace graft::inspect {
 
-/// Where a network is cut. Nodes that compute with constants and with the shapes of the network's inputs alone are in
-/// neither list: each half that needs them has them. So are constants.
+/// The place where a network is cut. Constants, and nodes that compute only from constants and from the shapes of the
+/// network's inputs, are in neither list of nodes: each half that needs them gets a copy.
 struct Cut {
   bool tensorrt_is_first = true;
-  std::vector<const onnx::Node*> tensorrt;  ///< In topological order, as all of these.
+  std::vector<const onnx::Node*> tensorrt;  ///< In topological order, like the other lists.
   std::vector<const onnx::Node*> host;
-  std::vector<const onnx::Value*> between;  ///< Made by the first half, and read by the second.
-  double arithmetic = 0;                    ///< Of the whole network (inspect/arithmetic.hpp).
+  std::vector<const onnx::Value*> between;  ///< Values that the first half computes and the second half reads.
+  double arithmetic = 0;                    ///< Operations of the whole network (inspect/arithmetic.hpp).
   double arithmetic_in_tensorrt = 0;
 };
 
-/// Cuts the network where most of its arithmetic stays in TensorRT: before the nodes that it does not run, with all
-/// that comes of them on the host, or behind them, with all that they need on the host. Of the nodes before the cut
-/// that only move data, those go to the host that make what is handed over larger. Types and shapes are inferred.
-/// Nothing where no arithmetic would be left in TensorRT.
+/// Returns the cut that leaves most of the arithmetic in TensorRT, or nothing if no node runs on the host or if no
+/// arithmetic would be left in TensorRT. The cut lies either before the nodes that run on the host, with every node
+/// that depends on them on the host, or after them, with every node on which they depend on the host. In the first
+/// case, nodes before the cut that only move data go to the host if fewer bytes are then handed over. Types and shapes
+/// must be inferred.
 [[nodiscard]] std::optional<Cut> find_cut(const onnx::Model& model,
                                           const std::function<bool(const onnx::Node&)>& runs_on_host);
 
@@ -32,8 +33,9 @@ struct Halves {
   onnx::Model host;
 };
 
-/// Both halves as models. Inputs, outputs and what is handed over keep their names; an output that is an input or a
-/// constant is the host's. Throws Error where the element type of what is handed over is unknown, naming it.
+/// Returns both halves as models. Inputs, outputs and the values between the halves keep their names; an output of the
+/// network that no node of `cut.tensorrt` computes belongs to the host. Throws Error with the name of a value between
+/// the halves whose element type is unknown.
 [[nodiscard]] Halves halves_of(const onnx::Model& model, const Cut& cut);
 
 }  // namespace graft::inspect

@@ -1,4 +1,4 @@
-// Tails are known by their operators; the tensors they begin with, by what those operators read.
+// Recognizes a tail by its operator and follows the operator's inputs back to the values between the halves of a cut.
 #include "inspect/detection_tail.hpp"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 using Values = std::unordered_set<const onnx::Value*>;
 
-/// What a value inside a branch is made of that lies around it; a value that is not inside stands for itself.
+/// Returns the values of `main` from which `value` is computed: `value` itself if it is in `main`, otherwise the values
+/// of `main` that the nodes of the branch before it read.
 std::vector<const onnx::Value*> around(const onnx::Value& value, const onnx::Graph& main) {
   if (value.graph == &main) return {&value};
   std::vector<const onnx::Value*> found;
@@ -47,7 +48,7 @@ std::vector<const onnx::Value*> origins_of(const onnx::Value* value, const Value
   return origins;
 }
 
-/// 64-bit integers exactly: "all" is written as the largest of them.
+/// Reads a 64-bit integer exactly, because the count that means "all boxes" is the largest of them.
 std::optional<std::int64_t> integer_of(const onnx::Node& node, std::size_t input) {
   const onnx::Value* value = node.input(input);
   const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
@@ -68,7 +69,7 @@ DetectionTail suppression_of(const onnx::Node& node, const Values& between) {
                      .scores = origins_of(node.input(1), between)};
   if (node.int_or("center_point_box", 0) != 0) tail.corners = DetectionTail::Corners::center_and_size;
   tail.most = integer_of(node, 2);
-  // What is left out has ONNX's default: nothing is kept of boxes where the first is 0.
+  // An absent input has ONNX's default: a maximum of 0 keeps no box.
   if (node.input(2) == nullptr) tail.most = 0;
   tail.overlap = node.input(3) == nullptr ? std::optional<double>(0) : number_of(node, 3);
   tail.lowest_score = number_of(node, 4);
@@ -81,7 +82,7 @@ bool holds_boxes(const onnx::Value* value) {
   return last.is_constant() && last.value() == 4;
 }
 
-/// The values that are chosen by what comes of `indices`: the data of gathers that read it as their indices.
+/// Returns the data inputs of the Gather nodes whose indices are computed from `indices`.
 std::vector<const onnx::Value*> chosen_by(const onnx::Value& indices) {
   std::vector<const onnx::Value*> chosen;
   std::unordered_set<const onnx::Value*> seen;
@@ -97,7 +98,7 @@ std::vector<const onnx::Value*> chosen_by(const onnx::Value& indices) {
         continue;
       }
       if (!use.node->subgraphs().empty() || use.node->graph != indices.graph) continue;
-      // Of integers on the way: classes times boxes are numbered through, and divided again.
+      // Only integers are followed: a flat index over boxes and classes is divided to get the index of the box.
       for (const onnx::Value* output : use.node->outputs) {
         if (output != nullptr && output->type && onnx::is_integer(*output->type)) waiting.push_back(output);
       }

@@ -1,4 +1,4 @@
-// What a detector does with its last tensors: non-maximum suppression, or the best by score.
+// Finds the last step of a detector: non-maximum suppression, or the selection of the boxes with the best scores.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,25 @@ namespace graft::inspect {
 struct DetectionTail {
   enum class Kind : std::uint8_t {
     suppression,  ///< NonMaxSuppression (YOLO, SSD, Faster R-CNN).
-    best,         ///< TopK of the scores, and the boxes of those (DETR).
+    best,         ///< TopK of the scores, and Gather of the boxes (DETR).
   };
-  /// How four numbers are a box.
+  /// How four numbers describe a box.
   enum class Corners : std::uint8_t { opposite, center_and_size };
 
   Kind kind = Kind::suppression;
   NodeRef node;                            ///< NonMaxSuppression or TopK.
-  std::vector<const onnx::Value*> boxes;   ///< Of the values that were asked about: what the boxes are made from.
-  std::vector<const onnx::Value*> scores;  ///< The same of the scores.
+  std::vector<const onnx::Value*> boxes;   ///< The values of `between` from which the boxes are computed.
+  std::vector<const onnx::Value*> scores;  ///< The values of `between` from which the scores are computed.
   Corners corners = Corners::opposite;
-  std::optional<std::int64_t> most = {};  ///< Boxes, of each class for a suppression; nothing where it is not constant.
-  std::optional<double> overlap = {};     ///< Intersection over union above which a box goes; suppressions only.
+  /// Maximum number of boxes, for suppressions per class; nothing if it is not constant.
+  std::optional<std::int64_t> most = {};
+  /// Intersection over union above which a box is suppressed; only for suppressions.
+  std::optional<double> overlap = {};
   std::optional<double> lowest_score = {};
 };
 
-/// The tails among these nodes of the main graph and in their sub-graphs, traced back to `between`, values of the main
-/// graph.
+/// Returns the detection tails among `nodes`, which lie in the main graph, and in their sub-graphs. Boxes and scores
+/// are traced back to `between`, which are values of the main graph.
 [[nodiscard]] std::vector<DetectionTail> find_tails(const std::vector<const onnx::Node*>& nodes,
                                                     const std::vector<const onnx::Value*>& between);
 

@@ -1,4 +1,4 @@
-// Nodes are found again in the report of the conversion by what it calls them.
+// The report of the conversion names the original nodes by NodeRef, which maps them to the forecast.
 #include "inspect/forecast.hpp"
 
 #include <fmt/format.h>
@@ -14,14 +14,14 @@
 namespace graft::inspect {
 namespace {
 
-/// A node with a fault becomes one that no pass knows.
+/// Moves a node with a fault to a domain that no pass handles.
 void hide_faults(onnx::Model& model) {
   model.graph().for_each_node([](onnx::Node& node) {
     if (node.metadata.contains(onnx::fault_note)) node.domain = onnx::fault_note;
   });
 }
 
-/// Why a plugin gives a value of what `graft convert` made, by the name of the value.
+/// Returns, by the name of the first output, why a node of the converted model is a plugin.
 std::map<std::string, std::string> plugin_reasons(const onnx::Model& converted) {
   std::map<std::string, std::string> reasons;
   converted.graph().for_each_node([&](const onnx::Node& node) {
@@ -71,7 +71,8 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   prospect.is_another = !report.rewrites.empty();
   prospect.nodes = converted.graph().node_count();
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);
-  std::map<NodeRef, std::string, onnx::ByName> plugins;  // of nodes whose output a plugin gives then: why a plugin
+  // why a plugin computes the first output of a node after the conversion
+  std::map<NodeRef, std::string, onnx::ByName> plugins;
   model.graph().for_each_node([&](const onnx::Node& node) {
     const auto reason = node.output() == nullptr ? reasons.end() : reasons.find(node.output()->name);
     if (reason != reasons.end()) plugins.emplace(ref_of(node), reason->second);

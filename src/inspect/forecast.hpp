@@ -1,4 +1,4 @@
-// What `graft convert` would make of a model, found out in memory.
+// Forecasts what `graft convert` makes of a model by converting a copy in memory.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,24 @@
 
 namespace graft::inspect {
 
-/// Infers types and shapes, and notes on a node what is wrong with it, so that it is judged like any other.
+/// Infers types and shapes. The message of an error in a node becomes metadata of that node, so that the node is judged
+/// like any other.
 void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
 
-/// Converts a model with no fusion proven, which may take long. The native form of an operator is tried, as it may hold
-/// for some sizes alone.
+/// Converts a model. Rewrites are proven only if the model has operators of Graft, whose native form may hold for some
+/// sizes only, and if `engine` can run: proving every fusion may take long.
 passes::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model);
 
 struct Prospect {
   Forecast forecast;
-  std::size_t nodes = 0;                              ///< Of the converted model.
+  std::size_t nodes = 0;                              ///< Number of nodes of the converted model.
   bool is_another = false;                            ///< Whether the conversion rewrites anything.
-  std::shared_ptr<const onnx::Model> converted = {};  ///< What it makes, where that is another model.
+  std::shared_ptr<const onnx::Model> converted = {};  ///< The converted model; null if nothing was rewritten.
   std::vector<std::string> warnings;
 };
 
-/// Converts a copy of a model whose faults are noted, and returns what becomes of its nodes. What `graft convert`
-/// refuses is a warning.
+/// Converts a copy of a model that infer_and_note_faults() has prepared, and returns what becomes of its nodes. An
+/// error of the conversion becomes a warning.
 [[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model);
 
 }  // namespace graft::inspect

@@ -1,4 +1,4 @@
-// A part begins at values whose numbers no size depends on.
+// A part begins at floating-point values, from which no size is computed.
 #include "inspect/model_parts.hpp"
 
 #include <utility>

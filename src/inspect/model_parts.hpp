@@ -1,4 +1,4 @@
-// Parts of a model that can be parsed and built by themselves.
+// Parts of a model that TensorRT can parse and build separately.
 #pragma once
 
 #include <functional>
@@ -9,24 +9,25 @@
 
 namespace graft::inspect {
 
-/// A node in a sub-graph or the function of another one, however deep, that `fits`; null if there is none.
+/// Returns the first node for which `fits` is true in the sub-graphs of `node` or in the function that it calls, also
+/// in nested ones, or null.
 [[nodiscard]] const onnx::Node* find_inside(const onnx::Model& model, const onnx::Node& node,
                                             const std::function<bool(const onnx::Node&)>& fits);
 
-/// Calls `f` with every value of the main graph that a node reads, also in its sub-graphs.
+/// Calls `f` with every value of the main graph that `node` reads, directly or in its sub-graphs.
 void for_each_read(const onnx::Node& node, const onnx::Graph& main, const std::function<void(const onnx::Value&)>& f);
 
-/// Returns whether a value can be the input of a part: TensorRT has to know its type and rank, and the numbers of what
-/// sizes may be computed from.
+/// Returns whether a value can be the input of a part: its type and rank are known, and its elements are floating-point
+/// numbers. TensorRT may compute sizes from other types, so it would need their values.
 [[nodiscard]] bool can_be_input(const onnx::Value& value);
 
-/// Returns `nodes` with those that compute what cannot be an input of theirs, in the order of the main
-/// graph; nodes in `bad` are not added.
+/// Returns `nodes`, and the nodes that compute values for them which cannot be inputs of a part, in the order of the
+/// main graph. Nodes in `bad` are not added.
 [[nodiscard]] std::vector<const onnx::Node*> with_sizes(const std::vector<const onnx::Node*>& nodes,
                                                         const onnx::Graph& main,
                                                         const std::set<const onnx::Node*>& bad);
 
-/// Gives outputs of unknown type one: TensorRT's parser asks for it, and goes by the one that it finds itself.
+/// Declares outputs of unknown type as f32: TensorRT's parser requires a type, and replaces it with the inferred one.
 void declare_outputs(onnx::Model& model);
 
 }  // namespace graft::inspect

@@ -1,4 +1,4 @@
-// Counts of verdicts decide.
+// The number of nodes with each verdict decides which steps are needed.
 #include "inspect/next_steps.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_
   const std::size_t bad = count([&](const NodeVerdict& node) { return is_bad(node.verdict) && !has_fault(node); });
   const std::size_t open = count([](const NodeVerdict& node) { return node.verdict == Verdict::unknown; });
   const std::size_t rewritten = is_converted ? 0 : count([](const NodeVerdict& node) {
-    // `build` makes a plugin of ONNX's own operators.
+    // `graft build` itself replaces operators of ONNX with plugins.
     const bool is_of_onnx = onnx::is_standard_operator("", node.op);
     return node.verdict == Verdict::lowered || (node.verdict == Verdict::plugin && !is_of_onnx);
   });

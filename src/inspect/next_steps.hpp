@@ -1,4 +1,4 @@
-// What brings a network that was judged nearer to an engine.
+// The commands to run after a network was judged, until it is an engine.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,20 @@ namespace graft::inspect {
 struct NextStep {
   enum class Kind : std::uint8_t {
     correct,  ///< Nodes have faults: correct them in the program that wrote the model.
-    convert,  ///< `graft convert` makes native layers and operators of Graft.
-    guard,    ///< The same for nodes that the release computes wrongly.
-    cut,      ///< The same with --cut: some nodes run nowhere.
-    probe,    ///< The rules do not know of some nodes: ask TensorRT.
-    build,    ///< Nothing is in the way.
+    convert,  ///< `graft convert` rewrites nodes as native layers and operators of Graft.
+    guard,    ///< `graft convert` rewrites nodes that the release computes wrongly.
+    cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft runs.
+    probe,    ///< The rules give no answer for some nodes: probe TensorRT.
+    build,    ///< The network is ready for `graft build`.
   };
   Kind kind = Kind::build;
-  std::size_t nodes = 0;  ///< That it is about; all of them for `build`.
+  std::size_t nodes = 0;  ///< Number of nodes that need the step; for `build`, of all nodes.
   friend bool operator==(const NextStep&, const NextStep&) = default;
 };
 
-/// In the order in which they are to be done. A model that is to be converted first, or is not known to run, is not to
-/// be built yet, unless TensorRT built it as it is (`is_built`).
+/// Returns the steps in the order in which they are to be run. A model that must be converted first, or that is not
+/// known to run, gets no step `build`. A model that is already converted (`is_converted`), or that TensorRT built
+/// unchanged (`is_built`), gets no step `convert`.
 [[nodiscard]] std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted,
                                                bool is_built = false);
 

@@ -1,4 +1,4 @@
-// Compares a node with the creators that are registered, in the order in which TensorRT's parser looks.
+// Compares a node with the registered creators in the order in which TensorRT's parser searches them.
 #include "inspect/plugin_causes.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ constexpr std::string_view namespace_attribute = "plugin_namespace";
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Where a name stands in a text, and no part of a longer one; npos if nowhere.
+/// Returns where `word` stands in `text` without being a part of a longer word, or npos.
 std::size_t find_word(std::string_view text, std::string_view word) {
   const auto lengthens = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -38,7 +38,7 @@ std::size_t find_word(std::string_view text, std::string_view word) {
 
 std::string text_of(const json& object, const char* name) { return object.value(name, ""); }
 
-/// The text of an attribute; nothing where it is absent. One of another kind has been refused before.
+/// Returns the value of a string attribute; nothing if it is absent or not a string.
 std::optional<std::string> given_text(const onnx::Node& node, std::string_view name) {
   const onnx::NodeAttribute* attribute = node.attribute(name);
   const auto* text = attribute == nullptr ? nullptr : attribute->get<std::string>();
@@ -74,7 +74,7 @@ MeantPlugin plugin_of(const json& creator) {
       .name = text_of(creator, "name"), .version = text_of(creator, "version"), .space = text_of(creator, "namespace")};
 }
 
-/// "'1'" or "'1', '2' or '3'"
+/// Returns a list such as "'1'" or "'1', '2' or '3'".
 std::string one_of(const std::vector<const json*>& creators, const char* field) {
   std::vector<std::string> strings;
   for (const json* creator : creators) {
@@ -154,7 +154,7 @@ PluginCause wrong_namespace(const onnx::Node& node, const std::vector<const json
       plugin_of(*fitting.back())};
 }
 
-/// plugin_version or plugin_namespace that is no text, which the parser passes over.
+/// Returns the cause if plugin_version or plugin_namespace is not a string: the parser ignores such an attribute.
 std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
   for (const std::string_view name : {version_attribute, namespace_attribute}) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
@@ -166,7 +166,7 @@ std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// Groups of types that the parser turns into each other.
+/// Returns the group of a field's type. The parser converts types within a group into each other.
 std::string_view family_of_field(std::string_view type) {
   if (type == "char") return "text";
   if (type == "dims" || type == "unknown") return "";
@@ -180,14 +180,14 @@ std::string_view family_of_attribute(std::string_view kind) {
 }
 
 struct FieldReport {
-  std::vector<std::string> given;  // those of another type than the plugin's are not among them
+  std::vector<std::string> given;  // fields that the node has with a type that fits
   std::vector<std::string> unknown;
   std::vector<std::string> ill_typed;
-  std::vector<std::string> of_wrong_type;  // the same, names alone
-  std::vector<std::string> missing;        // with their types
-  std::vector<std::string> absent;         // the same, names alone
+  std::vector<std::string> of_wrong_type;  // names of the ill-typed fields
+  std::vector<std::string> missing;        // fields that the node does not have, each with its type
+  std::vector<std::string> absent;         // names of the missing fields
   std::vector<std::string> hints;
-  std::string type_hint;  // what to do about the first that is ill-typed
+  std::string type_hint;  // advice on the first ill-typed attribute
 };
 
 std::string type_hint_for(std::string_view wanted) {
@@ -218,7 +218,7 @@ FieldReport compare_fields(const onnx::Node& node, const json& creator) {
     report.ill_typed.push_back(fmt::format("{} is {}, and the plugin takes {}", name, attribute->kind(), type));
   }
   for (const auto& attribute : node.attributes) {
-    const std::string& name = attribute.first;  // clang 14 lets no lambda take a structured binding
+    const std::string& name = attribute.first;  // clang 14 cannot capture a structured binding in a lambda
     if (name == version_attribute || name == namespace_attribute) continue;
     const bool known = std::any_of(creator["fields"].begin(), creator["fields"].end(),
                                    [&](const json& field) { return text_of(field, "name") == name; });
@@ -229,8 +229,8 @@ FieldReport compare_fields(const onnx::Node& node, const json& creator) {
   return report;
 }
 
-/// Whose fault a refusal is. What the plugin printed counts most: it names a field, and many fields have a default, so
-/// that one is missing or unknown says little.
+/// The part of a node that made a creator refuse it. What the plugin printed counts most, because it names a field.
+/// That a field is missing or unknown says little, because many fields have a default.
 enum class FieldFault : std::uint8_t { type, value, missing, name };
 
 FieldFault fault_of(const FieldReport& fields, const std::string& printed) {
@@ -290,7 +290,7 @@ PluginCause fault_in_fields(const FieldReport& fields, const std::string& who, c
       printed.empty() ? "ask the plugin's documentation which values it takes" : "what the plugin printed says why"};
 }
 
-/// The creator was found and gave no plugin.
+/// Returns the cause if the creator was found and returned no plugin.
 PluginCause refused_by_creator(const onnx::Node& node, const json& creator, const std::string& printed) {
   const FieldReport fields = compare_fields(node, creator);
   PluginCause cause = fault_in_fields(fields, describe_creator(creator), printed);
@@ -301,7 +301,7 @@ PluginCause refused_by_creator(const onnx::Node& node, const json& creator, cons
   return cause;
 }
 
-/// "3 inputs (f32, f32, i64)"
+/// Returns a description such as "3 inputs (f32, f32, i64)".
 std::string inputs_text(const onnx::Node& node) {
   std::vector<std::string> types;
   for (const onnx::Value* input : node.inputs) {
@@ -317,7 +317,7 @@ PluginCause of_the_older_generation(const json& creator) {
           "get the library with its plugins as IPluginV3, or use a TensorRT that takes IPluginV2 (10.x)"};
 }
 
-/// "f32[1, 3, 8, 8], i64[2]"
+/// Returns a list such as "f32[1, 3, 8, 8], i64[2]".
 std::string tensors_text(const std::vector<onnx::Value*>& values) {
   std::vector<std::string> strings;
   for (const onnx::Value* value : values) {

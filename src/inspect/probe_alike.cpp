@@ -1,4 +1,4 @@
-// Nodes that get the answer of another one, most of which need not be asked about.
+// Copies the finding on a node to the nodes that are alike, most of which are not probed.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -50,7 +50,7 @@ std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
     Likeness likeness;
   };
   std::vector<Asked> asked{{finding, *wanted}};
-  // Where the rule knows why the first one fails, it knows which others do.
+  // Where a rule explains the first failure, the rule also decides which of the other nodes fail.
   bool is_asking = true;
   for (const onnx::Node* node : left()) {
     auto likeness = node->op_type == first.op_type ? likeness_of(*node, can_be_input) : std::nullopt;
@@ -68,7 +68,8 @@ std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
       alike.nodes = {node};
       continue;
     }
-    // Of other sizes: they fail one after the other; or the first was an exception, and the rest builds at once.
+    // Nodes of other sizes are probed one after the other until one of them builds: then the first failure was an
+    // exception, and the remaining nodes are built together.
     if (!is_asking) continue;
     Trial trial = try_nodes(ProbeLevel::builder, {node});
     is_asking = fails(ProbeLevel::builder, trial);

@@ -1,4 +1,4 @@
-// Branches and bodies are asked about as models of their own.
+// Probes branches and bodies as models of their own.
 #include <fmt/format.h>
 
 #include <utility>
@@ -25,7 +25,7 @@ std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
     for (std::size_t i = 0; i < finding.nodes.front()->subgraphs().size(); ++i) {
       try {
         for (Finding& found : ask_inside(*finding.nodes.front(), i)) findings.push_back(std::move(found));
-      } catch (const Error&) {  // alone, it needs values that are unknown
+      } catch (const Error&) {  // alone, the sub-graph needs values that are unknown
         continue;
       }
     }
@@ -39,7 +39,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
   if (!model) return {};
   TensorRTProbe search(*model, trials_, ranges_);
   ProbeReport report = search.run(ProbeLevel::builder);
-  std::map<std::string, const onnx::Node*, std::less<>> own;  // by the names that they kept
+  std::map<std::string, const onnx::Node*, std::less<>> own;  // by name, which a copy keeps
   node.subgraphs().at(subgraph)->for_each_node([&](const onnx::Node& inner) { own.emplace(inner.name, &inner); });
   const auto own_of = [&](const onnx::Node* copy) {
     const auto found = copy == nullptr ? own.end() : own.find(copy->name);
@@ -49,7 +49,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
   std::set<const onnx::Node*> bad;
   for (Finding& found : report.findings) {
     const onnx::Node* outermost = own_of(found.nodes.front());
-    if (outermost == nullptr) return {};  // what gives the branch its sizes
+    if (outermost == nullptr) return {};  // this node computes sizes for the branch
     const onnx::Node* innermost = own_of(found.inside);
     for (const onnx::Node* each : found.nodes) bad.insert(own_of(each));
     Finding& finding = findings.emplace_back();
@@ -76,7 +76,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
   return findings;
 }
 
-/// A node in a branch or a body, however deep, as a model of its own.
+/// Returns a node in a branch or a body, at any depth, as a model of its own; nothing if that is not possible.
 std::optional<onnx::Model> TensorRTProbe::alone(const onnx::Node& outer, const onnx::Node& inside) const {
   const std::vector<onnx::Graph*> subgraphs = outer.subgraphs();
   for (std::size_t i = 0; i < subgraphs.size(); ++i) {

@@ -1,4 +1,4 @@
-// The node that TensorRT names, then plugins, then halves, each by itself, down to as few nodes as fail together.
+// Narrows a failure down to as few nodes as fail together: nodes that TensorRT names, then plugins, then halves.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +38,8 @@ std::array<TensorRTProbe::Nodes, 2> TensorRTProbe::halves_of(const Nodes& nodes)
   return {Nodes(nodes.begin(), middle), Nodes(middle, nodes.end())};
 }
 
-/// Those that TensorRT names, the longest names first, as a name may be a part of another; then the plugins.
+/// Returns the nodes that TensorRT names, the longest names first because a name may be a part of another, and then the
+/// plugins.
 TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& answer) const {
   std::string text;
   for (const json& message : answer.value("messages", json::array())) text += message.value("message", "") + "\n";
@@ -58,8 +59,9 @@ TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& ans
   return suspected;
 }
 
-/// Each trial of what hangs takes the whole limit: the only suspect is left out, and what is left builds; or each
-/// suspect is tried by itself, all that are left of them too once one was found.
+/// Each trial that hangs takes the whole time limit. If there is one suspect, the nodes without it are tried: the
+/// suspect is the cause if they are accepted. Otherwise each suspect is tried alone, after a hang also those that
+/// follow the first cause.
 std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);

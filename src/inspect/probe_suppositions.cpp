@@ -1,4 +1,4 @@
-// What bad nodes and plugins make is supposed or learnt, so that the nodes after them can be asked about.
+// Assumes the outputs of failing nodes, and copies those of plugins, so that the nodes after them can be probed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// By the name that the engine driver gives it, which is Graft's.
+/// Returns the element type of a name that the engine driver uses, which is Graft's name of the type.
 std::optional<onnx::ElementType> element_type_named(std::string_view name) {
   for (const onnx::ElementType type :
        {onnx::ElementType::f32, onnx::ElementType::f16, onnx::ElementType::bf16, onnx::ElementType::i8,
@@ -71,7 +71,8 @@ std::string TensorRTProbe::suppose_outputs_of(const onnx::Node& node) {
   return fmt::format("'{}' made what '{}' is, {}", node.name, (*like)->name, type_text(**like));
 }
 
-/// The node as it was meant tells what it would make.
+/// Parses the node as the plugin that was meant and copies the types of its outputs. Returns a description of what was
+/// assumed; empty if nothing was learned.
 std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   const auto meant = meant_.find(&node);
   if (meant == meant_.end() || trials_.is_spent()) return {};
@@ -90,7 +91,7 @@ std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   return fmt::format("'{}' were the plugin {} {}", node.name, plugin_meant.name, plugin_meant.version);
 }
 
-/// Nodes that read of a bad one, or of one that was not asked, what cannot be an input.
+/// Marks nodes as not asked that need, for sizes, the output of a failing node or of one that was not asked.
 void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
   for (const onnx::Node* node : nodes_) {
@@ -108,7 +109,8 @@ void TensorRTProbe::set_aside() {
   }
 }
 
-/// Graft does not know what somebody else's plugin makes; without it, no part could begin after one.
+/// Copies the types of third-party plugin outputs, which Graft cannot infer and without which no part could begin after
+/// such a plugin.
 void TensorRTProbe::learn_types_of_plugins() {
   bool any = false;
   for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;

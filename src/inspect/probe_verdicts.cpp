@@ -1,4 +1,4 @@
-// Prepares the model as `graft build` does, asks, and gives each node what came of it.
+// Prepares the model as `graft build` does, probes TensorRT, and corrects the verdict on each node.
 #include "inspect/probe_verdicts.hpp"
 
 #include <fmt/format.h>
@@ -35,27 +35,29 @@ bool has_own_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Whether a plugin of Graft's computes what a node of ONNX's does.
+/// Returns whether the model has a node of ONNX that a plugin of Graft can compute.
 bool has_onnx_operators(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node([&](const onnx::Node& node) { found = found || find_onnx_operator(node) != nullptr; });
   return found;
 }
 
-/// Whether a node has a name that Graft's own library has, or nearly, though it may be none of Graft's.
+/// Returns whether a node has a name that is in Graft's library or close to one, even if the node is not Graft's.
 bool has_own_names(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node([&](const onnx::Node& node) { found = found || nearest_own_operator(node.op_type); });
   return found;
 }
 
-/// Those that were named, those of --operators, Graft's own where the model needs it and it is there, and where a node
-/// nearly has the name of a plugin that Graft stands in for, that of these names.
+/// Returns the plugin libraries to load: `named`, the libraries of --operators, Graft's own library if it exists and
+/// the model needs it, and Graft's library of stand-ins if it exists and a node has the name of an operator of Graft or
+/// of a stand-in, or one close to it.
 std::vector<std::string> libraries_for(const onnx::Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
   const engine::PluginLibrary own = engine::own_plugin_library();
   for (const OperatorLibrary& library : operator_libraries()) {
-    if (has_plugins(library)) libraries.push_back(library.file);  // of one without, functions are built
+    // without plugins, TensorRT builds the operators' functions
+    if (has_plugins(library)) libraries.push_back(library.file);
   }
   const bool with_names = has_own_names(model);
   if (own.exists && !engine::has_own_plugin_library(named) &&
@@ -69,7 +71,7 @@ std::vector<std::string> libraries_for(const onnx::Model& model, const std::vect
   return libraries;
 }
 
-/// Every node gets a name that no other has, so that TensorRT's messages tell which is meant.
+/// Renames nodes so that every name is unique, because TensorRT's messages refer to nodes by name.
 void name_all_nodes(onnx::Model& model) {
   std::set<std::string, std::less<>> taken;
   model.graph().for_each_node([&](onnx::Node& node) {
@@ -89,7 +91,7 @@ bool has_plugin(const OperatorType& type) {
   return library == nullptr || has_plugins(*library);
 }
 
-/// The model as TensorRT gets it.
+/// Returns the model as TensorRT gets it.
 onnx::Model model_to_ask(const onnx::Model& model, bool with_plugins) {
   onnx::Model asked = model.clone();
   if (with_plugins) {
@@ -110,7 +112,7 @@ std::string sentence(const std::string& first, const std::string& second) {
   return first.empty() || second.empty() ? first + second : first + "; " + second;
 }
 
-/// What to do about a part that TensorRT does not take, where nothing better is known.
+/// Returns advice on a part that TensorRT does not accept, where no better advice is known.
 std::string general_advice(const onnx::Node& node, Outcome outcome, const std::string& words) {
   if (words.find("CUDA driver version is insufficient") != std::string::npos) {
     return "it calls CUDA while it is made: ask on a machine with a GPU";
@@ -125,7 +127,8 @@ std::string general_advice(const onnx::Node& node, Outcome outcome, const std::s
       setting_name(Setting::reduce));
 }
 
-/// Whether TensorRT calls a layer as the node that it made it of; after one that is there already it puts _0, _1 ...
+/// Returns whether `layer` is the name of the layer that TensorRT created for `node`: the name of the node, to which
+/// TensorRT appends _0, _1 ... if that name is taken.
 bool is_layer_of(const std::string& layer, const onnx::Node& node) {
   std::string_view rest = layer;
   if (!node.name.empty()) {
@@ -139,7 +142,7 @@ bool is_layer_of(const std::string& layer, const onnx::Node& node) {
   return rest.empty() || (rest.front() == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-/// The plugin layer that TensorRT made of a node, or of one in its function; nothing where it made none.
+/// Returns the plugin layer that TensorRT created for a node or for one in its function, or null.
 const json* plugin_layer(const onnx::Model& model, const ProbeReport& report, const onnx::Node& node) {
   const auto of = [&](const onnx::Node& maker) -> const json* {
     for (const auto& [layer, plugin] : report.plugins) {
@@ -170,22 +173,22 @@ std::string describe_layer(const json& layer, const json& creators) {
                             : describe_creator(*creator);
 }
 
-/// A node, and the one of the main graph in which it lies: itself, if it lies there.
+/// A node, and the node of the main graph that contains it (the node itself if it is in the main graph).
 struct Placed {
   const onnx::Node* node = nullptr;
   const onnx::Node* outer = nullptr;
 };
 
-/// What TensorRT said of all nodes, and of whom.
+/// The answers of TensorRT, and the nodes that they are about.
 struct Answers {
   const onnx::Model& asked;
-  const std::vector<Placed>& placed;  ///< The nodes that a verdict is given of, in the order of the verdicts.
+  const std::vector<Placed>& placed;  ///< The nodes with a verdict, in the order of the verdicts.
   ProbeLevel level;
   const ProbeReport& report;
   const json& creators;
 };
 
-/// ", as with node 'top_1' (TopK), which is alike"
+/// Returns a clause such as ", as with node 'top_1' (TopK), which is alike".
 std::string alike_text(const Finding& finding) {
   return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", onnx::describe(*finding.as));
 }
@@ -224,7 +227,8 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   verdict.verdict = verdict_of(finding.outcome);
 }
 
-/// Of a node about which TensorRT could not be asked: what the rule says of it that is bad, or that it was not asked.
+/// Corrects the verdict on a node that could not be probed. It becomes not_asked, unless the rule found that the node
+/// is lowered or that nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeVerdict& verdict) {
   const std::string reason = "not asked: " + why;
@@ -250,7 +254,7 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
                                   : "mend the node before it, and ask again";
 }
 
-/// TensorRT takes a node of somebody's domain for the operator of ONNX that has its name.
+/// Adds a warning if TensorRT takes a node of a custom domain for the operator of ONNX that has the same name.
 void warn_of_name(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
   if (answers.asked.find_function(node) != nullptr) return;
   const auto taken = taken_for_onnx(node, answers.creators);
@@ -260,7 +264,7 @@ void warn_of_name(const onnx::Node& node, const Answers& answers, NodeVerdict& v
   verdict.advice = taken->advice;
 }
 
-/// Of a node that TensorRT takes: native, or whose plugin.
+/// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named.
 void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
   verdict.truth = std::string(name_of(answers.level));
   const json* layer = plugin_layer(answers.asked, answers.report, node);
@@ -304,7 +308,8 @@ void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict
   }
 }
 
-/// Of a node in a sub-graph, or of the one that holds it: the finding on it, or that which keeps it from being asked.
+/// Returns the finding on a node in a sub-graph or on the node `outer` that holds it, or the finding that kept the node
+/// from being probed, or null.
 const Finding* finding_on(const onnx::Node& node, const std::vector<const Finding*>& of_outer,
                           const onnx::Node& outer) {
   if (&node == &outer) {
@@ -325,7 +330,7 @@ const Finding* finding_on(const onnx::Node& node, const std::vector<const Findin
   return nullptr;
 }
 
-/// In the order of for_each_node.
+/// Returns the nodes of the main graph and of sub-graphs in the order of Graph::for_each_node().
 std::vector<Placed> placed_nodes(const onnx::Model& model) {
   std::map<const onnx::Node*, const onnx::Node*> outer;
   for (const onnx::Node* node : model.graph().nodes()) {
@@ -339,7 +344,7 @@ std::vector<Placed> placed_nodes(const onnx::Model& model) {
   return ordered;
 }
 
-/// Of a node with more than one in its branches that does not run.
+/// Appends to the reason the names of the other nodes inside this node that do not run.
 void count_others(const std::vector<const Finding*>& findings, const Finding* told, NodeVerdict& verdict) {
   if (findings.size() < 2) return;
   std::vector<std::string> names;
@@ -377,7 +382,7 @@ void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
   }
 }
 
-/// A finding, and those that were found to be like it without being asked about.
+/// A finding, and the findings on alike nodes that were not probed.
 struct Failure {
   const Finding* finding = nullptr;
   std::vector<const Finding*> alike;
@@ -387,7 +392,7 @@ const onnx::Node& failing_node(const Finding& finding) {
   return finding.inside == nullptr ? *finding.nodes.front() : *finding.inside;
 }
 
-/// The worst first.
+/// Returns the failures, the worst first.
 std::vector<Failure> failures_of(const ProbeReport& report) {
   std::vector<Failure> failures;
   for (const Finding& finding : report.findings) {
@@ -405,7 +410,7 @@ std::vector<Failure> failures_of(const ProbeReport& report) {
   return failures;
 }
 
-/// smallest.onnx, smallest.2.onnx ...
+/// Returns the file name for a number: smallest.onnx, smallest.2.onnx, smallest.3.onnx ...
 std::string numbered(const std::string& file, std::size_t number) {
   if (number == 1) return file;
   const std::filesystem::path path(file);
@@ -434,7 +439,7 @@ SmallestPart write_part(const TensorRTProbe& probe, const Failure& failure, cons
   return written;
 }
 
-/// Writes the smallest part of each failure: the worst to the file that was named, the others beside it, numbered.
+/// Writes the smallest part of each failure: the worst to `file`, the others to numbered files in the same folder.
 void reduce(const TensorRTProbe& probe, const ProbeReport& report, const SizeRanges& ranges, const std::string& file,
             ProbeAnswer& answer) {
   const std::vector<Failure> failures = failures_of(report);

@@ -1,4 +1,4 @@
-// The verdicts on nodes by rule, corrected by the real TensorRT.
+// Corrects the verdicts by rule with the answers of the real TensorRT.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +19,28 @@ namespace graft::inspect {
 
 struct ProbeOptions {
   ProbeLevel level = ProbeLevel::rule;
-  /// True: the builder gets the whole model first, for suggested sizes where none were given, and a model for which the
-  /// budget allows no build is judged by the parser and the rules.
+  /// Whether the builder gets the whole model first, with suggested sizes where none are given. A model that the budget
+  /// does not allow to build is then judged by the parser and the rules.
   bool is_automatic = false;
-  bool searches = true;  ///< False, with is_automatic: a model that does not build is not searched for the nodes.
-  bool plugins = true;   ///< False: no plugin of Graft's is used, as `graft build --plugins never` builds.
+  bool searches = true;  ///< Whether an automatic probe searches a model that does not build for the failing nodes.
+  bool plugins = true;   ///< Whether Graft's plugins may be used; false matches `graft build --plugins never`.
   TrialOptions trials;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
-  std::string reduce;               ///< A file for the smallest part that fails; empty if none is to be written.
+  std::string reduce;               ///< File for the smallest failing part; empty if no part is to be written.
 };
 
-/// As many parts are written at most.
+/// The maximum number of parts that are written.
 inline constexpr std::size_t most_reduced = 20;
 
 /// The smallest part of the model that shows one failure, in a file of its own.
 struct SmallestPart {
   std::string file;
   std::size_t node_count = 0;
-  std::vector<NodeRef> nodes;          ///< Of the main graph: they fail together.
-  std::optional<NodeRef> inside = {};  ///< The one in a branch, a body or the function of `nodes` that fails.
-  std::vector<NodeRef> alike = {};     ///< Nodes that fail alike, and were not asked about.
+  std::vector<NodeRef> nodes;          ///< Nodes of the main graph that fail together.
+  std::optional<NodeRef> inside = {};  ///< The failing node in a branch, a body or the function of `nodes`.
+  std::vector<NodeRef> alike = {};     ///< Nodes that fail in the same way and were not probed.
   Outcome outcome = Outcome::refused;
-  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX of its inputs.
+  std::vector<std::string> shapes;  ///< Ranges of the part's inputs, as NAME=MIN..OPT..MAX.
 
   [[nodiscard]] const NodeRef& failing_node() const { return inside ? *inside : nodes.front(); }
 };
@@ -49,20 +49,22 @@ struct ProbeAnswer {
   ProbeLevel level = ProbeLevel::rule;
   TensorRTIdentity tensorrt = {};
   TrialSummary trials = {};
-  std::size_t unanswered = 0;            ///< Nodes about which the budget allowed no answer.
-  std::size_t pieces = 0;                ///< In which the builder took what it takes; 1 where that was built together.
-  bool is_built = false;                 ///< The whole model, together.
-  std::string not_built = {};            ///< Why it was not, where nothing was found to fail; may be empty.
-  std::vector<std::string> shapes = {};  ///< NAME=MIN..OPT..MAX that it was built for.
-  std::vector<SmallestPart> reduced = {};  ///< Of each failure, the worst first.
-  std::vector<NodeRef> not_reduced = {};   ///< Of the failures beyond most_reduced.
+  std::size_t unanswered = 0;  ///< Number of nodes for which the budget allowed no answer.
+  /// Number of parts in which the builder built all accepted nodes; 1 if it built them together.
+  std::size_t pieces = 0;
+  bool is_built = false;  ///< Whether the whole model was built as one engine.
+  /// Why the model was not built although no node was found to fail; may be empty.
+  std::string not_built = {};
+  std::vector<std::string> shapes = {};    ///< Ranges for which the model was built, as NAME=MIN..OPT..MAX.
+  std::vector<SmallestPart> reduced = {};  ///< The smallest part of each failure, the worst first.
+  std::vector<NodeRef> not_reduced = {};   ///< The failing nodes of failures beyond most_reduced.
 };
 
 [[nodiscard]] Verdict verdict_of(Outcome outcome);
-/// Returns "TensorRT's parser refuses it".
+/// Returns a clause such as "TensorRT's parser refuses it".
 [[nodiscard]] std::string_view what_happened(Outcome outcome);
 
-/// Thrown where the TensorRT that an automatic probe would ask is not there, or does not start.
+/// Thrown by an automatic probe that finds no TensorRT, or none that starts.
 struct NoTensorRT {
   std::string why;
 };

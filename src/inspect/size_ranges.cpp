@@ -1,4 +1,4 @@
-// Sizes are remembered by symbol, so that what is computed from one goes with it.
+// Sizes are stored by symbol, so that dimensions computed from a symbol change with it.
 #include "inspect/size_ranges.hpp"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ bool has_open_size(const onnx::Value& value) { return value.shape && !onnx::has_
 void SizeRanges::add_symbols(const Shape& shape, const std::array<std::vector<std::int64_t>, 3>& sizes,
                              std::array<Point, 3>& points) {
   for (std::size_t point = 0; point < points.size(); ++point) {
-    // Of a shape tensor these are values; another number of sizes is an error that TensorRT names.
+    // The numbers are values of a shape tensor, or TensorRT reports that their count is wrong.
     if (sizes.at(point).size() != shape.size()) continue;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis].kind() == Dim::Kind::symbol) points.at(point).emplace(shape[axis].name(), sizes.at(point)[axis]);
@@ -109,9 +109,9 @@ BuildRanges SizeRanges::for_build(const onnx::Model& part, Unknown unknown) cons
   return ranges;
 }
 
-/// One symbol has one size, also one that was not given: what is computed from it, 4 * n, then goes with it.
+/// A symbol has one size, even if no range was given for it, so that sizes computed from it, such as 4 * n, agree.
 std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown) const {
-  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
+  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // for sizes that depend on the data
   using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
   std::vector<const onnx::Value*> open;
   std::array<Sizes, 3> sizes;
@@ -121,7 +121,7 @@ std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown
       strings.push_back(fmt::format("{}={}", input->name, given->second));
       continue;
     }
-    if (!has_open_size(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
+    if (!has_open_size(*input) || inputs_.contains(input->name)) continue;  // TensorRT reports a missing range
     open.push_back(input);
     for (std::size_t point = 0; point < points_.size(); ++point) {
       const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
@@ -135,7 +135,7 @@ std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown
       }
     }
   }
-  // Sizes of less than nothing, or that shrink where others grow, are no range: the usual sizes alone are one.
+  // Negative sizes, and sizes that shrink while others grow, are no valid range: the usual sizes replace them.
   const auto fits = [&](std::size_t point) {
     for (std::size_t i = 0; i < open.size(); ++i) {
       for (std::size_t axis = 0; axis < sizes[point][i].size(); ++axis) {

@@ -1,4 +1,4 @@
-// Sizes of dynamic dimensions, for the inputs of a model and of its parts.
+// Ranges of the dynamic dimensions of a model's inputs, and of the inputs of its parts.
 #pragma once
 
 #include <array>
@@ -16,26 +16,28 @@
 
 namespace graft::inspect {
 
-/// MIN..OPT..MAX of the model's inputs with dynamic dimensions, and of what follows from those.
+/// The ranges of a model's inputs with dynamic dimensions, and of the sizes computed from these dimensions.
 class SizeRanges {
  public:
-  /// `strings` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
-  /// contradicts the model.
-  /// With `suggest`, inputs that they leave out get suggested ranges; without, TensorRT's demand for one is an error.
+  /// Parses `strings`, each NAME=MIN..OPT..MAX, NAME=SHAPE or NAME:SHAPE. Throws Error for a string of another form and
+  /// for an unknown input. With `suggest`, inputs without a range get suggested ranges; without it, a range that
+  /// TensorRT misses is an error.
   SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings, bool suggest = false);
 
-  /// What the dynamic dimensions of an input in the middle of the model are: what its symbols make them, or all the
-  /// same.
+  /// How the dynamic dimensions of an input in the middle of the model are chosen: computed from their symbols, or all
+  /// with the same size.
   enum class Unknown : std::uint8_t { by_symbol, same };
-  /// The same for the inputs of a part of the model.
+  /// Returns NAME=MIN..OPT..MAX for the inputs of a part of the model. Inputs of the model itself are included only if
+  /// their range was given.
   [[nodiscard]] std::vector<std::string> of(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
-  /// The same, with the suggestions for what was not given.
+  /// Returns the ranges of of(), and the current set of suggestions if suggestions were requested.
   [[nodiscard]] BuildRanges for_build(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
-  /// How many sets of suggestions there are; 0 where none were wanted.
+  /// Returns the number of sets of suggestions; 0 if none were requested.
   [[nodiscard]] std::size_t suggestion_count() const { return suggestions_.size(); }
-  /// Chooses the set of suggestions that is used from now on; the first is chosen at the start.
+  /// Selects the set of suggestions that is used from now on. The constructor selects set 0.
   void use_suggestion(std::size_t index);
-  /// Whether an input of the part has sizes that were not given.
+  /// Returns whether the part has an input with dynamic dimensions that is not an input of the model and has no given
+  /// range, so that its sizes are assumed.
   [[nodiscard]] bool supposes_sizes(const onnx::Model& part) const;
 
  private:
@@ -43,10 +45,10 @@ class SizeRanges {
   static void add_symbols(const Shape& shape, const std::array<std::vector<std::int64_t>, 3>& sizes,
                           std::array<Point, 3>& points);
   std::map<std::string, std::string, std::less<>> given_;  // by input
-  std::set<std::string, std::less<>> inputs_;              // of the model
-  std::array<Point, 3> points_;                            // of symbols: smallest, usual, largest
-  std::array<Point, 3> given_points_;                      // those of the given ranges alone
-  std::map<std::string, Shape, std::less<>> shapes_;       // of the model's inputs
+  std::set<std::string, std::less<>> inputs_;              // names of the model's inputs
+  std::array<Point, 3> points_;                            // by symbol: smallest, usual, largest
+  std::array<Point, 3> given_points_;                      // by symbol, from the given ranges only
+  std::map<std::string, Shape, std::less<>> shapes_;       // by input of the model
   std::vector<SuggestedRanges> suggestions_;
   std::size_t suggestion_ = 0;
 };

@@ -26,11 +26,11 @@ using Sizes = std::vector<std::int64_t>;
 using Points = std::array<Sizes, 3>;
 using InputSizes = std::map<std::string, Sizes>;
 
-/// How large the dynamic dimensions are.
+/// The ranges of dynamic dimensions.
 struct SizePlan {
   Range batch;     ///< The first dimension.
-  Range sequence;  ///< Other dimensions of inputs with at most three.
-  Range image;     ///< Other dimensions of inputs with more.
+  Range sequence;  ///< Dimensions after the first, of inputs with at most three dimensions.
+  Range image;     ///< Dimensions after the first, of inputs with at least four dimensions.
 };
 
 constexpr std::array<SizePlan, 5> size_plans{{
@@ -46,7 +46,7 @@ bool is_dynamic(const onnx::Value& input) {
          std::any_of(input.shape->begin(), input.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
-/// Shape inference of a model at given input sizes. Each combination of sizes is tried once.
+/// Runs shape inference of a model at given input sizes, once for each combination of sizes.
 class SizeChecker {
  public:
   explicit SizeChecker(const onnx::Model& model) : model_(model) {}
@@ -66,7 +66,7 @@ class SizeChecker {
     return found->second;
   }
 
-  /// Whether there is room for another combination. Each costs an inference of the whole model.
+  /// Returns whether another combination may be tried. Each combination costs an inference of the whole model.
   [[nodiscard]] bool has_budget() const {
     constexpr std::size_t most = 120;
     return answers_.size() < most;
@@ -93,7 +93,8 @@ class DynamicSizes {
     }
   }
 
-  /// Returns sets of points for a plan that shape inference accepts; the plan itself where none is found.
+  /// Returns the points of each input, adapted from a plan until shape inference accepts them. Returns those of the
+  /// plan itself if no usual sizes are accepted.
   std::map<std::string, Points> fit(const SizePlan& plan, SizeChecker& checker) const {
     std::map<std::string, Range, std::less<>> ranges = ranges_of(plan, {});
     if (!find_usual_sizes(plan, checker, ranges)) return points_of(ranges_of(plan, {}));
@@ -109,14 +110,15 @@ class DynamicSizes {
   };
   using Ranges = std::map<std::string, Range, std::less<>>;
 
-  /// The name of a symbol, or the place of a dimension without a name.
+  /// Returns the name of a symbol, or the input and axis of a dimension without a name.
   static std::string key_of(const onnx::Value& input, std::size_t axis) {
     const Dim& dim = (*input.shape)[axis];
     const bool has_name = dim.kind() == Dim::Kind::symbol && !onnx::is_unknown(dim);
     return has_name ? dim.name() : fmt::format("{}\n{}", input.name, axis);
   }
 
-  /// Returns the ranges of a plan. The first dimensions named in `no_batch` are as long as a sequence.
+  /// Returns the ranges of a plan. The first dimensions named in `no_batch` get the range of dimensions after the
+  /// first.
   [[nodiscard]] Ranges ranges_of(const SizePlan& plan, const std::set<std::string>& no_batch) const {
     Ranges ranges;
     for (const auto& [key, dimension] : dimensions_) {
@@ -154,8 +156,9 @@ class DynamicSizes {
     return points;
   }
 
-  /// Searches usual sizes that the network computes: the plan's; with a batch in the place of another dimension, as an
-  /// input of rank 1 may be as long as a sequence; then other sizes that networks are trained with.
+  /// Searches usual sizes that shape inference accepts: the sizes of the plan; the sizes of the plan with some first
+  /// dimensions not as a batch, because an input of rank 1 may be as long as a sequence; then other sizes that networks
+  /// are trained with. Returns whether some were found, and sets `ranges` to them.
   bool find_usual_sizes(const SizePlan& plan, SizeChecker& checker, Ranges& ranges) const {
     const auto fits = [&](Ranges tried) {
       if (!checker.can_compute(sizes_of(tried, 1))) return false;
@@ -189,7 +192,8 @@ class DynamicSizes {
     return false;
   }
 
-  /// Moves the smallest (point 0) or the largest sizes (point 2) toward the usual ones until the network computes them.
+  /// Moves the smallest (point 0) or the largest sizes (point 2) toward the usual ones until shape inference accepts
+  /// them.
   void narrow(SizeChecker& checker, Ranges& ranges, std::size_t point) const {
     const auto narrowed_to = [&](std::int64_t limit, bool has_batch) {
       Ranges narrowed = ranges;
@@ -236,7 +240,7 @@ std::optional<Sizes> constant_sizes(const onnx::Value* value) {
   return sizes;
 }
 
-/// Whether TensorRT may compute sizes from the elements of an input.
+/// Returns whether TensorRT may compute sizes from the elements of an input.
 bool may_be_values(const onnx::Value& input) {
   constexpr std::size_t most = 64;  // TensorRT's limit for the elements of a shape tensor
   const auto sizes = constant_sizes(&input);
@@ -250,7 +254,7 @@ std::size_t count_of(const onnx::Value& input) {
   return input.shape->empty() ? 1 : static_cast<std::size_t>(input.shape->front().value());
 }
 
-/// What the node that reads the values asks of them.
+/// Derives the values of an input from the nodes that read it.
 class ValuesFor {
  public:
   ValuesFor(std::size_t count, const std::map<std::string, Points>& sizes) : count_(count), sizes_(sizes) {}
@@ -278,7 +282,7 @@ class ValuesFor {
     const Sizes sizes(count_, value);
     return {sizes, sizes, sizes};
   }
-  /// The sizes of a node's data under the plan.
+  /// Returns the sizes of a node's first input under the plan.
   [[nodiscard]] std::optional<Points> data_of(const onnx::Node& node) const {
     const onnx::Value* data = node.input(0);
     if (const auto sizes = constant_sizes(data)) return Points{*sizes, *sizes, *sizes};
@@ -362,7 +366,7 @@ std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
   const auto& inputs = model.graph().inputs();
   const bool has_dynamic = std::any_of(inputs.begin(), inputs.end(), [](const auto* v) { return is_dynamic(*v); });
   const bool has_values = std::any_of(inputs.begin(), inputs.end(), [](const auto* v) { return may_be_values(*v); });
-  constexpr std::array<Range, 2> plain{{{1, 4, 8}, {1, 1, 1}}};  // where the reader says nothing
+  constexpr std::array<Range, 2> plain{{{1, 4, 8}, {1, 1, 1}}};  // used where no reader determines the values
   std::vector<SuggestedRanges> suggested;
   SizeChecker checker(model);
   const DynamicSizes dynamic_sizes(model);

@@ -1,4 +1,4 @@
-// Ranges for inputs whose sizes or values TensorRT has to be told, where the user named none.
+// Suggests ranges for inputs whose sizes or values TensorRT requires, where the user gave none.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace graft::inspect {
 
-/// One set of ranges, by input.
+/// A set of ranges, by input.
 using SuggestedRanges = std::map<std::string, SuggestedRange>;
 
 /// Returns the sets of ranges that are worth a build, the most useful first; at least one. A dimension that several

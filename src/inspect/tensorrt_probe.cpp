@@ -1,4 +1,4 @@
-// Whole model first; then what TensorRT names; then what is left.
+// Probes the whole model, then the nodes that TensorRT names, then the remaining nodes.
 #include "inspect/tensorrt_probe.hpp"
 
 #include <fmt/format.h>
@@ -98,7 +98,7 @@ TensorRTProbe::Nodes TensorRTProbe::left_of(const Nodes& nodes) const {
 }
 
 void TensorRTProbe::infer() {
-  infer_around_faults(model_, [](const onnx::Node&, const Error&) {});  // what was supposed may contradict the rest
+  infer_around_faults(model_, [](const onnx::Node&, const Error&) {});  // assumed types may contradict known ones
 }
 
 void TensorRTProbe::add(Finding finding) {
@@ -125,8 +125,8 @@ bool TensorRTProbe::is_certain(const Finding& finding) const {
 }
 
 Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
-  // The time of a build grows faster than the number of nodes: many of them get a share of what is left of the budget,
-  // so that there is time to build them in pieces.
+  // Build time grows faster than the number of nodes. A build of many nodes gets a share of the remaining budget, so
+  // that there is time left to build them in parts.
   constexpr std::size_t few = 64;
   constexpr double share_of_many = 0.4;
   return try_nodes(level, nodes, nodes.size() > few ? share_of_many : 1.0);
@@ -234,8 +234,8 @@ void TensorRTProbe::ask_builder() {
   report_.pieces = build_left_of(left());
 }
 
-/// Of each kind of node that fails by rule the first is asked about alone, and each that holds one, so that nothing has
-/// to be searched for it.
+/// Probes alone the first node of each kind that fails by rule, and each node that contains such a node, so that these
+/// failures need no search.
 void TensorRTProbe::ask_about_known() {
   std::set<std::string> kinds;
   for (const onnx::Node* node : left()) {
@@ -282,7 +282,7 @@ void TensorRTProbe::leave_without_sizes(const onnx::Node& node, const Trial& tri
 std::pair<const onnx::Node*, const onnx::Node*> TensorRTProbe::named_by(const json& error) const {
   const std::string name = error.value("node", "");
   const std::string op_type = error.value("op_type", "");
-  // "if_1 (If)", "body (then_branch)": from the outside in.
+  // From the outside in, such as "if_1 (If)", "body (then_branch)".
   const auto around = error.value("local_functions", std::vector<std::string>());
   const std::string outermost = around.empty() ? name : around.front().substr(0, around.front().rfind(" ("));
   const auto node = by_name_.find(outermost);
@@ -309,14 +309,15 @@ Finding TensorRTProbe::refusal(const onnx::Node& node, const onnx::Node* inside,
   return finding;
 }
 
-/// What the plugin of a node printed. Where the parser found more than one error, it may have been another's: the node
-/// is asked about alone.
+/// Returns what the plugin of a node printed. If the parser found several errors, another plugin may have printed it,
+/// so the node is parsed alone.
 std::string TensorRTProbe::printed_of(const onnx::Node& node, const json& answer) {
   const bool is_alone = answer["errors"].size() == 1 || trials_.is_spent();
   return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
-/// The plugin itself knows how many inputs it takes: it is tried with fewer, and with the last one more often.
+/// Parses the node with other numbers of inputs: fewer, or more by repeating the last one. Adds the numbers that the
+/// plugin accepts to the reason.
 void TensorRTProbe::find_number_of_inputs(const onnx::Node& node, PluginCause& cause) {
   constexpr std::size_t most = 8;
   std::vector<std::size_t> taken;

@@ -1,4 +1,4 @@
-// What the real TensorRT says of each node: its parser, and its builder.
+// Determines which nodes the parser and the builder of the real TensorRT do not accept.
 #pragma once
 
 #include <array>
@@ -23,113 +23,120 @@ namespace graft::inspect {
 enum class ProbeLevel : std::uint8_t { rule, parser, builder };
 [[nodiscard]] std::string_view name_of(ProbeLevel truth);
 
-/// Whether a trial shows that TensorRT does not take a model, as far as that level judges.
+/// Returns whether a trial shows that TensorRT does not accept a model. A refusal by the parser counts at the level of
+/// the parser only; a trial that was cut short or that failed for assumed sizes does not count.
 [[nodiscard]] bool fails(ProbeLevel level, const Trial& trial);
 
-/// A part of the model that TensorRT does not take, as small as it was found.
+/// A part of the model that TensorRT does not accept, as small as it was found.
 struct Finding {
   std::vector<const onnx::Node*> nodes;
-  const onnx::Node* inside = nullptr;  ///< The one in a branch, a body or the function of `nodes` that does not run.
+  const onnx::Node* inside = nullptr;  ///< The failing node in a branch, a body or the function of `nodes`.
   Outcome outcome = Outcome::refused;
-  std::string words;  ///< TensorRT's own.
+  std::string words;  ///< TensorRT's messages.
   std::optional<PluginCause> cause;
-  const onnx::Node* as = nullptr;  ///< The node that was asked about in the place of this one, which is the same.
-  std::shared_ptr<const onnx::Model> part =
-      {};  ///< The smallest that does it, where `inside` is in a branch or a body.
+  const onnx::Node* as = nullptr;  ///< The node that was probed in place of this one, because both are alike.
+  /// The smallest model that fails, if `inside` is in a branch or a body.
+  std::shared_ptr<const onnx::Model> part = {};
 };
 
 struct ProbeReport {
   std::vector<Finding> findings;
-  std::map<const onnx::Node*, std::string> not_asked;  ///< Why TensorRT could not be asked about a node.
-  std::map<const onnx::Node*, std::string>
-      supposed;                                   ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
-  std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
-  std::set<const onnx::Node*> over_budget;        ///< Of those not asked: because the budget was spent.
-  std::string not_built;  ///< Why the whole model was not built where nothing was found to fail; empty otherwise.
-  std::vector<std::string> ranges;  ///< NAME=MIN..OPT..MAX that the whole model was built for.
-  std::size_t pieces = 0;           ///< In which the builder took what it takes; 1 where that was built together.
-  std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, beside one that does not.
+  std::map<const onnx::Node*, std::string> not_asked;  ///< Why TensorRT could not be probed with a node.
+  /// The assumption about a failing node before a probed node, such as "'a' made what 'x' is, f32[1, 4]".
+  std::map<const onnx::Node*, std::string> supposed;
+  std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the layer.
+  std::set<const onnx::Node*> over_budget;        ///< The nodes of `not_asked` for which the budget was spent.
+  std::string not_built;  ///< Why the whole model was not built although nothing was found to fail; empty otherwise.
+  std::vector<std::string> ranges;  ///< Ranges for which the whole model was built, as NAME=MIN..OPT..MAX.
+  /// Number of parts in which the builder built all accepted nodes; 1 if it built them together.
+  std::size_t pieces = 0;
+  std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, next to one that does not.
 };
 
-/// Asks about the whole model first, then about what is left without the parts that were found to fail. Every node of
-/// the main graph has a name that no other has, and its types and shapes are inferred; those of what plugins make are
-/// added as TensorRT tells them. What a plugin would make that TensorRT does not take is supposed, where nothing says
-/// it: what the plugin makes that was meant, or the like of its first input.
+/// Probes TensorRT with the whole model first, then with the model without the parts that were found to fail. Every
+/// node of the main graph must have a unique name, and inferred types and shapes; types and shapes of plugin outputs
+/// are added as TensorRT reports them. The outputs of a plugin node that TensorRT does not accept are assumed where
+/// they are unknown: they are those of the plugin that was meant, or have the type and shape of the node's first input
+/// of known type and shape.
 class TensorRTProbe {
  public:
   TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ranges);
 
-  /// How the builder is asked.
+  /// The order in which the builder gets the model and its parts.
   enum class Order : std::uint8_t {
-    known_first,  ///< Nodes that are known to fail, then the rest, in pieces where the whole takes too long.
-    whole_first,  ///< The whole model, with each set of suggested ranges; the nodes only where it does not build.
-    whole_only,   ///< The whole model, which is not searched for the nodes that fail.
+    known_first,  ///< Nodes that are known to fail, then the remaining nodes, in parts if one build takes too long.
+    whole_first,  ///< The whole model, with each set of suggested ranges; single nodes only if it does not build.
+    whole_only,   ///< The whole model only; the failing nodes are not searched for.
   };
   [[nodiscard]] ProbeReport run(ProbeLevel level, Order order = Order::known_first);
 
   using Nodes = std::vector<const onnx::Node*>;
-  /// The smallest model that shows a finding.
+  /// Returns the smallest model that shows a finding.
   [[nodiscard]] onnx::Model smallest_part(const Finding& finding) const;
 
  private:
-  /// Nodes as a model of their own, with what they need to have their sizes.
+  /// Returns a model of `nodes` and of the nodes that compute sizes for them (with_sizes()).
   [[nodiscard]] onnx::Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
-  /// Whether the whole model builds. The parser need not be asked then.
+  /// Returns whether the whole model builds. The parser need not be asked then.
   [[nodiscard]] bool builds_at_once();
-  /// Whether the whole model is answered for: it builds, or it does not for want of time or of sizes.
+  /// Builds the whole model. Returns true if that settles the probe: it builds, or it does not for lack of time or of
+  /// suitable sizes.
   [[nodiscard]] bool ask_about_whole();
   void ask_about_known();
-  /// Builds what is left of the nodes, together or in pieces where that takes too long, or where the sizes that
-  /// are supposed contradict each other; how many pieces there were. Finds what fails of them on the way.
+  /// Builds the nodes that are left of `nodes`, in parts if one build takes too long or if the assumed sizes contradict
+  /// each other. Adds findings on the nodes that fail. Returns the number of parts.
   std::size_t build_left_of(const Nodes& nodes);
-  /// It counts as not asked: what computes its sizes with it gives none that fit together.
+  /// Marks a node as not asked: the sizes that are assumed for its inputs contradict each other.
   void leave_without_sizes(const onnx::Node& node, const Trial& trial);
   /// Adds at least one finding of nodes that fail together.
   void find_failing(const Nodes& nodes, Trial whole);
   [[nodiscard]] static std::array<Nodes, 2> halves_of(const Nodes& nodes);
   void add_with_alike(Finding found);
-  /// What is neither bad nor built stays without an answer.
+  /// Marks every node that neither failed nor was built as not asked.
   void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;
   [[nodiscard]] Nodes left_of(const Nodes& nodes) const;
-  /// Whether the answer names a node that was not known to be bad.
+  /// Adds a finding for each error of the parser. Returns whether an error names a node that was not known to fail.
   bool add_refusals(const nlohmann::json& answer);
-  /// The nodes that the parser refuses like this one: by the same rule, or because they are the same.
+  /// Returns findings on nodes that the parser refuses like this one: by the same rule, or because they are alike.
   [[nodiscard]] std::vector<Finding> refusals_alike(const Finding& finding) const;
   void learn_types_of_plugins();
-  /// Takes the types and shapes of what a plugin layer makes over into the model, where it does not know them.
+  /// Copies types and shapes of a plugin layer's outputs to values of unknown type. Returns whether it copied any.
   bool learn_types(const nlohmann::json& plugin);
   void infer();
   void add(Finding finding);
-  /// False where a refusal may come from what was supposed alone; the node counts as not asked then.
+  /// Returns whether a refusal cannot come from assumed types alone. Otherwise the node counts as not asked.
   [[nodiscard]] bool is_certain(const Finding& finding) const;
-  /// Whether anything new is known of what bad nodes would make.
+  /// Assumes types and shapes of the outputs of failing nodes. Returns whether anything new was assumed.
   bool suppose_outputs();
-  /// What is supposed of one; empty if nothing new.
+  /// Assumes them for one node. Returns a description of what was assumed; empty if nothing new.
   [[nodiscard]] std::string suppose_outputs_of(const onnx::Node& node);
   [[nodiscard]] std::string try_meant_plugin(const onnx::Node& node);
   void set_aside();
   [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes);
-  /// In this share of the time that is left.
+  /// Uses at most this share of the time that is left.
   [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes, double share);
-  /// The nodes that TensorRT names, and the plugins, which fail by themselves too; one of them, or all that hang.
+  /// Returns findings on nodes that TensorRT names and on plugins, if they fail alone too: the first of them, or all of
+  /// them if `whole` hung.
   [[nodiscard]] std::vector<Finding> find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole);
-  /// As few nodes as fail together.
+  /// Returns a finding on as few nodes as fail together.
   [[nodiscard]] Finding find_smallest(ProbeLevel level, const Nodes& nodes, Trial whole);
-  /// What the builder says of the nodes alike to one that it does not take, most of which it need not be asked about.
+  /// Returns findings on the nodes alike to one that the builder does not accept. Most of these nodes are not probed.
   [[nodiscard]] std::vector<Finding> findings_alike(const Finding& finding);
-  /// The same finding, or those in the branches or the body of its node, each of which is asked about as a model.
+  /// Returns the findings in the branches or the body of the node, each of which is probed as a model, or `finding`
+  /// itself if there are none.
   [[nodiscard]] std::vector<Finding> look_inside(Finding finding);
   [[nodiscard]] std::vector<Finding> ask_inside(const onnx::Node& node, std::size_t subgraph);
   [[nodiscard]] std::optional<onnx::Model> alone(const onnx::Node& outer, const onnx::Node& inside) const;
   [[nodiscard]] std::optional<onnx::Model> inside_of(const onnx::Node& node, std::size_t subgraph) const;
   [[nodiscard]] Nodes suspects(const Nodes& nodes, const nlohmann::json& answer) const;
   [[nodiscard]] Finding finding_of(const Nodes& part, const Trial& trial) const;
-  /// The creator of a node, or of one inside it; null where it is no plugin.
+  /// Returns the plugin creator of a node, or of a node inside it, or null.
   [[nodiscard]] const nlohmann::json* creator_in(const onnx::Node& node) const;
-  /// The node of the main graph that an error is about, and the one inside it if it is about that; null if unknown.
+  /// Returns the node of the main graph that an error is about, and the node inside it if the error is about that node;
+  /// null if unknown.
   [[nodiscard]] std::pair<const onnx::Node*, const onnx::Node*> named_by(const nlohmann::json& error) const;
   [[nodiscard]] Finding refusal(const onnx::Node& node, const onnx::Node* inside, const nlohmann::json& error,
                                 const nlohmann::json& answer);
@@ -140,14 +147,15 @@ class TensorRTProbe {
   Trials& trials_;
   SizeRanges& ranges_;
   std::vector<onnx::Node*> nodes_;
-  std::map<std::string, const onnx::Node*, std::less<>> by_name_;  // inner nodes lead to the outer one
+  std::map<std::string, const onnx::Node*, std::less<>> by_name_;  // the name of an inner node maps to the outer one
   std::set<const onnx::Node*> bad_;
-  std::set<const onnx::Node*> built_;  // in one part or another
-  std::string open_failure_;           // TensorRT's words of nodes together of which one is being searched for
-  std::map<const onnx::Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
-  std::map<const onnx::Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
-  std::map<const onnx::Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant
-  std::optional<Trial> first_build_;                      // of the whole model, before the parser was asked
+  std::set<const onnx::Node*> built_;  // in any part
+  // TensorRT's message on the nodes among which a failing one is being searched for
+  std::string open_failure_;
+  std::map<const onnx::Node*, std::string> uncertain_;    // failed, perhaps only because of what was assumed
+  std::map<const onnx::Node*, std::string> supposed_of_;  // what was assumed of the outputs of a failing node
+  std::map<const onnx::Node*, MeantPlugin> meant_;        // the plugin that a failing node means
+  std::optional<Trial> first_build_;                      // the build of the whole model, before any parse
   ProbeReport report_;
 };
 

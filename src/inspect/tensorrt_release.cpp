@@ -1,4 +1,4 @@
-// Tables that tools/tensorrt_versions.py writes of what was measured and of what public documents say.
+// Looks up tables that tools/tensorrt_versions.py generates from measurements and public documents.
 #include "inspect/tensorrt_release.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace graft::inspect {
 namespace {
 
-/// One number that orders the releases of a flavor.
+/// Returns a number that orders the releases of a flavor.
 constexpr int order(int major, int minor) { return major * 100 + minor; }
 constexpr int no_end = order(99, 99);
 
@@ -21,10 +21,10 @@ struct ReleaseRow {
   Flavor flavor;
   int major;
   int minor;
-  std::string_view version;  ///< That was asked; of the full TensorRT the release.
+  std::string_view version;  ///< The version that was measured; for the full TensorRT, the release.
 };
 
-/// Rows hold from `since` and before `until`.
+/// A fact about an operator, which holds for releases from `since` on and before `until`.
 struct OperatorRow {
   Flavor flavor;
   std::string_view name;
@@ -34,7 +34,7 @@ struct OperatorRow {
   std::string_view types;
   std::string_view open;
   std::size_t port;
-  std::string_view source;  ///< Empty: it was measured.
+  std::string_view source;  ///< Empty if the fact was measured.
 };
 
 struct FormRow {
@@ -75,7 +75,7 @@ const ReleaseRow* row_of(const Release& release) {
   return row == release_rows.end() ? nullptr : row;
 }
 
-/// "TensorRT-RTX 1.5.0.114" of a release that was asked.
+/// Returns the title and version of a measured release, such as "TensorRT-RTX 1.5.0.114".
 std::string asked_version(const Release& release) {
   const ReleaseRow* row = row_of(release);
   return fmt::format("TensorRT-RTX {}", row == nullptr ? "?" : row->version);
@@ -85,7 +85,7 @@ std::string source_of(const Release& release, std::string_view source) {
   return source.empty() ? fmt::format("measured in {}", asked_version(release)) : std::string(source);
 }
 
-/// A number at the beginning of a text, which is taken off it.
+/// Parses a non-negative number at the beginning of `text` and removes it from `text`.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

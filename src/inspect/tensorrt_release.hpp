@@ -1,4 +1,4 @@
-// What is known of each release of TensorRT: which operators it runs, in which types, and in which forms not.
+// Facts about each release of TensorRT: the operators that it runs, in which types, and in which forms not.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace graft::inspect {
 
 enum class Flavor : std::uint8_t { rtx, full };
 
-/// A release with its builder, as "rtx-1.5" and "tensorrt-10.13" name it.
+/// A release of TensorRT with a builder, named "rtx-1.5" or "tensorrt-10.13", for example.
 struct Release {
   Flavor flavor = Flavor::rtx;
   int major = 0;
@@ -20,36 +20,37 @@ struct Release {
   friend bool operator==(const Release&, const Release&) = default;
 };
 
-/// The newest release that was asked itself, which the rules mean where nothing else is said.
+/// Returns the newest measured release, a TensorRT-RTX, for which the rules answer unless another one is named.
 [[nodiscard]] Release newest_measured_release();
 
-/// "rtx-1.5", "tensorrt-10.13"; what follows the second number ("10.13.3") does not matter. Nothing for a release of
-/// which nothing is known.
+/// Returns the release with a name such as "rtx-1.5" or "tensorrt-10.13", or nothing if there are no facts about it.
+/// Numbers after the second one ("10.13.3") are ignored.
 [[nodiscard]] std::optional<Release> find_release(std::string_view name);
 
-/// Of all releases of which something is known, the oldest of each flavor first.
+/// Returns the names of all releases with facts, the oldest of each flavor first.
 [[nodiscard]] std::vector<std::string> release_names();
 
-/// The release of that name. Throws Error that quotes `setting` and lists the releases.
+/// Returns the release of that name. Throws Error that quotes `setting` and lists the releases.
 [[nodiscard]] Release release_of(std::string_view name, std::string_view setting);
 
-/// "rtx-1.5"
+/// Returns a name such as "rtx-1.5".
 [[nodiscard]] std::string name_of(const Release& release);
 
-/// "TensorRT-RTX 1.5", "TensorRT 10.13"
+/// Returns a title such as "TensorRT-RTX 1.5" or "TensorRT 10.13".
 [[nodiscard]] std::string title_of(const Release& release);
 
 enum class Answer : std::uint8_t { yes, no, unknown };
 
 struct OperatorFact {
   Answer runs = Answer::unknown;
-  std::string_view types = {};  ///< Words, of the port: those it runs in. Empty: not known.
-  std::string_view open = {};   ///< Words: types of which that could not be found out.
-  std::size_t port = 0;         ///< The input whose type it is.
-  std::string source = {};      ///< "measured in TensorRT-RTX 1.5.0.114"
+  /// Types of input `port` in which the operator runs, separated by spaces; empty if unknown.
+  std::string_view types = {};
+  std::string_view open = {};  ///< Types of input `port` for which no answer could be found, separated by spaces.
+  std::size_t port = 0;        ///< The input to whose type `types` and `open` refer.
+  std::string source = {};     ///< The source of the fact, such as "measured in TensorRT-RTX 1.5.0.114".
 };
 
-/// What a release makes of an operator of the standard domain, if nothing about the node is special.
+/// Returns whether a release runs an operator of the standard domain, for nodes without a special form.
 [[nodiscard]] OperatorFact operator_fact(const Release& release, std::string_view op_type);
 
 struct FormFact {
@@ -57,10 +58,10 @@ struct FormFact {
   std::string source = {};
 };
 
-/// What a release makes of a special form of an operator: tensorrt_facts.json names them.
+/// Returns whether a release runs a special form of an operator. tensorrt_facts.json lists the forms.
 [[nodiscard]] FormFact form_fact(const Release& release, std::string_view form);
 
-/// Whether a list of words has this one.
+/// Returns whether a list of words, separated by spaces, contains `word`.
 [[nodiscard]] bool has_word(std::string_view words, std::string_view word);
 
 }  // namespace graft::inspect

@@ -1,4 +1,4 @@
-// The rules, whose facts are in tables by release, and what helps. tests/cli compares them with the real parser.
+// Applies the facts of each release to nodes, and holds the advice. tests/cli compares the rules with the real parser.
 #include "inspect/tensorrt_support.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 struct Advice {
   std::string_view type;
-  std::string_view advice;  ///< A format; {0} is the name of Setting::cut, {1} of Setting::explanation.
+  std::string_view advice;  ///< A format string: {0} is the name of Setting::cut, {1} of Setting::explanation.
 };
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
@@ -48,7 +48,7 @@ constexpr std::string_view convert_writes_it =
     "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; {1} says what "
     "stands in the way";
 
-// What helps more than to write a plugin.
+// Operators for which there is better advice than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
      "{0}: the network ends with its boxes and scores, and the host does the rest; or a plugin: the full TensorRT's "
@@ -121,7 +121,8 @@ bool has_output(const onnx::Node& node, std::size_t index) {
   return value != nullptr && !value->is_unused();
 }
 
-/// A special form of an operator: its name in tensorrt_facts.json, and what is special, as a reason to refuse it.
+/// A special form of an operator: its name in tensorrt_facts.json, and a description that serves as reason of a
+/// refusal.
 struct Form {
   std::string_view name;
   std::string what;
@@ -168,7 +169,7 @@ void add_pooling(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// ScatterElements without a reduction: where an axis has more indices than data.
+/// Adds a form if a ScatterElements without a reduction has more indices than data along an axis.
 void add_scatter_of_more(const onnx::Node& node, Forms& forms) {
   const onnx::Value* data = node.input(0);
   const onnx::Value* indices = node.input(1);
@@ -198,7 +199,7 @@ bool is_type_of(const onnx::Value* value, std::initializer_list<onnx::ElementTyp
   return value != nullptr && value->type && std::find(types.begin(), types.end(), *value->type) != types.end();
 }
 
-/// The first tensor of a node that has one of these types.
+/// Returns the first input or output of a node that has one of these types, or null.
 const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<onnx::ElementType> types) {
   for (const std::vector<onnx::Value*>* values : {&node.inputs, &node.outputs}) {
     for (const onnx::Value* value : *values) {
@@ -208,7 +209,7 @@ const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<
   return nullptr;
 }
 
-/// An input that has to be a constant, and is fed to the network.
+/// Adds a form if an input that must be a constant is an input of the network.
 void add_fed_input(const onnx::Node& node, std::size_t index, std::string_view what, std::string_view form,
                    Forms& forms) {
   const onnx::Value* value = node.input(index);
@@ -217,7 +218,7 @@ void add_fed_input(const onnx::Node& node, std::size_t index, std::string_view w
       {form, fmt::format("its {} '{}' is an input of the network; TensorRT takes a constant only", what, value->name)});
 }
 
-/// Fewer than 8 bits an element, or floating-point numbers of 8: the tables of types do not have these.
+/// Types of fewer than 8 bits per element, and floating-point types of 8 bits, which the tables of types do not cover.
 constexpr std::initializer_list<onnx::ElementType> narrow_types = {
     onnx::ElementType::f8e4m3fn,   onnx::ElementType::f8e4m3fnuz, onnx::ElementType::f8e5m2,
     onnx::ElementType::f8e5m2fnuz, onnx::ElementType::f8e8m0,     onnx::ElementType::u4,
@@ -250,7 +251,7 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
     forms.push_back({"odd_4_bits", fmt::format("'{}' has an odd number of elements of 4 bits; TensorRT takes even ones",
                                                narrow->name)});
   }
-  // Of f8 it may be one.
+  // The zero point of f8 may be an input of the network.
   if (tensor_of_type(node, {f8e4m3fn}) == nullptr) {
     add_fed_input(node, 2, "zero point", "quantize_zero_point_input", forms);
   }
@@ -262,7 +263,7 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
   forms.push_back({"quantize_zero_point", "its zero point is not zero; TensorRT quantizes symmetrically"});
 }
 
-/// Whether the reverse pass of a bidirectional layer has other activations than the forward one.
+/// Returns whether the reverse pass of a bidirectional layer has other activations than the forward pass.
 bool has_other_activations(const onnx::Node& node) {
   const onnx::NodeAttribute* attribute = node.attribute("activations");
   const auto* names = attribute == nullptr ? nullptr : attribute->get<std::vector<std::string>>();
@@ -275,7 +276,7 @@ bool has_other_activations(const onnx::Node& node) {
 
 void add_recurrent(const onnx::Node& node, Forms& forms) {
   if (node.int_or("layout", 0) != 0) {
-    // The parser takes it, and the engine's outputs have the shapes of layout 0: measured with TensorRT-RTX 1.7.
+    // The parser accepts it, and the engine's outputs have the shapes of layout 0 (measured with TensorRT-RTX 1.7).
     forms.push_back({"recurrent_layout", "layout = 1; TensorRT does not look at it, and takes the batch for time"});
   }
   if (has_other_activations(node)) {
@@ -284,7 +285,7 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
   }
   constexpr std::size_t lengths = 4;
   if (node.input(lengths) != nullptr && is_type_of(node.input(0), {onnx::ElementType::f16, onnx::ElementType::bf16})) {
-    // The parser chooses between the steps of a sequence and zeros of f32, and refuses its own layer then.
+    // The parser adds a selection between the steps of a sequence and zeros of f32, and then refuses its own layer.
     forms.push_back({"recurrent_lengths_half",
                      fmt::format("TensorRT takes {} with lengths of sequences in f32 only", node.op_type)});
   }
@@ -293,7 +294,7 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// -1 where it is unknown.
+/// Returns the rank of a value, or -1 if it is unknown.
 std::int64_t rank_of(const onnx::Value* value) {
   return value == nullptr || !value->shape ? -1 : static_cast<std::int64_t>(value->shape->size());
 }
@@ -307,7 +308,7 @@ void add_tensor_scatter(const onnx::Node& node, Forms& forms) {
   forms.push_back({"tensor_scatter_rank", fmt::format("its past_cache has rank {}; TensorRT takes 4 only", rank)});
 }
 
-/// Of the query; nothing where it is not known.
+/// Returns the size of the query's heads, or nothing if it is unknown.
 std::optional<std::int64_t> size_of_heads(const onnx::Node& node) {
   const onnx::Value* query = node.input(0);
   const std::int64_t rank = rank_of(query);
@@ -316,8 +317,8 @@ std::optional<std::int64_t> size_of_heads(const onnx::Node& node) {
   return rank == 4 ? width : width / std::max<std::int64_t>(node.int_or("q_num_heads", 1), 1);
 }
 
-/// Small heads and f32 have no kernel, but for two forms that are not fused: three dimensions without a mask, and one
-/// query with many keys.
+/// Adds a form if Attention has no fused kernel: f32, or heads of fewer than 32 numbers. Two forms need no fused
+/// kernel: rank 3 without a mask, which is a form of its own, and one query with many keys.
 void add_attention_kernel(const onnx::Node& node, Forms& forms) {
   constexpr std::int64_t smallest_head = 32;
   const onnx::Value* query = node.input(0);
@@ -368,7 +369,7 @@ void add_attention(const onnx::Node& node, Forms& forms) {
 bool has_general_subscripts(const onnx::Node& node) {
   const std::string equation = node.string_or("equation", "");
   if (equation.find('.') != std::string::npos) return true;
-  // A letter twice in one operand is a diagonal.
+  // A letter that occurs twice in one operand means a diagonal.
   std::string operand;
   for (const char letter : equation.substr(0, equation.find('-')) + ",") {
     if (letter == ',') {
@@ -403,7 +404,7 @@ void add_types(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// All that is special about a node.
+/// Returns the special forms that a node has.
 Forms forms_of(const onnx::Node& node) {
   using enum onnx::ElementType;
   Forms forms;
@@ -459,7 +460,7 @@ Forms forms_of(const onnx::Node& node) {
   return forms;
 }
 
-/// What decides about a node, and the word of its type.
+/// The tensor whose type decides whether a node runs, and the name of that type.
 struct MainType {
   const onnx::Value* value = nullptr;
   std::string word;
@@ -475,7 +476,7 @@ bool is_quantized_before(const onnx::Node& node) {
   });
 }
 
-/// The tensor whose type is not among those in which an operator runs.
+/// Returns the tensor whose type is not among `types`, or nothing if all types are.
 std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& fact, std::string_view types) {
   const bool is_random = is_any_of(node, {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"});
   std::vector<const onnx::Value*> values = {is_random ? node.output() : node.input(fact.port)};
@@ -510,7 +511,7 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
   const std::string& type = node.op_type;
   const OperatorFact fact = operator_fact(release, type);
   if (fact.runs == Answer::no) {
-    // These the parser takes, and what it makes of them is not there.
+    // The parser has these operators, but the builder or the plugin registry lacks what the parser creates for them.
     const bool is_measured = release.flavor == Flavor::rtx;
     if (is_measured && type == "NonMaxSuppression") {
       return fmt::format("TensorRT's parser takes it, but its builder finds no implementation ({})", fact.source);
@@ -527,7 +528,7 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
       return fmt::format("{} ({})", form.what, known.source);
     }
   }
-  // What documents do not list may run nevertheless; what was asked and refused does not.
+  // A type that documents do not list may still run; a type that was measured and refused does not.
   if (release.flavor != Flavor::rtx || fact.types.empty() || is_quantized_before(node)) return std::nullopt;
   const std::optional<MainType> other = other_type(node, fact, fact.types);
   if (!other || has_word(fact.open, other->word) || is_narrow(*other->value->type)) return std::nullopt;
@@ -561,7 +562,7 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
   const std::optional<MainType> other = other_type(node, fact, fact.types);
   if (!other || (release.flavor == Flavor::rtx && is_narrow(*other->value->type))) return std::nullopt;
   if (release.flavor == Flavor::full) {
-    // "DOUBLE is cast to FLOAT", says the list.
+    // The operator list has the note "DOUBLE is cast to FLOAT".
     if (other->word == "f64") return std::nullopt;
     return fmt::format("'{}' is {}, which is not among the types of {}: {} ({})", other->value->name, other->word,
                        node.op_type, fmt::join(words_of(fact.types), ", "), fact.source);
@@ -578,7 +579,7 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
 std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) {
   if (!node.is("GridSample") || rank_of(node.input(0)) > 4) return std::nullopt;
   const std::string mode = node.string_or("mode", "linear");
-  // In operator set 16 linear and cubic have other names, which all releases know.
+  // In opset 16 linear and cubic have other names, which all releases accept.
   if (mode == "linear" || mode == "cubic") {
     const FormFact known = form_fact(release, "grid_sample_mode_of_20");
     if (node.attribute("mode") != nullptr && known.runs == Answer::no) {

@@ -1,4 +1,4 @@
-// What the releases of TensorRT do with standard ONNX operators, by rule.
+// Rules on standard ONNX operators: which of them the releases of TensorRT refuse or compute wrongly.
 #pragma once
 
 #include <optional>
@@ -10,49 +10,49 @@
 
 namespace graft::inspect {
 
-/// Why a release of TensorRT cannot run a node of the standard domain; nothing where it can, and where that is unknown.
-/// The reason has the source: operators that its parser refuses, and forms and types that its parser or builder refuses
-/// of operators that it has otherwise.
+/// Returns why a release of TensorRT cannot run a node of the standard domain, with the source of the fact, or nothing
+/// if it can or if that is unknown. The rules cover operators that the parser refuses, and forms and types of other
+/// operators that the parser or the builder refuses.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
-/// What a release computes wrongly without a word.
+/// A computation that a release accepts and does wrongly without a message.
 struct Danger {
-  std::string reason;  ///< With the source.
+  std::string reason;  ///< Includes the source of the fact.
   std::string advice;
 };
 
-/// What a release is reported, or was seen, to compute wrongly of a node that it takes; nothing for most.
+/// Returns what a release was reported, or measured, to compute wrongly in a node that it accepts; nothing for most
+/// nodes.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
-/// Whether a release builds a plugin in the body of an If, Loop or Scan.
+/// Returns whether a release builds a plugin in the body of an If, Loop or Scan.
 [[nodiscard]] Answer builds_plugins_in_bodies(const Release& release);
 
-/// Why a plugin cannot be relied on in the body of an If, Loop or Scan: the release does not build it there, or it is
-/// not known whether it does. Nothing where it builds.
+/// Returns why a plugin in the body of an If, Loop or Scan cannot be relied on: the release does not build it there, or
+/// that is unknown. Returns nothing if the release builds it.
 [[nodiscard]] std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release);
 
-/// The guards of the conversion against what a release computes wrongly.
+/// Returns the names of the passes that rewrite nodes which a release computes wrongly.
 [[nodiscard]] std::vector<std::string> guards_for(const Release& release);
 
-/// Whether a node does not run, whatever it is fed with, in the newest release that was measured: so by rule, or there
-/// is something wrong in it. So are those below.
+/// Returns whether a node has a fault, or fails by rule in the newest measured release, whatever its input.
 [[nodiscard]] bool fails_by_rule(const onnx::Node& node);
 
-/// Whether a node that has no fault is known to fail.
+/// Returns whether a node without a fault fails by rule in the newest measured release.
 [[nodiscard]] bool is_known_to_fail(const onnx::Node& node);
 
-/// The rule by which a node that has no fault is known to fail; nothing where none is.
+/// Returns the rule by which a node without a fault fails in the newest measured release, or nothing.
 [[nodiscard]] std::optional<std::string> rule_against(const onnx::Node& node);
 
-/// Why a release does not take a node as its operator set has it, of the standard domain; nothing where it does. A
-/// newer operator set, which the conversion writes, is all it needs.
+/// Returns why a release does not accept a node of the standard domain in the opset of its graph, or nothing if it
+/// does. The newer opset that the conversion writes is sufficient to fix it.
 [[nodiscard]] std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Release& release);
 
-/// Why the rules do not know whether a release runs a node of the standard domain that it is not known to refuse;
-/// nothing where they do.
+/// Returns why the rules cannot tell whether a release runs a node of the standard domain that it is not known to
+/// refuse, or nothing if they can tell.
 [[nodiscard]] std::optional<std::string> doubt_about(const onnx::Node& node, const Release& release);
 
-/// What to do about a node of the standard domain that TensorRT does not run.
+/// Returns advice on a node of the standard domain that TensorRT does not run.
 [[nodiscard]] std::string advice_on_refusal(const onnx::Node& node);
 
 struct RefusalHint {
@@ -60,7 +60,8 @@ struct RefusalHint {
   std::string advice;
 };
 
-/// What TensorRT's words do not say of a node that it refused or failed on; nothing for most.
+/// Returns an explanation that TensorRT's messages lack, for a node that TensorRT refused or failed on; nothing for
+/// most nodes.
 [[nodiscard]] std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node);
 
 }  // namespace graft::inspect

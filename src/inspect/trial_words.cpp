@@ -1,4 +1,4 @@
-// What TensorRT says of a GPU that is not there is left out where it says something else.
+// Messages about a missing GPU are left out if there are other messages.
 #include "inspect/trial_words.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// TensorRT's errors in one text. What it says of the GPU that is not there is left out where it says something else.
+/// Returns TensorRT's errors in one string. Errors about a missing GPU are left out if there are others.
 std::string words_of_messages(const json& answer) {
   std::vector<std::string> said;
   std::vector<std::string> of_the_gpu;
@@ -27,7 +27,7 @@ std::string words_of_messages(const json& answer) {
   return fmt::format("{}", fmt::join(said.empty() ? of_the_gpu : said, "; "));
 }
 
-/// What TensorRT says of the GPU that is not there is no part of an error that has another reason.
+/// Removes the lines about a missing GPU from an error that has another reason.
 std::string without_gpu(const std::string& message) {
   std::istringstream lines(message);
   std::vector<std::string> kept;

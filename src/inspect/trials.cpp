@@ -29,7 +29,7 @@ Outcome outcome_of(const std::string& word) {
   return Outcome::hung;
 }
 
-/// The TopK whose number of results is no constant, which is why TensorRT asks for values.
+/// Returns a description of each TopK whose K is not a constant, which is why TensorRT requires ranges of values.
 std::string open_counts(const onnx::Model& model) {
   std::string text;
   model.graph().for_each_node([&](const onnx::Node& node) {
@@ -91,7 +91,7 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
   TrialProgress progress{.action = action,
                          .number = action == "build" ? builds_ : parses_,
                          .nodes = model.graph().node_count(),
-                         .fraction = number / (number + 2),  // how many more there will be is not known
+                         .fraction = number / (number + 2),  // the number of trials to come is unknown
                          .outcome = {}};
   if (callbacks_.on_start) callbacks_.on_start(progress);
   const std::string file = (folder_->path() / "model.onnx").string();

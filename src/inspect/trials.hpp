@@ -1,4 +1,4 @@
-// Models that the real TensorRT is asked about, one after another, in a process that may die.
+// Runs the real TensorRT on one model after another, in a process that may die.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,17 @@ namespace graft::inspect {
 
 enum class Outcome : std::uint8_t {
   accepted,
-  refused,  ///< By the parser.
-  failed,   ///< In the build.
+  refused,  ///< The parser reported errors.
+  failed,   ///< The parser accepted the model, and the build failed.
   crashed,  ///< The process died.
-  hung,     ///< No answer in time.
+  hung,     ///< TensorRT did not answer within the time limit.
 };
 
 struct Trial {
   Outcome outcome = Outcome::accepted;
-  nlohmann::json answer;      ///< The driver's: errors, messages, output, plugins.
-  bool is_cut_short = false;  ///< It had a share of the time, and did not end in it.
-  bool is_by_sizes = false;   ///< It failed for the sizes that were supposed of a part's inputs.
+  nlohmann::json answer;      ///< The answer of the driver: errors, messages, output, plugins.
+  bool is_cut_short = false;  ///< Whether the trial had only a share of the time and did not end within it.
+  bool is_by_sizes = false;   ///< Whether it failed because of the sizes that were assumed or suggested for its inputs.
 };
 
 struct TrialOptions {
@@ -38,33 +38,34 @@ struct TrialOptions {
   std::string tensorrt = "auto";
   std::vector<std::string> targets;
   bool plugin_override = false;
-  double limit = 300;           ///< Seconds for one trial.
-  std::size_t max_builds = 60;  ///< In all.
-  double max_seconds = 120;     ///< In all, from the start on.
+  double limit = 300;           ///< Maximum time of one trial in seconds.
+  std::size_t max_builds = 60;  ///< Maximum number of builds.
+  double max_seconds = 120;     ///< Maximum time of all trials in seconds, from the start of DriverTrials on.
 };
 
-/// What an input may be given where nobody said it.
+/// The range that is suggested for an input for which the user gave none.
 struct SuggestedRange {
-  std::string sizes;   ///< MIN..OPT..MAX of its dimensions; empty where none is dynamic.
-  std::string values;  ///< MIN..OPT..MAX of its elements, where TensorRT computes sizes from them.
+  std::string sizes;   ///< MIN..OPT..MAX of the dimensions; empty if none is dynamic.
+  std::string values;  ///< MIN..OPT..MAX of the elements; empty if TensorRT cannot compute sizes from them.
   friend bool operator==(const SuggestedRange& a, const SuggestedRange& b) = default;
 };
 
-/// The sizes, or values, that a build is for.
+/// The sizes, or values, for which an engine is built.
 struct BuildRanges {
   std::vector<std::string> given;  ///< NAME=MIN..OPT..MAX
-  /// For inputs that `given` leaves out; nothing: a missing range is the caller's error.
+  /// Ranges for inputs that `given` leaves out. Without suggestions, a missing range is an Error.
   std::optional<std::map<std::string, SuggestedRange>> suggested = {};
-  /// With suggestions: a range that TensorRT complains of is a failure even where it builds, as for `graft build`.
+  /// Whether a range that TensorRT complains about is a failure even if the model builds, as in `graft build`. Only
+  /// used with suggestions.
   bool is_strict = false;
 };
 
-/// Thrown in the place of a trial that would be more than the budget allows.
+/// Thrown instead of a trial for which the budget has no room, and after a trial that used up the time.
 struct BudgetSpent {
   std::string what;  ///< "the budget of 60 builds is spent"
 };
 
-/// What answers a probe: TensorRT, or a stand-in of it.
+/// Runs trials in TensorRT, or in a stand-in for tests.
 class Trials {
  public:
   Trials() = default;
@@ -72,24 +73,25 @@ class Trials {
   Trials(const Trials&) = delete;
   Trials& operator=(const Trials&) = delete;
 
-  /// Of every plugin: name, version, namespace, generation, fields, and the library it is from ("": TensorRT's own).
+  /// Returns every registered plugin: its name, version, namespace, generation, fields, and library ("" for TensorRT's
+  /// own).
   [[nodiscard]] virtual const nlohmann::json& creators() const = 0;
-  /// Whether the seconds of the budget are spent.
+  /// Returns whether the time of the budget is used up.
   [[nodiscard]] virtual bool is_spent() const = 0;
-  /// These throw BudgetSpent; the first trial is always made.
+  /// Parses a model. Throws BudgetSpent, except for the first parse.
   [[nodiscard]] virtual Trial parse(const onnx::Model& model) = 0;
-  /// Throws Error where a range is missing and none is suggested; a range that the model does not take is a failure by
-  /// sizes where ranges are suggested, and an Error otherwise. It may take `share` of the seconds that are left.
+  /// Builds a model within `share` of the time that is left. Throws BudgetSpent. A range that is missing, or that does
+  /// not fit the model, is a failure by sizes if ranges are suggested; otherwise it throws Error.
   [[nodiscard]] virtual Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) = 0;
 };
 
 /// The progress of one trial.
 struct TrialProgress {
-  std::string_view action;   ///< "parse" or "build"; "load TensorRT" before the first.
-  std::size_t number = 0;    ///< Of that action, from 1; 0 while TensorRT is loaded.
-  std::size_t nodes = 0;     ///< Of the model.
-  double fraction = 0;       ///< A guess, as the number of trials is not known before.
-  std::string_view outcome;  ///< The driver's word, once it has ended.
+  std::string_view action;   ///< "parse" or "build"; "load TensorRT" before the first trial.
+  std::size_t number = 0;    ///< Number of the trial among those of this action, from 1; 0 while TensorRT is loaded.
+  std::size_t nodes = 0;     ///< Number of nodes of the model.
+  double fraction = 0;       ///< An estimate, because the total number of trials is not known in advance.
+  std::string_view outcome;  ///< The outcome as the driver names it; empty until the trial has ended.
   double seconds = 0;
 };
 
@@ -112,10 +114,10 @@ struct TrialSummary {
   }
 };
 
-/// Which TensorRT answers.
+/// The TensorRT that runs the trials.
 struct TensorRTIdentity {
   std::string flavor;  ///< rtx, full or lean.
-  std::string module;  ///< Its Python module.
+  std::string module;  ///< The name of the Python module.
   std::string version;
 };
 
@@ -140,7 +142,7 @@ class DriverTrials final : public Trials {
 
  private:
   [[nodiscard]] double seconds() const;
-  /// Of the whole budget.
+  /// Returns the exception for a budget whose time is used up.
   [[nodiscard]] BudgetSpent seconds_spent() const;
   [[nodiscard]] Trial ask(std::string_view action, const onnx::Model& model, const BuildRanges& ranges, double share);
 

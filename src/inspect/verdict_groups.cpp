@@ -1,4 +1,4 @@
-// Nodes after one that does not run are one group, whatever their operators.
+// Nodes that were not probed because they lie after one that does not run are one group, whatever their operators.
 #include "inspect/verdict_groups.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace graft::inspect {
 namespace {
 
-/// Problems go by operator, the rest by reason; with `every_node` each node is a group.
+/// Groups problems by operator and other nodes by reason; with `every_node` each node is a group.
 std::vector<VerdictGroup> grouped(const std::vector<NodeVerdict>& nodes, bool every_node) {
   std::vector<VerdictGroup> groups;
   std::map<std::tuple<Verdict, std::string, std::string>, std::size_t> index;
@@ -29,7 +29,7 @@ std::vector<VerdictGroup> grouped(const std::vector<NodeVerdict>& nodes, bool ev
   return groups;
 }
 
-/// Ordered from the largest to the smallest.
+/// Sorts groups from the largest to the smallest.
 void sort_by_size(std::vector<VerdictGroup>& groups) {
   std::stable_sort(groups.begin(), groups.end(),
                    [](const VerdictGroup& a, const VerdictGroup& b) { return a.nodes.size() > b.nodes.size(); });

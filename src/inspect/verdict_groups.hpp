@@ -1,4 +1,4 @@
-// Verdicts on nodes in groups of which one thing is said.
+// Groups the verdicts that are reported together.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace graft::inspect {
 
-/// Returns whether there is nothing to say of a node: a Constant is a part of the nodes that read it.
+/// Returns whether a node is a native Constant, which reports leave out as a part of the nodes that read it.
 [[nodiscard]] bool is_mere_constant(const NodeVerdict& node);
 
-/// Returns whether a node does not run, may not run, or runs as a plugin that is given wrong values.
+/// Returns whether a node does not run, may not run, or runs with a known problem (NodeVerdict::cause).
 [[nodiscard]] bool is_problem(const NodeVerdict& node);
 
-/// Nodes of which one thing is said.
+/// Nodes that are reported together.
 struct VerdictGroup {
   std::vector<const NodeVerdict*> nodes;
 
@@ -24,13 +24,13 @@ struct VerdictGroup {
 };
 
 struct VerdictGroups {
-  std::vector<VerdictGroup> problems;  ///< The worst first, of those the largest.
-  std::vector<VerdictGroup> others;    ///< There is a reason to tell; the largest first.
-  std::vector<VerdictGroup> plain;     ///< There is no reason to tell.
+  std::vector<VerdictGroup> problems;  ///< The worst verdict first; for equal verdicts, the largest group first.
+  std::vector<VerdictGroup> others;    ///< Groups with a reason; the largest first.
+  std::vector<VerdictGroup> plain;     ///< Groups without a reason.
 };
 
-/// Groups problems by operator, and the rest by reason. With `every_node` each node is a group, in the model's order
-/// where the verdicts are the same. `nodes` has to outlive the groups.
+/// Groups problems by operator, and the other nodes by reason. With `every_node` each node is a group, in the order of
+/// the model for equal verdicts. `nodes` must outlive the groups.
 [[nodiscard]] VerdictGroups group_verdicts(const std::vector<NodeVerdict>& nodes, bool every_node);
 
 /// Returns the operators of a group with the number of their nodes, the most frequent first.

@@ -1,4 +1,4 @@
-// The verdicts: a node is the operator that it calls, a function its worst node.
+// A node is judged as the operator that it calls; the call of another function, as the worst node of that function.
 #include "inspect/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -27,13 +27,13 @@
 namespace graft::inspect {
 namespace {
 
-/// What a node gives to an operator that takes other types.
+/// The reason and the advice for an input whose type an operator does not accept.
 struct WrongType {
   std::string reason;
   std::string advice;
 };
 
-/// With whose it is.
+/// Returns the name of an operator with its owner, such as "Graft's NMS" or "NMS of libmine.so".
 std::string whose(const OperatorType& type) {
   const OperatorLibrary* library = library_of(type);
   if (library == nullptr) return fmt::format("Graft's {}", type.name);
@@ -74,7 +74,8 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   const onnx::Value* input = node.input(0);
   const std::optional<DType> dtype =
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
-  const bool is_kept = node.metadata.contains(std::string(onnx::keep_note));  // `graft convert` leaves it a plugin too
+  // `graft convert` keeps it as a plugin, too
+  const bool is_kept = node.metadata.contains(std::string(onnx::keep_note));
   if (const auto form = dtype && !is_kept ? onnx::native_form_of(*op, function_inputs(node)) : std::nullopt;
       form && !forecast.stays.contains(ref_of(node))) {
     return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
@@ -101,13 +102,14 @@ std::string use_library() {
       setting_name(Setting::operator_libraries), setting_name(Setting::build_with_library));
 }
 
-/// What a node is nearly, and what would make it that.
+/// The reason and the advice for a node that resembles something known.
 struct Near {
   std::string reason;
   std::string advice;
 };
 
-/// A node with the name of a plugin that Graft stands in for, which something else keeps from being it.
+/// Returns why a node with the name of a plugin that Graft stands in for is not taken for it: its plugin_namespace,
+/// plugin_version or domain differs.
 Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
   const auto text_of = [&](std::string_view attribute) {
     const onnx::NodeAttribute* found = node.attribute(attribute);
@@ -130,14 +132,14 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
           fmt::format("set the node's domain to trt, if Graft's is meant; otherwise {}", use_library())};
 }
 
-/// The operator, of Graft or of a library that was loaded, whose name differs by a slip.
+/// Returns the operator, of Graft or of a loaded library, whose name differs from `op_type` by a slip.
 std::optional<std::string> nearest_operator(const std::string& op_type) {
   std::vector<std::string> names;
   for (const OperatorType* type : operators()) names.emplace_back(type->name);
   return nearest(op_type, names);
 }
 
-/// Why a node that has the name of something known, or nearly, is not taken for it; empty where it has not.
+/// Returns why a node whose name equals or resembles a known one is not taken for that; empty if no name is similar.
 Near near_operator(const onnx::Node& node) {
   for (const std::string_view name : {"plugin_version", "plugin_namespace"}) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
@@ -181,10 +183,10 @@ Near near_operator(const onnx::Node& node) {
   return {};
 }
 
-/// Of a node with something wrong in it, which no runtime would take.
+/// Returns the judgment on a node with a fault, which no runtime would accept.
 Judgment faulty(std::string what) { return {Verdict::unsupported, std::move(what), advice_on_fault}; }
 
-/// A model with the bodies of functions in the place of their calls, where these are no operators.
+/// A copy of a model in which the calls of functions that are not operators are inlined.
 struct Bodies {
   explicit Bodies(const onnx::Model& whole) : model(whole.clone()) {
     std::set<onnx::FunctionKey> called;
@@ -202,7 +204,7 @@ struct Bodies {
     try {
       inline_functions(model, options);
       infer_and_note_faults(model, {});
-    } catch (const Error& error) {  // operator sets that do not go together
+    } catch (const Error& error) {  // incompatible opsets
       failure = error.what();
       return;
     }
@@ -213,14 +215,14 @@ struct Bodies {
     });
   }
 
-  /// The nodes of the function that a node of the whole model calls.
+  /// Returns the inlined nodes of a call in the original model.
   [[nodiscard]] std::vector<const onnx::Node*> of(const onnx::Node& call) const {
     const auto found = nodes.find(ref_of(call).id);
     return found == nodes.end() ? std::vector<const onnx::Node*>() : found->second;
   }
 
   onnx::Model model;
-  std::string failure;  ///< Why nothing could be inlined.
+  std::string failure;  ///< Why inlining failed; empty if it succeeded.
   std::map<std::string, std::vector<const onnx::Node*>, std::less<>> nodes;
 };
 
@@ -260,7 +262,7 @@ class Judge {
         }
         if (!doubt && replaced == forecast_.becomes.end()) return {Verdict::native, "", ""};
         if (!doubt) return {Verdict::native, replaced->second, ""};
-        // Not native, which would say that TensorRT builds the node as it is.
+        // Not `native`, which would mean that TensorRT builds the node as it is.
         if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
         if (is_adopted(node)) return adopted(node, *doubt);
         return {Verdict::unknown, *doubt, advice_on_doubt()};
@@ -301,7 +303,7 @@ class Judge {
             "graft build"};
   }
 
-  /// The worst node of a function decides, as it is once the call is inlined.
+  /// Returns the judgment on the worst node of a function, judged in the inlined copy.
   [[nodiscard]] Judgment judge_call(const onnx::Node& call) const {
     if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
     Judgment worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
@@ -324,7 +326,7 @@ class Judge {
   const onnx::Model& model_;
   const Forecast& forecast_;
   Release release_;
-  mutable std::unique_ptr<Bodies> bodies_;  ///< Made when the first call of a function is judged.
+  mutable std::unique_ptr<Bodies> bodies_;  ///< Created when the first call of a function is judged.
 };
 
 }  // namespace

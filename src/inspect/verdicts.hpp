@@ -1,4 +1,4 @@
-// How each node of a model will run in TensorRT, by rule.
+// Judges by rule how each node of a model runs in TensorRT.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace graft::inspect {
 
-/// From best to worst.
+/// The verdicts on a node, from best to worst.
 enum class Verdict : std::uint8_t {
   native,
   lowered,
   plugin,
-  unknown,      ///< The rules do not know, and TensorRT was not asked.
-  not_asked,    ///< TensorRT was asked about others, and could not be about this one.
-  unsupported,  ///< By rule; the rest by TensorRT itself.
+  unknown,      ///< The rules give no answer, and TensorRT was not probed.
+  not_asked,    ///< TensorRT was probed with other nodes, and could not be with this one.
+  unsupported,  ///< A rule says so. The verdicts after this one come from TensorRT itself.
   refused,
   fails,
   hangs,
@@ -40,47 +40,51 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 [[nodiscard]] constexpr bool is_open(Verdict verdict) {
   return verdict == Verdict::unknown || verdict == Verdict::not_asked;
 }
-/// Whether a node has that verdict only where TensorRT itself is asked, with --probe.
+/// Whether only TensorRT itself, with --probe, leads to that verdict.
 [[nodiscard]] constexpr bool is_by_tensorrt(Verdict verdict) {
   return verdict == Verdict::not_asked || verdict > Verdict::unsupported;
 }
 
 [[nodiscard]] std::string_view name_of(Verdict verdict);
-/// "TensorRT runs it as it is".
+/// Returns a sentence such as "TensorRT runs it as it is".
 [[nodiscard]] std::string meaning_of(Verdict verdict);
 
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
-/// NodeVerdict::cause of a node that the release takes, and computes wrongly.
+/// The NodeVerdict::cause of a node that the release accepts and computes wrongly.
 inline constexpr auto computed_wrongly = "computed wrongly";
 
 struct NodeVerdict {
   NodeRef node;
-  std::string op;  ///< "Conv", "graft::L2Normalize": a call of an operator's function goes by the operator's own name.
+  /// The operator, such as "Conv" or "graft::L2Normalize". A call of an operator's function has the operator's own
+  /// name.
+  std::string op;
   Verdict verdict = Verdict::native;
-  std::string reason;              ///< Empty where there is nothing to say.
-  std::string advice;              ///< What to do about a node that is not native.
-  std::string truth = "rule";      ///< Who said so: rule, parser, builder.
-  std::string tensorrt = {};       ///< TensorRT's own words.
-  std::string plugin = {};         ///< Whose plugin TensorRT makes of it.
-  std::string cause = {};          ///< A word for what is wrong with a plugin node; computed_wrongly.
-  std::optional<NodeRef> as = {};  ///< The node that TensorRT was asked about in its place, which is the same.
+  std::string reason;              ///< Empty if there is nothing to report.
+  std::string advice;              ///< How to fix the node; empty if there is nothing to fix.
+  std::string truth = "rule";      ///< The source of the verdict: rule, parser or builder.
+  std::string tensorrt = {};       ///< TensorRT's messages.
+  std::string plugin = {};         ///< The plugin that runs the node, and the library that it comes from.
+  std::string cause = {};          ///< A word for what is wrong with a plugin node, or computed_wrongly.
+  std::optional<NodeRef> as = {};  ///< The alike node with which TensorRT was probed instead.
 };
 
-/// What `graft convert` will do.
+/// The changes that `graft convert` will make.
 struct Forecast {
-  std::map<NodeRef, std::string, onnx::ByName> becomes;  ///< Of nodes that go: what comes.
-  std::set<NodeRef, onnx::ByName> stays;                 ///< Operators whose native form was tried and is not the same.
+  /// Describes, for each node that is rewritten, the replacement.
+  std::map<NodeRef, std::string, onnx::ByName> becomes;
+  std::set<NodeRef, onnx::ByName> stays;  ///< Operators whose native form was tried and rejected.
 };
 
-/// Whether a network with these nodes runs; nothing where that is unknown.
+/// Returns whether a network with these nodes runs, or nothing if that is unknown.
 [[nodiscard]] std::optional<bool> runs(const std::vector<NodeVerdict>& nodes);
 
-/// The operator of Graft, or the plugin it stands in for, that has this name or one that differs by a slip.
+/// Returns the operator, or the plugin that an operator stands in for, whose name equals `op_type` or differs by a
+/// slip.
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
 
-/// Every node, those of sub-graphs too, as a release of TensorRT runs it. Without a forecast: of a model that is
-/// converted already.
+/// Returns the verdict on every node, also in sub-graphs, for a release of TensorRT. Without a forecast, the model is
+/// taken to be converted already.
 [[nodiscard]] std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast = {},
                                                    const Release& release = newest_measured_release());
 
